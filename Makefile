@@ -1,0 +1,70 @@
+# Everything runs in .venv, which is built on first use and again whenever pyproject.toml changes.
+# Needed beforehand: make and Python 3.11 or newer (another one: make PYTHON=python3.13 test).
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+# Small matrices gain nothing from threads, and the test workers would fight over the cores.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+# Pictures are drawn to files, also where there is no screen.
+export MPLBACKEND ?= Agg
+
+.PHONY: help demo test lint format types unit examples bench clean
+
+help:
+	@echo "make demo      solve a problem and show its policy"
+	@echo "make test      everything below down to examples"
+	@echo "make lint      ruff: rules and format"
+	@echo "make types     mypy, strict, on the package"
+	@echo "make unit      unit tests and doctests (WORKERS=$(WORKERS) processes)"
+	@echo "make examples  run every script of examples/"
+	@echo "make format    let ruff mend what it can"
+	@echo "make bench     the benchmarks, as ratios; on an idle machine"
+	@echo "make clean     remove .venv and everything that was generated"
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hcssp needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make virtual environments; install its venv module (Debian: apt install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)
+	@$(BIN)/python examples/demo.py
+
+test: lint types unit examples
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+# What the scripts print is for readers; here only a failure matters, and its traceback is on stderr.
+examples: $(STAMP)
+	@for script in examples/*.py; do \
+		[ -e "$$script" ] || continue; \
+		echo "$(BIN)/python $$script"; \
+		$(BIN)/python -W error "$$script" > /dev/null || exit 1; \
+	done
+
+bench: $(STAMP)
+	@for script in benchmarks/bench_*.py; do \
+		[ -e "$$script" ] || { echo "there are no benchmarks yet"; continue; }; \
+		$(BIN)/python "$$script" || exit 1; \
+	done
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true

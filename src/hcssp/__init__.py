@@ -1,0 +1,72 @@
+"""Plans for constrained stochastic shortest path problems, single and hierarchical.
+
+A plan minimises one expected cost while others stay within their budgets, each in expectation. Every
+answer carries a proven interval around the optimum and is evaluated by code that no solver uses.
+
+The names below are imported when they are first used, so that ``import hcssp`` stays fast.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hcssp.cssp.model import CSSP as CSSP
+    from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
+    from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
+    from hcssp.errors import DeadEnd as DeadEnd
+    from hcssp.errors import HcsspError as HcsspError
+    from hcssp.errors import ImproperPolicy as ImproperPolicy
+    from hcssp.errors import InvalidProblem as InvalidProblem
+    from hcssp.errors import MissingDependency as MissingDependency
+    from hcssp.errors import NoSolution as NoSolution
+    from hcssp.errors import UnsupportedProblem as UnsupportedProblem
+    from hcssp.search.progress import Progress as Progress
+    from hcssp.search.result import Result as Result
+    from hcssp.search.result import Status as Status
+    from hcssp.search.stop import Gap as Gap
+    from hcssp.search.stop import MaxIterations as MaxIterations
+    from hcssp.search.stop import MaxRuntime as MaxRuntime
+    from hcssp.search.stop import Target as Target
+
+__version__ = "0.1.0.dev0"
+
+# Where each public name lives. A new one is added here and, for type checkers, above;
+# tests/test_architecture.py fails when the two disagree.
+_HOME = {
+    "CSSP": "hcssp.cssp.model",
+    "DeadEnd": "hcssp.errors",
+    "DeterministicPolicy": "hcssp.cssp.policy",
+    "Gap": "hcssp.search.stop",
+    "HcsspError": "hcssp.errors",
+    "ImproperPolicy": "hcssp.errors",
+    "InvalidProblem": "hcssp.errors",
+    "MaxIterations": "hcssp.search.stop",
+    "MaxRuntime": "hcssp.search.stop",
+    "MissingDependency": "hcssp.errors",
+    "NoSolution": "hcssp.errors",
+    "Progress": "hcssp.search.progress",
+    "RandomisedPolicy": "hcssp.cssp.policy",
+    "Result": "hcssp.search.result",
+    "Status": "hcssp.search.result",
+    "Target": "hcssp.search.stop",
+    "UnsupportedProblem": "hcssp.errors",
+}
+
+__all__ = ["__version__", *_HOME]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

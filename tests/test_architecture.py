@@ -1,0 +1,166 @@
+"""The house rules that a machine can check: who may import whom, and what importing costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hcssp
+
+PACKAGE = Path(hcssp.__file__).parent
+
+# From top to bottom; a module may import from its own layer and from those below. A module belongs to the
+# longest prefix that fits it, so the plain data of search lies lower than the search that fills it.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("hcssp",),  # the package itself re-exports from everywhere
+    ("hcssp.__main__", "hcssp.cli"),
+    ("hcssp.reports",),
+    ("hcssp.files",),
+    ("hcssp.scenarios",),
+    ("hcssp.solvers",),
+    ("hcssp.search",),
+    ("hcssp.lagrangian",),
+    ("hcssp.search.progress", "hcssp.search.result", "hcssp.search.stop"),
+    ("hcssp.ssp",),
+    ("hcssp.evaluation",),
+    ("hcssp.hierarchy",),
+    ("hcssp.cssp",),
+    ("hcssp.errors",),
+)
+DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
+
+LAZY = ("highspy", "matplotlib", "yaml", "scipy.optimize")
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = ("hcssp", *path.relative_to(PACKAGE).with_suffix("").parts)
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+MODULES = dict(modules())
+
+
+def depth_of(module: str) -> int:
+    """How far down `module` lies; only the package itself falls under the bare name ``hcssp``."""
+    if module == "hcssp":
+        return DEPTH["hcssp"]
+    prefix = module
+    while prefix != "hcssp":
+        if prefix in DEPTH:
+            return DEPTH[prefix]
+        prefix = prefix.rpartition(".")[0]
+    raise LookupError(f"{module} has no layer; give it one in LAYERS of {Path(__file__).name}")
+
+
+def imported_modules(module: str, source: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """Line and name of every module of this package that `source` imports, wherever it does so."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + is_package]
+                base = ".".join([*above, base] if base else above)
+            # "from hcssp.search import stop" imports a module, "from hcssp.search.stop import Gap" does not.
+            names = [
+                f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names
+            ]
+        else:
+            continue
+        for name in names:
+            if name == "hcssp" or name.startswith("hcssp."):
+                yield node.lineno, name
+
+
+def upward_imports(module: str, source: str, is_package: bool = False) -> list[str]:
+    return [
+        f"{module}, line {line}: imports {target}, which lies above it"
+        for line, target in imported_modules(module, source, is_package)
+        if depth_of(target) < depth_of(module)
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_downwards(module: str) -> None:
+    path = MODULES[module]
+    assert upward_imports(module, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("hcssp.errors", "from hcssp.cssp.model import CSSP"),
+        ("hcssp.cssp.model", "import hcssp.ssp.region"),
+        ("hcssp.cssp.model", "from hcssp import CSSP"),
+        ("hcssp.cssp.model", "from ..ssp import region"),
+        ("hcssp.ssp.region", "def later():\n    from hcssp.search import stop"),
+        ("hcssp.lagrangian.dual", "from hcssp.search.best_first import search"),
+    ],
+)
+def test_an_upward_import_is_found(module: str, source: str) -> None:
+    assert len(upward_imports(module, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("hcssp.cssp.model", "from hcssp.errors import InvalidProblem"),
+        ("hcssp.cssp.model", "from . import policy"),
+        ("hcssp.lagrangian.dual", "from hcssp.search.progress import Progress"),
+        ("hcssp.lagrangian.dual", "from hcssp.search import progress"),
+        ("hcssp.cli.main", "import numpy, hcssp.errors"),
+    ],
+)
+def test_a_downward_import_is_let_pass(module: str, source: str) -> None:
+    assert upward_imports(module, source) == []
+
+
+def test_a_module_without_a_layer_is_refused() -> None:
+    with pytest.raises(LookupError, match=r"hcssp\.misc has no layer"):
+        depth_of("hcssp.misc")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_module_is_a_drawer_for_everything(module: str) -> None:
+    assert not {"util", "utils", "helpers", "common", "misc"} & set(module.split("."))
+
+
+def test_importing_the_package_is_light() -> None:
+    code = f"import hcssp, sys; print([name for name in {LAZY} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", hcssp.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(hcssp, name) is not None
+    assert name in dir(hcssp)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        hcssp.nonsense  # noqa: B018
+
+
+def test_type_checkers_see_the_names_that_exist_at_run_time() -> None:
+    tree = ast.parse(MODULES["hcssp"].read_text(encoding="utf-8"))
+    (block,) = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    ]
+    declared = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert declared == hcssp._HOME
