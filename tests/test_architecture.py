@@ -133,6 +133,11 @@ def test_no_module_is_a_drawer_for_everything(module: str) -> None:
     assert not {"util", "utils", "helpers", "common", "misc"} & set(module.split("."))
 
 
+def test_every_folder_is_a_package() -> None:
+    # Without it, pytest imports the modules of a folder a second time under another name.
+    assert {path.parent for path in MODULES.values() if not (path.parent / "__init__.py").exists()} == set()
+
+
 def test_importing_the_package_is_light() -> None:
     code = f"import hcssp, sys; print([name for name in {LAZY} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
