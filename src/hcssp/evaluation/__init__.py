@@ -1,0 +1,11 @@
+"""What a policy costs: exactly, by simulation, and whether it reaches a goal at all.
+
+Nothing here is used to find a policy, so it can judge every solver.
+"""
+
+from __future__ import annotations
+
+from hcssp.evaluation.chain import is_proper
+from hcssp.evaluation.exact import Evaluation, evaluate
+
+__all__ = ["Evaluation", "evaluate", "is_proper"]

@@ -1,0 +1,161 @@
+r"""Exact expected costs and expected visits of a policy, by code that no solver uses.
+
+Problem: given a policy, its expected costs :math:`\mathbb{E}[\sum C_i]` until a goal and the expected
+number of visits to each state.
+
+Method: with :math:`Q` the chain's probabilities among the states that are reached and are no goals,
+and :math:`\mu` the initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are
+:math:`x \cdot C_i`. The matrix :math:`I - Q^\top` is a column diagonally dominant M-matrix, so one
+sparse LU without pivoting is stable and may order for little fill. The answer is refined on its
+residual, and then computed a second time from the other side: the values :math:`V_i = C_i + Q V_i`
+give the same costs as :math:`\mu \cdot V_i`.
+
+Guarantee: :attr:`Evaluation.residual` is the largest relative difference between those two answers.
+
+>>> import numpy as np
+>>> from scipy.sparse import csr_array
+>>> from hcssp.cssp.model import CSSP
+>>> from hcssp.cssp.policy import DeterministicPolicy
+>>> risky = CSSP(
+...     transitions=csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])), row_start=np.array([0, 2, 2]),
+...     costs=np.array([[3.0, 1.0], [0.0, 4.0]]), initial=np.array([1.0, 0.0]),
+...     goals=np.array([False, True]), cost_names=("time", "damage"), bounds=np.array([1.0]),
+... )
+>>> answer = evaluate(risky, DeterministicPolicy(np.array([1, -1])))
+>>> answer.cost("time"), answer.cost("damage"), answer.visits.tolist()
+(2.0, 8.0, [2.0, 1.0])
+>>> answer.keeps_bounds(), answer.violations()
+(False, {'damage': 7.0})
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.linalg import splu
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation.chain import InducedChain, Policy, induced_chain
+from hcssp.search.result import FEASIBILITY_TOLERANCE
+
+_MAX_REFINEMENTS = 3
+_WANTED_RESIDUAL = 4 * np.finfo(np.float64).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a policy costs, exactly.
+
+    Attributes
+    ----------
+    costs
+        The expected sum of each cost, the primary first.
+    cost_names
+        Their names.
+    bounds
+        The bound of each secondary cost; ``inf`` where there is none.
+    visits
+        The expected number of visits to each state; for a goal, the probability of ending there.
+    residual
+        The largest relative difference between the costs computed from the visits and from the values.
+    """
+
+    costs: FloatArray
+    cost_names: tuple[str, ...]
+    bounds: FloatArray
+    visits: FloatArray
+    residual: float
+
+    def cost(self, name: str) -> float:
+        """The expected sum of the cost called `name`."""
+        if name not in self.cost_names:
+            known = ", ".join(repr(known) for known in self.cost_names)
+            raise InvalidProblem([f"there is no cost {name!r}; the costs are {known}"])
+        return float(self.costs[self.cost_names.index(name)])
+
+    def violations(self, tolerance: float = FEASIBILITY_TOLERANCE) -> dict[str, float]:
+        """By how much each broken bound is exceeded; empty if all are kept.
+
+        Parameters
+        ----------
+        tolerance
+            A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``.
+        """
+        allowance = tolerance * np.maximum(1.0, np.abs(self.bounds))
+        excess = self.costs[1:] - self.bounds
+        return {
+            self.cost_names[1 + index]: float(excess[index])
+            for index in np.flatnonzero(np.isfinite(self.bounds) & ~(excess <= allowance))
+        }
+
+    def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
+        """Whether every bound is kept, up to `tolerance` as in :meth:`violations`."""
+        return not self.violations(tolerance)
+
+
+def evaluate(problem: CSSP, policy: Policy) -> Evaluation:
+    """The exact expected costs and visits of `policy`.
+
+    Raises
+    ------
+    ImproperPolicy
+        If a goal is not reached almost surely; the message names a trapped state, or a state that is
+        reached and has no action.
+    InvalidProblem
+        If the policy does not fit the problem.
+    """
+    chain = induced_chain(problem, policy)
+    chain.require_proper()
+    inner = np.flatnonzero(chain.reached & ~problem.goals)
+    visits = np.where(problem.goals, problem.initial, 0.0)
+    costs = np.zeros(len(problem.cost_names))
+    residual = 0.0
+    if len(inner):
+        rows = csr_array(chain.transitions[inner])
+        visits[inner], values = _visits_and_values(chain, inner, csr_array(rows[:, inner]))
+        visits[problem.goals] += (rows.T @ visits[inner])[problem.goals]
+        costs = chain.costs[:, inner] @ visits[inner]
+        forwards = problem.initial[inner] @ values
+        residual = float(np.max(np.abs(costs - forwards) / np.maximum(1.0, np.abs(costs))))
+    for array in (costs, visits):
+        array.flags.writeable = False
+    return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
+
+
+def _visits_and_values(
+    chain: InducedChain, inner: IntArray, among: csr_array
+) -> tuple[FloatArray, FloatArray]:
+    """The visits ``x = mu + Q^T x`` and the values ``V = C + Q V`` on the states `inner`."""
+    system = csr_array(eye_array(len(inner), format="csr") - among)
+    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied but the indices.
+    transposed = csc_array(
+        (system.data, system.indices.astype(np.int32), system.indptr.astype(np.int32)), shape=system.shape
+    )
+    try:
+        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids.
+        factors: Any = splu(
+            transposed, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+    except RuntimeError as singular:
+        raise ImproperPolicy(
+            "the policy reaches a goal with a probability too small for double precision; "
+            "its expected costs cannot be computed"
+        ) from singular
+    initial = chain.problem.initial[inner]
+    visits = factors.solve(initial)
+    for _ in range(_MAX_REFINEMENTS):
+        remainder = initial - transposed @ visits
+        if not np.max(np.abs(remainder)) > _WANTED_RESIDUAL * np.max(visits):
+            break
+        visits = visits + factors.solve(remainder)
+    if not np.all(np.isfinite(visits)):
+        raise ImproperPolicy(
+            "the policy's expected visits overflow double precision; a goal is reached too seldom"
+        )
+    values = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T")
+    # Rounding can leave a visit a hair below zero.
+    return np.maximum(visits, 0.0), values

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.sparse import csr_array
+
+from brute_force import brute_force
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation import evaluate
+from random_problems import cssps
+
+
+def attempts(success: float, bound: float = 10.0) -> CSSP:
+    """Try until it succeeds, one second and two units of wear a try."""
+    return CSSP(
+        transitions=csr_array(np.array([[1.0 - success, success]])),
+        row_start=np.array([0, 1, 1]),
+        costs=np.array([[1.0], [2.0]]),
+        initial=np.array([1.0, 0.0]),
+        goals=np.array([False, True]),
+        cost_names=("time", "wear"),
+        bounds=np.array([bound]),
+    )
+
+
+ONLY = DeterministicPolicy(np.array([0, -1]))
+
+
+def gambler(states: int, win: float) -> CSSP:
+    """The gambler's ruin between 0 and `states` - 1, from the middle."""
+    rows = np.zeros((states - 2, states))
+    for i in range(1, states - 1):
+        rows[i - 1, i + 1], rows[i - 1, i - 1] = win, 1.0 - win
+    initial = np.zeros(states)
+    initial[states // 2] = 1.0
+    goals = np.zeros(states, dtype=bool)
+    goals[[0, -1]] = True
+    return CSSP(
+        transitions=csr_array(rows),
+        row_start=np.concatenate([[0], np.arange(states - 1), [states - 2]]),
+        costs=np.ones((1, states - 2)),
+        initial=initial,
+        goals=goals,
+        cost_names=("games",),
+        bounds=np.zeros(0),
+    )
+
+
+@given(cssps())
+@settings(max_examples=60, deadline=None)
+def test_costs_agree_with_dense_algebra_for_every_policy(problem: CSSP) -> None:
+    truth = brute_force(problem)
+    for rows, costs in list(zip(truth.policies, truth.costs, strict=True))[:20]:
+        answer = evaluate(problem, DeterministicPolicy(rows))
+        np.testing.assert_allclose(answer.costs, costs, rtol=1e-11, atol=1e-12)
+        assert answer.residual < 1e-12
+        assert answer.visits[problem.goals].sum() == pytest.approx(1.0, abs=1e-12)
+        as_randomised = np.zeros(problem.num_rows)
+        as_randomised[rows[rows >= 0]] = 1.0
+        again = evaluate(problem, RandomisedPolicy(as_randomised))
+        np.testing.assert_allclose(again.costs, answer.costs, rtol=1e-12)
+        np.testing.assert_allclose(again.visits, answer.visits, rtol=1e-12)
+
+
+def test_the_gamblers_ruin_has_its_closed_form() -> None:
+    answer = evaluate(gambler(101, 0.5), DeterministicPolicy(np.concatenate([[-1], np.arange(99), [-1]])))
+    assert answer.cost("games") == pytest.approx(50 * 50, rel=1e-12)
+    assert answer.visits[[0, -1]] == pytest.approx([0.5, 0.5], rel=1e-12)
+    odds = (0.6 / 0.4) ** 10
+    unfair = evaluate(gambler(21, 0.4), DeterministicPolicy(np.concatenate([[-1], np.arange(19), [-1]])))
+    assert unfair.visits[-1] == pytest.approx(1.0 / (odds + 1.0), rel=1e-12)
+
+
+def test_a_randomised_policy_mixes_the_rows_of_a_state() -> None:
+    problem = CSSP(
+        transitions=csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])),
+        row_start=np.array([0, 2, 2]),
+        costs=np.array([[3.0, 1.0]]),
+        initial=np.array([1.0, 0.0]),
+        goals=np.array([False, True]),
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+    answer = evaluate(problem, RandomisedPolicy(np.array([0.25, 0.75])))
+    assert answer.visits.tolist() == pytest.approx([4.0, 1.0])
+    assert answer.cost("time") == pytest.approx(4.0 * (0.25 * 3.0 + 0.75 * 1.0))
+
+
+def test_long_waits_are_still_exact() -> None:
+    # 1 - success is rounded once, by half a unit in the last place: relative error 1e-16 / 2**-40.
+    answer = evaluate(attempts(2.0**-40), ONLY)
+    assert answer.cost("time") == 2.0**40
+
+
+def test_a_goal_too_unlikely_for_doubles_is_refused() -> None:
+    with pytest.raises(ImproperPolicy, match="too small for double precision"):
+        evaluate(attempts(1e-30), ONLY)
+
+
+def test_starting_in_a_goal_costs_nothing() -> None:
+    answer = evaluate(replace(attempts(0.5), initial=np.array([0.0, 1.0])), ONLY)
+    assert answer.costs.tolist() == [0.0, 0.0]
+    assert answer.visits.tolist() == [0.0, 1.0]
+    assert answer.residual == 0.0
+
+
+def test_bounds_are_kept_up_to_the_documented_tolerance() -> None:
+    kept = evaluate(attempts(0.5, bound=4.0 - 3e-9), ONLY)
+    assert kept.keeps_bounds()
+    assert kept.violations() == {}
+    broken = evaluate(attempts(0.5, bound=4.0 - 5e-9), ONLY)
+    assert not broken.keeps_bounds()
+    assert broken.violations() == {"wear": pytest.approx(5e-9, rel=1e-6)}
+    assert broken.keeps_bounds(tolerance=1e-6)
+    assert evaluate(attempts(0.5, bound=np.inf), ONLY).keeps_bounds()
+
+
+def test_an_unknown_cost_is_named() -> None:
+    with pytest.raises(InvalidProblem, match=r"no cost 'money'; the costs are 'time', 'wear'"):
+        evaluate(attempts(0.5), ONLY).cost("money")
+
+
+def test_the_answer_cannot_be_changed() -> None:
+    answer = evaluate(attempts(0.5), ONLY)
+    with pytest.raises(ValueError, match="read-only"):
+        answer.costs[0] = 0.0
