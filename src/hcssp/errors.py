@@ -1,0 +1,52 @@
+"""What can go wrong with the user's input, said so that it can be mended.
+
+Every error of this library that a user can cause derives from :class:`HcsspError`; the command line
+turns them into one message on stderr and exit code 2, never into a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class HcsspError(Exception):
+    """Base class of all errors that a user can cause and mend."""
+
+
+class InvalidProblem(HcsspError):
+    """A problem that breaks one or more rules; all violations are reported together.
+
+    Parameters
+    ----------
+    violations
+        One sentence for each violation, naming the place, the value and the remedy.
+    """
+
+    def __init__(self, violations: Iterable[str]) -> None:
+        self.violations = tuple(violations)
+        count = len(self.violations)
+        if count == 1:
+            message = self.violations[0]
+        else:
+            message = f"{count} violations:\n" + "\n".join(f"  - {v}" for v in self.violations)
+        super().__init__(message)
+
+
+class DeadEnd(HcsspError):
+    """The goal cannot be reached with certainty from the start, whatever is done."""
+
+
+class ImproperPolicy(HcsspError):
+    """A policy that does not reach a goal almost surely has no finite expected costs."""
+
+
+class MissingDependency(HcsspError):
+    """An optional dependency is needed; the message says what to install."""
+
+
+class NoSolution(HcsspError):
+    """A policy was asked of a result that has none."""
+
+
+class UnsupportedProblem(HcsspError):
+    """The method's assumptions do not hold for the problem; the message names a method whose do."""

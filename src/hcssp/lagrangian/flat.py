@@ -1,0 +1,60 @@
+"""The oracle of a flat C-SSP: policy iteration on the prepared problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.lagrangian.oracle import REACHED, Minimum, Vertex
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.region import Region
+
+
+class FlatOracle:
+    """Minimises a C-SSP under weights; its decision states are the live states of the prepared problem.
+
+    Parameters
+    ----------
+    problem
+        The C-SSP. Unreachable states and dead ends are taken out first.
+    """
+
+    def __init__(self, problem: CSSP) -> None:
+        self._problem = problem
+        self._prepared = prepare(problem)
+        self._balance = Balance(self._prepared.problem)
+        self._solver = PolicyIteration(self._balance)
+
+    @property
+    def bounds(self) -> FloatArray:
+        return self._problem.bounds
+
+    @property
+    def row_start(self) -> IntArray:
+        return self._balance.row_start
+
+    @property
+    def row_state(self) -> IntArray:
+        return self._balance.row_state
+
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+        allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
+        optimum = self._solver.minimise(weights, allowed, None if near is None else near.rows)
+        if optimum is None:
+            return None
+        reached = self._solver.system.visits(optimum.rows) > REACHED
+        return Minimum(Vertex(optimum.costs, optimum.rows, reached), optimum.bound)
+
+    def visits(self, vertex: Vertex) -> FloatArray:
+        return self._solver.system.visits(vertex.rows)
+
+    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
+        return None
+
+    def lift(self, vertex: Vertex) -> IntArray:
+        rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)
+        rows[self._balance.live] = vertex.rows
+        return self._prepared.lift(rows)

@@ -1,0 +1,103 @@
+r"""What every constrained search asks of a problem: the best policy under weights, within a region.
+
+For multipliers :math:`\lambda \ge 0` the Lagrangian :math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)`
+is an unconstrained SSP. An :class:`Oracle` solves it, in whatever way the problem's shape allows: a flat
+C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration and
+policy branching are written once, on top of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.search.result import FEASIBILITY_TOLERANCE
+from hcssp.ssp.region import Region
+
+REACHED = 1e-13
+"""A state with fewer expected visits counts as never reached: it cannot move a cost by a tolerance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """A deterministic policy and its exact expected costs: a vertex of the relaxation.
+
+    Attributes
+    ----------
+    costs
+        Expected costs, the primary first, then one for each constraint.
+    rows
+        One row for each decision state of the oracle.
+    reached
+        Which decision states the policy visits with positive probability.
+    """
+
+    costs: FloatArray
+    rows: IntArray
+    reached: BoolArray
+
+    def lies_in(self, region: Region, row_state: IntArray) -> bool:
+        """Whether the policy avoids the region's forbidden rows wherever it goes."""
+        for row in region.forbidden:
+            state = row_state[row]
+            if self.rows[state] == row and self.reached[state]:
+                return False
+        return True
+
+
+class Minimum(NamedTuple):
+    """The best policy under some weights, and a certified lower bound on its weighted cost."""
+
+    vertex: Vertex
+    bound: float
+
+
+class Oracle(Protocol):
+    """A problem that can be minimised under weights. Decision states own rows ``row_start[s]:row_start[s+1]``."""
+
+    @property
+    def bounds(self) -> FloatArray:
+        """One upper bound for each constraint; ``inf`` where there is none."""
+
+    @property
+    def row_start(self) -> IntArray:
+        """The first row of each decision state, and the number of rows."""
+
+    @property
+    def row_state(self) -> IntArray:
+        """The decision state of each row."""
+
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+        """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
+
+    def visits(self, vertex: Vertex) -> FloatArray:
+        """Expected visits of each decision state."""
+
+    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
+        """A feasible policy near `vertex` (repaired if that breaks a bound, else bettered), or None."""
+
+    def lift(self, vertex: Vertex) -> IntArray:
+        """The policy as one row for each state of the user's (flat) problem."""
+
+
+def excess(costs: FloatArray, bounds: FloatArray) -> float:
+    """By how much a policy's secondary costs exceed their bounds, relative to the documented scale.
+
+    A policy is feasible if this is at most :data:`hcssp.search.result.FEASIBILITY_TOLERANCE`.
+
+    >>> excess(np.array([7.0, 2.5]), np.array([2.0]))
+    0.25
+    """
+    bounded = np.isfinite(bounds)
+    if not bounded.any():
+        return float("-inf") if not np.any(bounds == -np.inf) else float("inf")
+    scale = np.maximum(1.0, np.abs(bounds[bounded]))
+    return float(np.max((costs[1:][bounded] - bounds[bounded]) / scale))
+
+
+def is_feasible(costs: FloatArray, bounds: FloatArray) -> bool:
+    """Whether the secondary costs keep their bounds, up to the documented tolerance."""
+    return excess(costs, bounds) <= FEASIBILITY_TOLERANCE

@@ -1,0 +1,1 @@
+"""Anytime search: progress, stop criteria, the best-first engine and the one result type."""

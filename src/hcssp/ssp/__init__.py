@@ -1,0 +1,1 @@
+"""Unconstrained stochastic shortest path problems: the scalar problem every method comes down to."""

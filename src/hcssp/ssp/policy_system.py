@@ -1,0 +1,181 @@
+r"""Values and visits of policies: one sparse factorisation serves many neighbouring policies.
+
+The values of a policy :math:`\pi` solve :math:`A_\pi V = c_\pi` with :math:`A_\pi = I - P_\pi`. Searches ask
+for policies that differ from one another in a few states :math:`D`. With a factorised *reference* policy
+:math:`A_0` and the columns :math:`Z = A_0^{-1} E_D`, the Woodbury identity gives
+
+.. math:: V = V_0 + Z u, \qquad (A_D Z)\, u = c_D - A_D V_0,
+
+where :math:`A_D` are the rows of :math:`A_\pi` at :math:`D` and the right-hand side is their reduced cost under
+:math:`V_0`. The columns are kept, because a search keeps coming back to the same states. Once a policy
+differs in too many states, it becomes the new reference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import splu
+
+from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
+from hcssp.errors import ImproperPolicy
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.start import policy_reaches_goal
+
+# A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
+MAX_CHANGED_STATES = 40
+COLUMN_MEMORY = 32 * 2**20  # bytes of columns kept for one reference
+
+
+class PolicySystem:
+    """Evaluates policies of one problem, given as one row for each live state."""
+
+    def __init__(self, balance: Balance) -> None:
+        self.balance = balance
+        self.num_factorisations = 0
+        self._capacity = int(max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live)))))
+        self._reference: IntArray | None = None
+        self._lu: SparseMatrix = None
+        self._values: FloatArray = np.empty((0, 0))
+        self._visits: FloatArray | None = None
+        self._columns: FloatArray = np.empty((0, 0))
+        self._slots: dict[int, int] = {}
+
+    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
+        """Expected costs to go under the policy `rows`, shape ``(num_live, num_costs)``.
+
+        Parameters
+        ----------
+        rows
+            One row for each live state.
+        fresh
+            Factorise anew, whatever is known already.
+
+        Raises
+        ------
+        ImproperPolicy
+            If the policy does not reach a goal almost surely.
+        """
+        changed = self._changed_from_reference(rows)
+        if changed is None or fresh and len(changed):
+            self._refer_to(rows)
+            return self._values
+        if len(changed) == 0:
+            return self._values
+        update = self._update(rows, changed)
+        if update is None:
+            self._refer_to(rows)
+            return self._values
+        columns, small, new_rows = update
+        balance = self.balance
+        reduced = balance.costs[:, new_rows].T - balance.matrix[new_rows] @ self._values
+        correction = scipy.linalg.lu_solve(small, reduced, check_finite=False)
+        values: FloatArray = self._values + columns @ correction
+        return values
+
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`, from the initial distribution."""
+        changed = self._changed_from_reference(rows)
+        update = None
+        if changed is None:
+            self._refer_to(rows)
+            changed = np.empty(0, dtype=np.int64)
+        elif len(changed):
+            update = self._update(rows, changed)
+            if update is None:
+                self._refer_to(rows)
+                changed = np.empty(0, dtype=np.int64)
+        if self._visits is None:
+            self._visits = self._lu.solve(self.balance.initial)
+        if update is None:
+            return np.maximum(self._visits, 0.0)
+        _, small, new_rows = update
+        weights = scipy.linalg.lu_solve(small, self._visits[changed], trans=1, check_finite=False)
+        visits = self._visits - self._lu.solve(weights @ self.balance.matrix[new_rows])
+        visits[changed] += weights
+        return np.maximum(visits, 0.0)
+
+    def is_proper(self, rows: IntArray) -> bool:
+        """Whether the policy reaches a goal almost surely from every live state."""
+        changed = self._changed_from_reference(rows)
+        if changed is not None and (len(changed) == 0 or self._update(rows, changed) is not None):
+            return True
+        return policy_reaches_goal(self.balance, rows)
+
+    def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
+        """The states where `rows` differ from the reference; None if that is too many."""
+        if self._reference is None:
+            return None
+        changed = np.flatnonzero(rows != self._reference)
+        if len(changed) > min(MAX_CHANGED_STATES, self._capacity):
+            return None
+        return changed
+
+    def _refer_to(self, rows: IntArray) -> None:
+        """Factorise the system of `rows` and make it the reference."""
+        balance = self.balance
+        system = balance.matrix[rows]
+        # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
+        transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
+        try:
+            # Policies of nearly local problems have nearly symmetric patterns: this ordering halves the
+            # fill of the default one, and the systems are M-matrices, which need no pivoting.
+            self._lu = splu(
+                transposed,
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError as error:
+            raise ImproperPolicy("the policy does not reach a goal almost surely") from error
+        self.num_factorisations += 1
+        self._reference = rows.copy()
+        self._values = self._lu.solve(np.ascontiguousarray(balance.costs[:, rows].T), trans="T")
+        self._visits = None
+        self._columns = np.empty((balance.num_live, 0), order="F")
+        self._slots = {}
+
+    def _update(
+        self, rows: IntArray, changed: IntArray
+    ) -> tuple[FloatArray, tuple[FloatArray, IntArray], IntArray] | None:
+        """Columns, the factorised small system and the new rows; None if it is not to be trusted."""
+        columns = self._columns_of(changed)
+        new_rows = rows[changed]
+        small = np.asarray(self.balance.matrix[new_rows] @ columns)
+        factors, pivots = scipy.linalg.lu_factor(small, check_finite=False)
+        diagonal = np.abs(np.diagonal(factors))
+        # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
+        if diagonal.min() < 1e-9 * max(1.0, diagonal.max()):
+            return None
+        return columns, (factors, pivots), new_rows
+
+    def _columns_of(self, states: IntArray) -> FloatArray:
+        """``A_0^{-1} E_states``, solving only for what is not kept yet."""
+        wanted = states.tolist()
+        missing = [state for state in wanted if state not in self._slots]
+        if len(self._slots) + len(missing) > self._capacity:
+            # Forget all rather than the oldest: a search that has moved on needs few of them again.
+            self._slots = {}
+            missing = wanted
+        if missing:
+            first = len(self._slots)
+            self._make_room(first + len(missing))
+            units = np.zeros((self.balance.num_live, len(missing)), order="F")
+            units[missing, np.arange(len(missing))] = 1.0
+            self._columns[:, first : first + len(missing)] = self._lu.solve(units, trans="T")
+            self._slots.update((state, first + offset) for offset, state in enumerate(missing))
+        slots = [self._slots[state] for state in wanted]
+        columns: FloatArray = self._columns[:, slots]
+        return columns
+
+    def _make_room(self, needed: int) -> None:
+        """Grow the kept columns to at least `needed`, doubling up to the capacity."""
+        have = self._columns.shape[1]
+        if needed <= have:
+            return
+        size = max(needed, min(max(16, 2 * have), self._capacity))
+        grown = np.empty((self.balance.num_live, size), order="F")
+        kept = len(self._slots)
+        grown[:, :kept] = self._columns[:, :kept]
+        self._columns = grown
