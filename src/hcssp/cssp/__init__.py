@@ -1,0 +1,33 @@
+"""A constrained stochastic shortest path problem (C-SSP): state it, check it, prepare it.
+
+Four ways to make one: :class:`CSSPBuilder`, :func:`explore`, :func:`from_arrays` and
+:class:`GridWorld`. All of them validate once and give a frozen :class:`CSSP`.
+"""
+
+from __future__ import annotations
+
+from hcssp.cssp.arrays import from_arrays
+from hcssp.cssp.builder import Action, CSSPBuilder, State
+from hcssp.cssp.exploration import explore
+from hcssp.cssp.grid import GridWorld, Hazard
+from hcssp.cssp.grid_drawing import render_policy
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.validation import validated, violations
+
+__all__ = [
+    "CSSP",
+    "NO_ROW",
+    "Action",
+    "CSSPBuilder",
+    "DeterministicPolicy",
+    "GridWorld",
+    "Hazard",
+    "RandomisedPolicy",
+    "State",
+    "explore",
+    "from_arrays",
+    "render_policy",
+    "validated",
+    "violations",
+]

@@ -1,0 +1,123 @@
+"""A C-SSP from Python functions, explored from the initial state.
+
+The functions say what can be done in a state, where it leads and what it costs; states and actions are
+any hashable values. Only what is reachable is ever asked for, in breadth-first order, and goals are not
+asked for actions.
+
+>>> def actions(level):
+...     return ("climb", "leap")
+>>> def transitions(level, action):
+...     return {min(level + 2, 3): 0.5, 0: 0.5} if action == "leap" else {level + 1: 1.0}
+>>> def costs(level, action):
+...     return {"time": 1.0, "bruises": 1.0 if action == "leap" else 0.0}
+>>> tower = explore(0, actions, transitions, costs, is_goal=lambda level: level == 3,
+...                 cost_names=("time", "bruises"), bounds={"bruises": 0.5})
+>>> tower.state_labels, tower.num_rows
+((0, 1, 2, 3), 6)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from hcssp.cssp.assembly import Assembly, Costs
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem
+
+Successors = Mapping[Any, float] | Iterable[tuple[Any, float]]
+"""From next states to their probabilities, as a mapping or as pairs."""
+
+
+def explore(
+    initial: Hashable | Mapping[Any, float],
+    actions: Callable[[Any], Iterable[Hashable]],
+    transitions: Callable[[Any, Any], Successors],
+    costs: Callable[[Any, Any], Costs],
+    is_goal: Callable[[Any], bool],
+    cost_names: Sequence[str] = ("cost",),
+    bounds: Mapping[str, float] | None = None,
+    max_states: int = 1_000_000,
+    arrival_costs: Callable[[Any, Any, Any], Costs] | None = None,
+) -> CSSP:
+    """Explore the states reachable from `initial`.
+
+    Parameters
+    ----------
+    initial
+        The initial state, or a mapping from states to probabilities.
+    actions
+        The actions available in a state; none makes it a dead end.
+    transitions
+        The next states of a state and an action, with their probabilities.
+    costs
+        The costs of a state and an action: by name (0 where not named), in the order of
+        `cost_names`, or a number for the primary cost alone.
+    is_goal
+        Whether a state ends everything.
+    cost_names
+        The primary cost, then the secondary ones.
+    bounds
+        Upper bounds on secondary costs, by name.
+    max_states
+        Give up beyond this many states, since an endless space would never end.
+    arrival_costs
+        Costs of a state, an action and the next state, paid in addition and folded.
+
+    Raises
+    ------
+    InvalidProblem
+        With all violations; or if there are more than `max_states` states.
+    """
+    names = (cost_names,) if isinstance(cost_names, str) else tuple(cost_names)
+    assembly = Assembly(names)
+    begin: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
+    distribution = {
+        assembly.add_state(state): assembly.number(f"state {state!r}: its initial probability", given)
+        for state, given in begin.items()
+    }
+    goals: list[int] = []
+    labels, index = assembly.state_labels, assembly.state_index
+    position = 0
+    # `labels` is the queue as well: states are appended as they are met and visited in that order.
+    while position < len(labels):
+        state = labels[position]
+        if is_goal(state):
+            goals.append(position)
+            position += 1
+            continue
+        for action in actions(state):
+            place = f"state {state!r}, action {action!r}"
+            outcomes = transitions(state, action)
+            vector = assembly.cost_vector(place, costs(state, action))
+            successors: list[int] = []
+            probabilities: list[float] = []
+            for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
+                # The common case is fast; anything else is turned into a number or a violation.
+                probability = (
+                    given
+                    if type(given) is float
+                    else assembly.number(f"{place}: the probability of reaching state {reached!r}", given)
+                )
+                if probability == 0.0:
+                    # An impossible state need not exist, and must not be explored.
+                    continue
+                successor = index.get(reached)
+                if successor is None:
+                    successor = assembly.add_state(reached)
+                successors.append(successor)
+                probabilities.append(probability)
+                if arrival_costs is not None:
+                    paid = arrival_costs(state, action, reached)
+                    arrival = assembly.cost_vector(f"{place}, next state {reached!r}", paid)
+                    assembly.fold(vector, probability, arrival)
+            assembly.add_row(position, action, successors, probabilities, vector)
+        if len(labels) > max_states:
+            raise InvalidProblem(
+                [
+                    f"more than {max_states} states are reachable, the last one {labels[-1]!r}; "
+                    "raise max_states, or make the state space smaller if it was meant to be"
+                ]
+            )
+        position += 1
+    return assembly.build(distribution, goals, bounds)

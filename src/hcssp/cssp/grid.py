@@ -1,0 +1,312 @@
+r"""A grid world: a room with walls, hazards and openings, where every step may slip to either side.
+
+Cells are ``(column, row)``. The interior is columns ``1..width`` and rows ``1..height``, row 1 at the
+top, and a ring of wall surrounds it (column 0 or ``width + 1``, row 0 or ``height + 1``). A start or a
+goal in the ring is an opening. The states are the free interior cells and the openings.
+
+A step goes as intended or slips 90 degrees to a side; a step into a wall stays where it is. Every step
+costs `step_cost` of the primary cost, and a step taken *from* a hazardous cell costs what the hazard
+says besides; where hazards overlap their costs add up.
+
+>>> room = GridWorld(width=3, height=2, start=(0, 1), goal=(4, 2), slip=0.2,
+...                  hazards=[Hazard(2, 1, 1, 1, {"damage": 50.0})], bounds={"damage": 5.0})
+>>> problem = room.to_cssp()
+>>> problem.num_states, problem.num_rows, problem.cost_names
+(8, 28, ('time', 'damage'))
+>>> east = problem.state_index[0, 1] * 4 + 1
+>>> problem.action_labels[east], problem.transitions[[east]].toarray().round(3).tolist()
+('east', [[0.2, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+
+The same room as a map:
+
+>>> drawn = GridWorld.from_map('''
+... #####
+... S.~.#
+... #...G
+... #####
+... ''', hazards={"~": {"damage": 50.0}}, slip=0.2)
+>>> (drawn.to_cssp().transitions != problem.transitions).nnz
+0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.grid_map import Cell, Rectangle, read_map
+from hcssp.cssp.labels import RepeatedNames, TupleLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.validation import bound_array, violations
+from hcssp.errors import InvalidProblem
+
+DIRECTIONS = ("north", "east", "south", "west")
+"""The actions in every cell, clockwise, so that a neighbour in the list is a side."""
+
+_STEPS = ((0, -1), (1, 0), (0, 1), (-1, 0))
+# States are numbered row by row, so neighbours in this order (4 is the cell itself) have increasing
+# numbers, and the transition matrix is born sorted.
+_IN_ORDER = (0, 3, 4, 1, 2)
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """A rectangle of interior cells, and what every step from one of them costs besides."""
+
+    column: int
+    row: int
+    width: int
+    height: int
+    costs: Mapping[str, float]
+
+    @property
+    def rectangle(self) -> Rectangle:
+        return self.column, self.row, self.width, self.height
+
+
+@dataclass(frozen=True, eq=False)
+class GridWorld:
+    """A grid world, kept for pictures; :meth:`to_cssp` gives the problem.
+
+    Attributes
+    ----------
+    width, height
+        The size of the interior.
+    start
+        A cell, or a mapping from cells to initial probabilities.
+    goal
+        A cell or several.
+    walls
+        Rectangles ``(column, row, width, height)`` of interior cells.
+    hazards
+        Rectangles of interior cells with the costs of every step from them.
+    slip
+        The probability of slipping, half of it to either side; or a pair, to the left and right.
+    step_cost
+        The primary cost of every step.
+    cost_names
+        The primary cost, then the secondary ones. By default "time" and what the hazards name.
+    bounds
+        Upper bounds on secondary costs, by name.
+    """
+
+    width: int
+    height: int
+    start: Cell | Mapping[Cell, float]
+    goal: Cell | Sequence[Cell]
+    walls: Sequence[Rectangle] = ()
+    hazards: Sequence[Hazard] = ()
+    slip: float | tuple[float, float] = 0.0
+    step_cost: float = 1.0
+    cost_names: tuple[str, ...] = ()
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.cost_names:
+            named = (name for hazard in self.hazards for name in hazard.costs)
+            object.__setattr__(self, "cost_names", tuple(dict.fromkeys(["time", *named])))
+        found = list(self._violations())
+        if found:
+            raise InvalidProblem(found)
+
+    @classmethod
+    def from_map(
+        cls,
+        text: str,
+        hazards: Mapping[str, Mapping[str, float]] | None = None,
+        *,
+        slip: float | tuple[float, float] = 0.0,
+        step_cost: float = 1.0,
+        cost_names: tuple[str, ...] = (),
+        bounds: Mapping[str, float] | None = None,
+    ) -> GridWorld:
+        """A grid world from an ASCII map; see :mod:`hcssp.cssp.grid_map` for the legend.
+
+        Parameters
+        ----------
+        text
+            The map. Several ``S`` are equally probable starts, several ``G`` are all goals.
+        hazards
+            From characters of the map to the costs of every step from there.
+        slip, step_cost, cost_names, bounds
+            As in the class.
+        """
+        legend = hazards or {}
+        drawing = read_map(text, legend)
+        missing = [
+            f"the map has no {what}; draw at least one {letter!r}"
+            for what, letter, cells in (("start", "S", drawing.starts), ("goal", "G", drawing.goals))
+            if not cells
+        ]
+        if missing:
+            raise InvalidProblem(missing)
+        return cls(
+            width=drawing.width,
+            height=drawing.height,
+            start={cell: 1.0 / len(drawing.starts) for cell in drawing.starts},
+            goal=drawing.goals,
+            walls=drawing.walls,
+            hazards=tuple(
+                Hazard(*rectangle, legend[letter])
+                for letter, rectangles in drawing.hazards.items()
+                for rectangle in rectangles
+            ),
+            slip=slip,
+            step_cost=step_cost,
+            cost_names=cost_names,
+            bounds=bounds or {},
+        )
+
+    @cached_property
+    def starts(self) -> Mapping[Cell, float]:
+        """The initial cells with their probabilities."""
+        return self.start if isinstance(self.start, Mapping) else {self.start: 1.0}
+
+    @cached_property
+    def goals(self) -> tuple[Cell, ...]:
+        """The goal cells."""
+        first = self.goal[0] if len(self.goal) else ()
+        # One cell is a pair of numbers, several are a sequence of pairs.
+        return tuple(self.goal) if isinstance(first, tuple) else (self.goal,)  # type: ignore[arg-type, return-value]
+
+    @cached_property
+    def free(self) -> BoolArray:
+        """Which cells can be entered: ``free[row, column]``, the wall ring included."""
+        free = np.zeros((self.height + 2, self.width + 2), dtype=np.bool_)
+        free[1:-1, 1:-1] = True
+        for column, row, width, height in self.walls:
+            free[row : row + height, column : column + width] = False
+        for column, row in (*self.starts, *self.goals):
+            free[row, column] = True
+        return free
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The column and row of every state, shape ``(num_states, 2)``."""
+        rows, columns = np.nonzero(self.free)
+        return np.column_stack((columns, rows)).astype(np.int64)
+
+    def cell_costs(self, name: str) -> FloatArray:
+        """What a step from each cell costs, ``[row, column]``, the wall ring included."""
+        costs = np.full(self.free.shape, self.step_cost if name == self.cost_names[0] else 0.0)
+        for hazard in self.hazards:
+            column, row, width, height = hazard.rectangle
+            costs[row : row + height, column : column + width] += hazard.costs.get(name, 0.0)
+        return costs
+
+    def to_cssp(self) -> CSSP:
+        """The problem: labels are cells and directions.
+
+        Raises
+        ------
+        InvalidProblem
+            If probabilities, costs or bounds break a rule.
+        """
+        cells, states = self.cells, self._states
+        goals = np.zeros(len(cells), dtype=np.bool_)
+        goals[[states[row + 1, column + 1] for column, row in self.goals]] = True
+        initial = np.zeros(len(cells))
+        for (column, row), probability in self.starts.items():
+            initial[states[row + 1, column + 1]] += probability
+        acting = np.flatnonzero(~goals)
+        row_start = np.zeros(len(cells) + 1, dtype=np.int64)
+        np.cumsum(np.where(goals, 0, len(DIRECTIONS)), out=row_start[1:])
+        columns, rows = cells[acting].T
+        costs = np.array([self.cell_costs(name)[rows, columns] for name in self.cost_names])
+        found: list[str] = []
+        problem = CSSP(
+            transitions=self._transitions(acting),
+            row_start=row_start,
+            costs=np.repeat(costs, len(DIRECTIONS), axis=1),
+            initial=initial,
+            goals=goals,
+            cost_names=self.cost_names,
+            bounds=bound_array(self.bounds, self.cost_names, found),
+            state_labels=TupleLabels(cells),
+            action_labels=RepeatedNames(DIRECTIONS, np.tile(np.arange(len(DIRECTIONS)), len(acting))),
+        )
+        found += violations(problem)
+        if found:
+            raise InvalidProblem(found)
+        return problem
+
+    @cached_property
+    def _states(self) -> IntArray:
+        """The number of each cell's state, -1 in walls; one cell wider all around than the ring."""
+        states = np.full((self.height + 4, self.width + 4), -1, dtype=np.int64)
+        states[1:-1, 1:-1][self.free] = np.arange(np.count_nonzero(self.free))
+        return states
+
+    def _transitions(self, acting: IntArray) -> csr_array:
+        """Transitions of the states `acting`, four rows each."""
+        columns, rows = self.cells[acting].T
+        neighbours = [self._states[rows + 1 + down, columns + 1 + right] for right, down in _STEPS]
+        open_to = [neighbour >= 0 for neighbour in neighbours]
+        left, right = self._slips
+        # For each action, three neighbours and the cell itself; entries of zero are left out below.
+        indices = np.empty((len(acting), 4, 4), dtype=np.int32)
+        data = np.empty((len(acting), 4, 4))
+        for action in range(4):
+            chance = {action: 1.0 - left - right, (action - 1) % 4: left, (action + 1) % 4: right}
+            slots = [direction for direction in _IN_ORDER if direction == 4 or direction in chance]
+            stays = np.zeros(len(acting))
+            for slot, direction in enumerate(slots):
+                if direction != 4:
+                    indices[:, action, slot] = neighbours[direction]
+                    data[:, action, slot] = chance[direction] * open_to[direction]
+                    stays += chance[direction] * ~open_to[direction]
+            own = slots.index(4)
+            indices[:, action, own] = acting
+            data[:, action, own] = stays
+        possible = data > 0.0
+        starts = np.zeros(4 * len(acting) + 1, dtype=np.int32)
+        starts[1:] = np.cumsum(possible.ravel(), dtype=np.int32)[3::4]
+        shape = (4 * len(acting), len(self.cells))
+        return csr_array((data[possible], indices[possible], starts), shape=shape)
+
+    @property
+    def _slips(self) -> tuple[float, float]:
+        """The probabilities of slipping to the left and to the right."""
+        return self.slip if isinstance(self.slip, tuple) else (self.slip / 2, self.slip / 2)
+
+    def _violations(self) -> Iterator[str]:
+        if self.width < 1 or self.height < 1:
+            yield f"the grid is {self.width} wide and {self.height} high; both must be at least 1"
+            return
+        left, right = self._slips
+        if not (left >= 0.0 and right >= 0.0 and left + right <= 1.0):
+            yield f"slip is {self.slip}; slipping must have a probability between 0 and 1"
+        for what, (column, row, width, height) in (
+            *(("wall", wall) for wall in self.walls),
+            *(("hazard", hazard.rectangle) for hazard in self.hazards),
+        ):
+            across = 1 <= column < column + width <= self.width + 1
+            down = 1 <= row < row + height <= self.height + 1
+            if not (across and down):
+                yield (
+                    f"{what} ({column}, {row}, {width}, {height}): it must be a rectangle (column, row, "
+                    f"width, height) of interior cells, columns 1 to {self.width}, rows 1 to {self.height}"
+                )
+        for hazard in self.hazards:
+            for name in hazard.costs:
+                if name not in self.cost_names:
+                    known = ", ".join(repr(known) for known in self.cost_names)
+                    yield f"hazard {hazard.rectangle}: there is no cost {name!r}; the costs are {known}"
+        for what, cell in (
+            *(("start", cell) for cell in self.starts),
+            *(("goal", cell) for cell in self.goals),
+        ):
+            column, row = cell
+            if not (0 <= column <= self.width + 1 and 0 <= row <= self.height + 1):
+                yield (
+                    f"{what} {cell}: it lies outside; columns go from 0 to {self.width + 1} and rows from 0 "
+                    f"to {self.height + 1}, the wall ring included"
+                )
+            for left_edge, top, width, height in self.walls:
+                if left_edge <= column < left_edge + width and top <= row < top + height:
+                    wall = (left_edge, top, width, height)
+                    yield f"{what} {cell}: it lies in the wall {wall}; move one of them"

@@ -1,0 +1,117 @@
+"""Labels that are computed when somebody looks, so that large problems are built without them.
+
+A grid of 130,000 cells has half a million rows; making a tuple for each state and a string for each row
+would take longer than solving some problems. These sequences keep integer arrays and make a label only
+when asked for it.
+
+>>> names = RepeatedNames(("stay", "go"), np.array([0, 1, 1]))
+>>> names[2], len(names), list(names)
+('go', 3, ['stay', 'go', 'go'])
+>>> list(SelectedLabels(["a", "b", "c"], np.array([2, 0])))
+['c', 'a']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from hcssp.cssp.model import IntArray
+
+
+class _LazyLabels(Sequence[Any]):
+    """A read-only sequence whose subclasses say how long it is and make one label."""
+
+    def _label(self, position: int) -> Any:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, position: int) -> Any: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Any]: ...
+    def __getitem__(self, position: int | slice) -> Any:
+        length = len(self)
+        if isinstance(position, slice):
+            return [self._label(index) for index in range(*position.indices(length))]
+        index = int(position)
+        if not -length <= index < length:
+            raise IndexError(f"label {index} of {length}")
+        return self._label(index % length)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(label) for label in self[:3])
+        return f"{type(self).__name__}({shown}{', ...' if len(self) > 3 else ''}; {len(self)} labels)"
+
+
+class RepeatedNames(_LazyLabels):
+    """Few names, used many times: ``names[codes[i]]`` is the label of row ``i``.
+
+    Parameters
+    ----------
+    names
+        The different names.
+    codes
+        For each row, the position of its name in `names`.
+    """
+
+    def __init__(self, names: Sequence[Hashable], codes: IntArray) -> None:
+        self.names = tuple(names)
+        self.codes = codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def _label(self, position: int) -> Hashable:
+        return self.names[int(self.codes[position])]
+
+
+class SelectedLabels(_LazyLabels):
+    """Some labels of another sequence: ``base[chosen[i]]``, not copied until asked for."""
+
+    def __init__(self, base: Sequence[Hashable], chosen: IntArray) -> None:
+        # A selection of a selection looks up the original directly, so that chains stay short.
+        inner = base if isinstance(base, SelectedLabels) else None
+        self.base: Sequence[Hashable] = base if inner is None else inner.base
+        self.chosen: IntArray = chosen if inner is None else inner.chosen[chosen]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def _label(self, position: int) -> Hashable:
+        return self.base[int(self.chosen[position])]
+
+
+class TupleLabels(_LazyLabels):
+    """Labels that are rows of an integer matrix, given as tuples: cells, positions with velocities.
+
+    >>> cells = TupleLabels(np.array([[1, 1], [2, 1]]))
+    >>> cells[1], cells.index((2, 1)), (7, 7) in cells
+    ((2, 1), 1, False)
+    """
+
+    def __init__(self, columns: IntArray) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def _label(self, position: int) -> tuple[int, ...]:
+        return tuple(self.columns[position].tolist())
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """The position of the label `value`, found without making any label."""
+        last = len(self) if stop is None else stop
+        if isinstance(value, tuple) and len(value) == self.columns.shape[1]:
+            found = np.flatnonzero((self.columns[start:last] == np.array(value)).all(axis=1))
+            if len(found):
+                return start + int(found[0])
+        raise ValueError(f"there is no label {value!r}")
+
+    def __contains__(self, value: object) -> bool:
+        try:
+            self.index(value)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,267 @@
+"""The rules a C-SSP must obey, checked once, when it is built.
+
+Every violation is one sentence that names the place, the value and the remedy, and all of them come
+back together, so that a user mends a model in one go. The checks are vectorised: they look at names
+only to word a violation, except for the search for duplicate labels.
+
+>>> from scipy.sparse import csr_array
+>>> leaky = CSSP(
+...     transitions=csr_array(np.array([[0.0, 0.95]])),
+...     row_start=np.array([0, 1, 1]),
+...     costs=np.array([[-1.0]]),
+...     initial=np.array([1.0, 0.0]),
+...     goals=np.array([False, True]),
+...     cost_names=("time",),
+...     bounds=np.array([]),
+... )
+>>> for violation in violations(leaky):
+...     print(violation)
+state 0, action 0: probabilities sum to 0.95, not 1
+state 0, action 0: the cost 'time' is -1.0; costs must be finite and not negative
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.errors import InvalidProblem
+
+PROBABILITY_TOLERANCE = 1e-9
+"""Probabilities may miss a sum of one by no more than this."""
+
+MOST_OF_A_KIND = 100
+"""Violations of one rule beyond this many are counted instead of listed."""
+
+
+def validated(problem: CSSP) -> CSSP:
+    """The same problem if it obeys every rule.
+
+    Raises
+    ------
+    InvalidProblem
+        If it breaks any, with all violations.
+    """
+    found = violations(problem)
+    if found:
+        raise InvalidProblem(found)
+    return problem
+
+
+def violations(problem: CSSP) -> list[str]:
+    """All violations of `problem`, in the order of the rules; empty if it is valid."""
+    # Arrays that do not fit together cannot be looked into any further.
+    unfit = list(_shapes(problem))
+    if unfit:
+        return unfit
+    rules: list[Callable[[CSSP], Iterator[str]]] = [
+        _cost_names,
+        _duplicate_states,
+        _duplicate_actions,
+        _probabilities,
+        _sums,
+        _costs,
+        _initial,
+        _goals,
+        _bounds,
+    ]
+    return [violation for rule in rules for violation in capped(rule(problem))]
+
+
+def bound_array(
+    bounds: Mapping[str, float] | None, cost_names: Sequence[str], found: list[str]
+) -> FloatArray:
+    """One bound for each secondary cost, ``inf`` where `bounds` has none.
+
+    Violations are appended to `found`, so that a maker can report them together with others.
+    """
+    array = np.full(max(len(cost_names) - 1, 0), np.inf)
+    for name, bound in (bounds or {}).items():
+        if name in cost_names[1:]:
+            array[list(cost_names).index(name) - 1] = bound
+        elif name in cost_names:
+            found.append(f"bound on {name!r}: it is the primary cost, which is minimised, not bounded")
+        else:
+            known = ", ".join(repr(known) for known in cost_names[1:]) or "none"
+            found.append(f"bound on {name!r}: no such secondary cost; the secondary costs are {known}")
+    return array
+
+
+def capped(found: Iterator[str]) -> Iterator[str]:
+    """The first violations of one rule; one sentence says how many more there are."""
+    yield from islice(found, MOST_OF_A_KIND)
+    remaining = sum(1 for _ in found)
+    if remaining:
+        yield f"... and {remaining} more of this kind"
+
+
+def _shapes(problem: CSSP) -> Iterator[str]:
+    row_start = problem.row_start
+    if row_start.ndim != 1 or len(row_start) < 2:
+        yield "there is no state; add at least one, and a goal"
+        return
+    if row_start[0] != 0 or (np.diff(row_start) < 0).any():
+        yield f"row_start must begin with 0 and never decrease, but is {row_start.tolist()[:20]}"
+        return
+    states, rows, names = problem.num_states, problem.num_rows, len(problem.cost_names)
+    expected: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
+        ("transitions", problem.transitions.shape, (rows, states)),
+        ("costs", problem.costs.shape, (names, rows)),
+        ("initial", problem.initial.shape, (states,)),
+        ("goals", problem.goals.shape, (states,)),
+        ("bounds", problem.bounds.shape, (max(names - 1, 0),)),
+        ("state_labels", (len(problem.state_labels),), (states,)),
+        ("action_labels", (len(problem.action_labels),), (rows,)),
+    ]
+    for name, shape, wanted in expected:
+        if shape != wanted:
+            sizes = f"{states} states, {rows} rows and {names} costs"
+            yield f"{name} has shape {shape}, but {sizes} need {wanted}"
+    indices = problem.transitions.indices
+    if len(indices) and (indices.min() < 0 or indices.max() >= states):
+        worst = int(indices.max()) if indices.max() >= states else int(indices.min())
+        yield f"transitions lead to state {worst}, which is unknown; the states are 0 to {states - 1}"
+
+
+def _cost_names(problem: CSSP) -> Iterator[str]:
+    if not problem.cost_names:
+        yield "there is no cost; name at least the primary cost, which is minimised"
+    for position, name in enumerate(problem.cost_names):
+        if name in problem.cost_names[:position]:
+            yield f"two costs are called {name!r}; give each its own name"
+
+
+def _duplicate_states(problem: CSSP) -> Iterator[str]:
+    labels = problem.state_labels
+    if isinstance(labels, range) or _unique_tuples(labels):
+        return
+    seen: set[Hashable] = set()
+    for label in labels:
+        if label in seen:
+            yield f"state {label!r}: two states have this label; give each its own"
+        seen.add(label)
+
+
+def _unique_tuples(labels: Sequence[Hashable]) -> bool:
+    """Whether `labels` are the rows of an integer matrix (or a part of it) without repetition."""
+    chosen: IntArray | None = None
+    if isinstance(labels, SelectedLabels):
+        chosen, labels = labels.chosen, labels.base
+    if not isinstance(labels, TupleLabels):
+        return False
+    columns = labels.columns if chosen is None else labels.columns[chosen]
+    # One number for each label, the last column first: cells numbered row by row come out sorted.
+    key = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T[::-1]:
+        least = column.min()
+        key = key * (column.max() - least + 1) + (column - least)
+    return _all_different(key)
+
+
+def _all_different(key: IntArray) -> bool:
+    return bool((np.diff(key) > 0).all()) or len(np.unique(key)) == len(key)
+
+
+def _duplicate_actions(problem: CSSP) -> Iterator[str]:
+    labels = problem.action_labels
+    chosen: IntArray | None = None
+    if isinstance(labels, SelectedLabels):
+        chosen, labels = labels.chosen, labels.base
+    if isinstance(labels, RepeatedNames):
+        codes = labels.codes if chosen is None else labels.codes[chosen]
+        key = problem.row_state * len(labels.names) + codes
+        if _all_different(key):
+            return
+    seen: set[tuple[int, Hashable]] = set()
+    for state, label in zip(problem.row_state.tolist(), problem.action_labels, strict=True):
+        if (state, label) in seen:
+            place = f"state {problem.state_labels[state]!r}, action {label!r}"
+            yield f"{place}: the state has two actions of this name; give each its own"
+        seen.add((state, label))
+
+
+def _row(problem: CSSP, row: int) -> str:
+    state = problem.state_labels[int(problem.row_state[row])]
+    return f"state {state!r}, action {problem.action_labels[row]!r}"
+
+
+def _probabilities(problem: CSSP) -> Iterator[str]:
+    transitions = problem.transitions
+    if not _some_bad(transitions.data):
+        return
+    for entry in np.flatnonzero(_bad(transitions.data)).tolist():
+        row = int(np.searchsorted(transitions.indptr, entry, side="right")) - 1
+        reached = problem.state_labels[int(transitions.indices[entry])]
+        yield (
+            f"{_row(problem, row)}: the probability of reaching state {reached!r} is "
+            f"{float(transitions.data[entry])!r}; probabilities must be finite and not negative"
+        )
+
+
+def _sums(problem: CSSP) -> Iterator[str]:
+    sums = problem.transitions.dot(np.ones(problem.num_states))
+    # A sum that is not a number comes from an entry that has been named already.
+    wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
+    for row in np.flatnonzero(wrong & np.isfinite(sums)).tolist():
+        if np.diff(problem.transitions.indptr[row : row + 2])[0] == 0:
+            yield f"{_row(problem, row)}: it leads nowhere; give it at least one next state"
+        else:
+            yield f"{_row(problem, row)}: probabilities sum to {_short(sums[row])}, not 1"
+
+
+def _costs(problem: CSSP) -> Iterator[str]:
+    if not _some_bad(problem.costs):
+        return
+    for cost, row in np.argwhere(_bad(problem.costs)).tolist():
+        yield (
+            f"{_row(problem, row)}: the cost {problem.cost_names[cost]!r} is "
+            f"{float(problem.costs[cost, row])!r}; costs must be finite and not negative"
+        )
+
+
+def _initial(problem: CSSP) -> Iterator[str]:
+    for state in np.flatnonzero(_bad(problem.initial)).tolist():
+        yield (
+            f"state {problem.state_labels[state]!r}: its initial probability is "
+            f"{float(problem.initial[state])!r}; probabilities must be finite and not negative"
+        )
+    total = float(problem.initial.sum())
+    if total == 0.0:
+        yield "there is no initial state; set one"
+    elif np.isfinite(total) and abs(total - 1.0) > PROBABILITY_TOLERANCE:
+        yield f"the initial probabilities sum to {_short(total)}, not 1"
+
+
+def _goals(problem: CSSP) -> Iterator[str]:
+    if not problem.goals.any():
+        yield "there is no goal; mark at least one state as a goal"
+    acting = problem.goals & (np.diff(problem.row_start) > 0)
+    for state in np.flatnonzero(acting).tolist():
+        for row in range(int(problem.row_start[state]), int(problem.row_start[state + 1])):
+            yield f"{_row(problem, row)}: the state is a goal, which ends everything; remove the action"
+
+
+def _bounds(problem: CSSP) -> Iterator[str]:
+    for constraint in np.flatnonzero(np.isnan(problem.bounds)).tolist():
+        yield f"bound on {problem.cost_names[constraint + 1]!r}: nan is not a number"
+
+
+def _bad(values: FloatArray) -> BoolArray:
+    """Which values are negative, infinite or not a number."""
+    # A comparison with nan is false, so one expression covers all three.
+    return ~((values >= 0.0) & (values < np.inf))
+
+
+def _some_bad(values: FloatArray) -> bool:
+    """Whether any value is bad, without a temporary array: nan survives both min and max."""
+    return values.size > 0 and not (values.min() >= 0.0 and values.max() < np.inf)
+
+
+def _short(number: float) -> str:
+    """A number without the digits that rounding has left behind, unless only they differ from 1."""
+    text = f"{number:.10g}"
+    return text if float(text) != 1.0 else repr(float(number))
