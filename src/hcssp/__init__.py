@@ -13,6 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hcssp.cssp.arrays import from_arrays as from_arrays
+    from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
+    from hcssp.cssp.exploration import explore as explore
+    from hcssp.cssp.grid import GridWorld as GridWorld
+    from hcssp.cssp.grid import Hazard as Hazard
+    from hcssp.cssp.grid_drawing import render_policy as render_policy
     from hcssp.cssp.model import CSSP as CSSP
     from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
@@ -23,6 +29,13 @@ if TYPE_CHECKING:
     from hcssp.errors import MissingDependency as MissingDependency
     from hcssp.errors import NoSolution as NoSolution
     from hcssp.errors import UnsupportedProblem as UnsupportedProblem
+    from hcssp.evaluation.chain import is_proper as is_proper
+    from hcssp.evaluation.exact import Evaluation as Evaluation
+    from hcssp.evaluation.exact import evaluate as evaluate
+    from hcssp.hierarchy.builder import ProcedureBuilder as ProcedureBuilder
+    from hcssp.hierarchy.model import HCSSP as HCSSP
+    from hcssp.hierarchy.model import Outcome as Outcome
+    from hcssp.hierarchy.policy import HierarchicalPolicy as HierarchicalPolicy
     from hcssp.search.progress import Progress as Progress
     from hcssp.search.result import Result as Result
     from hcssp.search.result import Status as Status
@@ -37,18 +50,31 @@ __version__ = "0.1.0.dev0"
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
     "CSSP": "hcssp.cssp.model",
+    "CSSPBuilder": "hcssp.cssp.builder",
     "DeadEnd": "hcssp.errors",
     "DeterministicPolicy": "hcssp.cssp.policy",
+    "evaluate": "hcssp.evaluation.exact",
+    "Evaluation": "hcssp.evaluation.exact",
+    "explore": "hcssp.cssp.exploration",
+    "from_arrays": "hcssp.cssp.arrays",
     "Gap": "hcssp.search.stop",
+    "GridWorld": "hcssp.cssp.grid",
+    "Hazard": "hcssp.cssp.grid",
+    "HCSSP": "hcssp.hierarchy.model",
     "HcsspError": "hcssp.errors",
+    "HierarchicalPolicy": "hcssp.hierarchy.policy",
     "ImproperPolicy": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
+    "is_proper": "hcssp.evaluation.chain",
     "MaxIterations": "hcssp.search.stop",
     "MaxRuntime": "hcssp.search.stop",
     "MissingDependency": "hcssp.errors",
     "NoSolution": "hcssp.errors",
+    "Outcome": "hcssp.hierarchy.model",
+    "ProcedureBuilder": "hcssp.hierarchy.builder",
     "Progress": "hcssp.search.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
+    "render_policy": "hcssp.cssp.grid_drawing",
     "Result": "hcssp.search.result",
     "Status": "hcssp.search.result",
     "Target": "hcssp.search.stop",
