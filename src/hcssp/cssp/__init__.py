@@ -13,6 +13,7 @@ from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_drawing import render_policy
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.preprocessing import Prepared, prepare, with_giving_up
 from hcssp.cssp.validation import validated, violations
 
 __all__ = [
@@ -23,11 +24,14 @@ __all__ = [
     "DeterministicPolicy",
     "GridWorld",
     "Hazard",
+    "Prepared",
     "RandomisedPolicy",
     "State",
     "explore",
     "from_arrays",
+    "prepare",
     "render_policy",
     "validated",
     "violations",
+    "with_giving_up",
 ]

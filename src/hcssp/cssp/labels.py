@@ -83,6 +83,21 @@ class SelectedLabels(_LazyLabels):
         return self.base[int(self.chosen[position])]
 
 
+class JoinedLabels(_LazyLabels):
+    """The labels of one sequence, then those of another."""
+
+    def __init__(self, first: Sequence[Hashable], second: Sequence[Hashable]) -> None:
+        self.first = first
+        self.second = second
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.second)
+
+    def _label(self, position: int) -> Hashable:
+        before = len(self.first)
+        return self.first[position] if position < before else self.second[position - before]
+
+
 class TupleLabels(_LazyLabels):
     """Labels that are rows of an integer matrix, given as tuples: cells, positions with velocities.
 

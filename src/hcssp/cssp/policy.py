@@ -33,7 +33,7 @@ class DeterministicPolicy:
         """From state labels to action labels, wherever the policy has a row."""
         return {
             problem.state_labels[state]: problem.action_labels[int(self.rows[state])]
-            for state in np.flatnonzero(self.rows != NO_ROW)
+            for state in np.flatnonzero(self.rows != NO_ROW).tolist()
         }
 
 

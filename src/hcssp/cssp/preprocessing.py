@@ -1,0 +1,207 @@
+"""Before solving: keep what can be reached and what still reaches a goal with certainty.
+
+Solvers are promised a problem in which every state can be reached and has a policy that reaches a goal
+almost surely, whatever action is taken first. :func:`prepare` makes it one, or says why it cannot be;
+:func:`with_giving_up` turns dead ends into something that can be survived at a price.
+
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> plan = CSSPBuilder(cost_names=("time",))
+>>> edge, pit, out = plan.add_state("edge"), plan.add_state("pit"), plan.add_goal("out")
+>>> walk = plan.add_action(edge, "walk", to=out, costs=3.0)
+>>> jump = plan.add_action(edge, "jump", to={out: 0.9, pit: 0.1}, costs=1.0)
+>>> ready = prepare(plan.build())
+>>> list(ready.problem.state_labels), list(ready.problem.action_labels)
+(['edge', 'out'], ['walk'])
+>>> ready.lift(np.array([0, -1])).tolist()
+[0, -1, -1]
+>>> prepare(with_giving_up(plan.build(), penalty=100.0)).problem.num_rows
+3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from hcssp.cssp.labels import JoinedLabels, RepeatedNames, SelectedLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import almost_sure, can_reach_goal, reachable
+from hcssp.cssp.validation import validated
+from hcssp.errors import DeadEnd, InvalidProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A problem without what is out of reach or out of the question.
+
+    Attributes
+    ----------
+    problem
+        The reduced problem; the original itself if nothing was dropped.
+    original
+        The problem it came from.
+    states, rows
+        For each state and row of the reduced problem, the one of the original.
+    """
+
+    problem: CSSP
+    original: CSSP
+    states: IntArray
+    rows: IntArray
+
+    def lift(self, rows: IntArray) -> IntArray:
+        """A policy of the reduced problem, one row for each state, as a policy of the original.
+
+        States that were dropped have no row: the policy never enters them.
+        """
+        if self.problem is self.original:
+            return rows
+        lifted = np.full(self.original.num_states, NO_ROW, dtype=np.int64)
+        acting = rows != NO_ROW
+        lifted[self.states[acting]] = self.rows[rows[acting]]
+        return lifted
+
+    def lift_probabilities(self, probabilities: FloatArray) -> FloatArray:
+        """A randomised policy of the reduced problem, one probability for each row, for the original."""
+        lifted = np.zeros(self.original.num_rows)
+        lifted[self.rows] = probabilities
+        return lifted
+
+
+def prepare(problem: CSSP) -> Prepared:
+    """Drop unreachable states, dead ends, and the actions that may lead to a dead end.
+
+    Raises
+    ------
+    DeadEnd
+        If a goal cannot be reached with certainty from every initial state; names a trapped state.
+    """
+    found = reachable(problem)
+    certain = almost_sure(problem, within=found)
+    if (problem.initial[~certain.states] > 0.0).any():
+        raise DeadEnd(_dead_end(problem, found, certain.states))
+    if not certain.rows.all():
+        # Actions that are gone may have been the only ones that led somewhere.
+        found = reachable(problem, certain.rows)
+    if found.all() and certain.rows.all():
+        return Prepared(problem, problem, np.arange(problem.num_states), np.arange(problem.num_rows))
+    return _restrict(problem, found, certain.rows & found[problem.row_state])
+
+
+def with_giving_up(
+    problem: CSSP,
+    penalty: float,
+    *,
+    where: Literal["dead ends", "everywhere"] = "dead ends",
+    goal: Hashable | None = None,
+    label: Hashable = "give up",
+) -> CSSP:
+    """The same problem with an action that leads to a goal at the price of `penalty`.
+
+    Parameters
+    ----------
+    problem
+        The problem; its states keep their numbers, its rows their order.
+    penalty
+        The primary cost of giving up. The secondary costs of giving up are 0.
+    where
+        By default only in states from which no goal can be reached at all. That is enough to make
+        every dead end survivable and lets nobody give up who need not. "everywhere" adds the action
+        to all states but goals, which also caps the expected cost of every state by `penalty`.
+    goal
+        The label of the goal where one ends after giving up; by default the first.
+    label
+        The name of the action.
+
+    Raises
+    ------
+    InvalidProblem
+        If the penalty is negative or not finite, if `where` or `goal` is unknown, or if a state has
+        an action of this name already.
+    """
+    if not (np.isfinite(penalty) and penalty >= 0.0):
+        raise InvalidProblem([f"the penalty for giving up is {penalty}; it must be finite and not negative"])
+    if where not in ("dead ends", "everywhere"):
+        raise InvalidProblem([f"where is {where!r}; give 'dead ends' or 'everywhere'"])
+    goal_state = int(np.flatnonzero(problem.goals)[0])
+    if goal is not None:
+        goal_state = problem.state_index.get(goal, -1)
+        if goal_state < 0 or not problem.goals[goal_state]:
+            raise InvalidProblem([f"giving up leads to {goal!r}, which is not a goal; name one, or none"])
+    giving_up = ~problem.goals
+    if where == "dead ends":
+        giving_up &= ~can_reach_goal(problem)
+    states = np.flatnonzero(giving_up)
+    if not len(states):
+        return problem
+    return validated(_append_rows(problem, states, goal_state, penalty, label))
+
+
+def _append_rows(problem: CSSP, states: IntArray, goal: int, penalty: float, label: Hashable) -> CSSP:
+    """The problem with one more row, the last, in each of `states`."""
+    count = len(states)
+    added = csr_array(
+        (np.ones(count), np.full(count, goal), np.arange(count + 1)), shape=(count, problem.num_states)
+    )
+    # Stable: the new row of a state comes after its old ones.
+    order = np.argsort(np.concatenate((problem.row_state, states)), kind="stable")
+    costs = np.zeros((len(problem.cost_names), count))
+    costs[0] = penalty
+    row_start = problem.row_start.copy()
+    row_start[1:] += np.cumsum(np.bincount(states, minlength=problem.num_states))
+    labels = JoinedLabels(problem.action_labels, RepeatedNames((label,), np.zeros(count, dtype=np.int64)))
+    return replace(
+        problem,
+        transitions=vstack((problem.transitions, added), format="csr")[order],
+        row_start=row_start,
+        costs=np.concatenate((problem.costs, costs), axis=1)[:, order],
+        action_labels=SelectedLabels(labels, order),
+    )
+
+
+def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
+    """The part of `problem` made of `states` and `rows`, in the order they had."""
+    kept_states, kept_rows = np.flatnonzero(states), np.flatnonzero(rows)
+    row_start = np.zeros(len(kept_states) + 1, dtype=np.int64)
+    counts = np.bincount(problem.row_state[kept_rows], minlength=problem.num_states)
+    np.cumsum(counts[kept_states], out=row_start[1:])
+    # All successors of the kept rows are kept, so renumbering the columns loses nothing.
+    number = np.cumsum(states) - 1
+    part = problem.transitions[kept_rows]
+    part.eliminate_zeros()
+    transitions = csr_array(
+        (part.data, number[part.indices].astype(part.indices.dtype), part.indptr),
+        shape=(len(kept_rows), len(kept_states)),
+    )
+    reduced = replace(
+        problem,
+        transitions=transitions,
+        row_start=row_start,
+        costs=problem.costs[:, kept_rows],
+        initial=problem.initial[kept_states],
+        goals=problem.goals[kept_states],
+        state_labels=SelectedLabels(problem.state_labels, kept_states),
+        action_labels=SelectedLabels(problem.action_labels, kept_rows),
+    )
+    return Prepared(reduced, problem, kept_states, kept_rows)
+
+
+def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray) -> str:
+    start = int(np.flatnonzero((problem.initial > 0.0) & ~certain)[0])
+    # Were a goal possible from every reachable state, it would be certain: so there is a trap.
+    trap = int(np.flatnonzero(found & ~can_reach_goal(problem))[0])
+    where = f"initial state {problem.state_labels[start]!r}"
+    if trap == start:
+        what = f"{where}: it is a dead end, no goal can be reached from it"
+    else:
+        trapped = f"state {problem.state_labels[trap]!r}"
+        what = (
+            f"{where}: no policy reaches a goal with certainty; whatever is done it may be trapped, "
+            f"for example in {trapped}, from which no goal can be reached"
+        )
+    return what + "; let it give up at a finite price with with_giving_up(problem, penalty=...)"
