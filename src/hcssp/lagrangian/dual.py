@@ -23,14 +23,14 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.lagrangian.master import Master
 from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, is_feasible
 from hcssp.search.progress import Infeasibility
 from hcssp.search.result import FEASIBILITY_TOLERANCE
 from hcssp.ssp.region import Region
 
-DUAL_TOLERANCE = 1e-10
+DUAL_TOLERANCE = 1e-9
 """The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
 
 MAX_MULTIPLIER = 1e9
@@ -141,8 +141,8 @@ def _intersect_lines(
         vertex = minimum.vertex
         lowest_tried, highest_tried = min(lowest_tried, multiplier), max(highest_tried, multiplier)
         kept, broken = _best_pair(dual.vertices, index, bound)
-        if kept is not None and multiplier == 0.0 and vertex is kept:
-            # The cheapest policy keeps the bound: the constraint is slack.
+        if kept is not None and kept.costs[0] - dual.bound <= DUAL_TOLERANCE * (1.0 + abs(dual.bound)):
+            # A feasible policy meets the bound: nothing is left between them.
             _settle(dual, [kept], np.ones(1))
         elif kept is not None and broken is not None:
             model = _model_value(kept, broken, index, bound)
@@ -239,7 +239,7 @@ def _mixture(kept: Vertex, broken: Vertex, index: int, bound: float) -> FloatArr
 
 
 def _cut_planes(
-    oracle: Oracle, region: Region, dual: Dual, bounded: np.ndarray, start: FloatArray | None
+    oracle: Oracle, region: Region, dual: Dual, bounded: IntArray, start: FloatArray | None
 ) -> Iterator[Dual]:
     """Several constraints: Kelley's method with the multipliers in a box that widens while it binds."""
     bounds = oracle.bounds[bounded]
@@ -255,7 +255,8 @@ def _cut_planes(
         return
     scale = max(1.0, abs(float(vertex.costs[0])))
     limits = 10.0 * scale / np.maximum(np.abs(bounds), 1e-3)
-    master = _fill(Master(limits), dual, bounded, bounds)
+    master = _fill(Master(len(bounds), limits), dual, bounded, bounds)
+    limited = True
     for _ in range(MAX_ROUNDS):
         optimum = master.solve()
         prices = np.zeros(len(oracle.bounds))
@@ -266,33 +267,28 @@ def _cut_planes(
             return
         master.add(float(minimum.vertex.costs[0]), minimum.vertex.costs[1 + bounded] - bounds)
         if optimum.value - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(optimum.value)) or _repeats(dual):
-            if optimum.violation <= FEASIBILITY_TOLERANCE * max(1.0, float(np.max(np.abs(bounds)))):
-                mixture = optimum.mixture
-                used = np.flatnonzero(mixture > 1e-12)
-                _settle(dual, [dual.vertices[k] for k in used], mixture[used])
+            if not limited or optimum.violation <= FEASIBILITY_TOLERANCE * float(np.min(np.abs(bounds), initial=1.0)):
+                used = np.flatnonzero(optimum.mixture > 1e-12)
+                _settle(dual, [dual.vertices[k] for k in used], optimum.mixture[used])
             else:
-                if float(limits.max()) >= MAX_MULTIPLIER:
-                    yield from _prove_infeasible(oracle, region, dual, bounded)
-                    if dual.infeasible:
-                        return
-                    if float(limits.max()) >= 1e4 * MAX_MULTIPLIER:
-                        # Feasible by a hair's breadth only; the bound stands, the mixture does not.
-                        return
-                limits = limits * 1e3
-                master = _fill(Master(limits), dual, bounded, bounds)
+                # The multipliers press against their limits: is there a mixture that keeps the bounds?
+                yield from _seek_feasible(oracle, region, dual, bounded)
+                if dual.infeasible:
+                    return
+                limited = False
+                bounds = bounds + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(bounds))
+                master = _fill(Master(len(bounds)), dual, bounded, bounds)
         yield dual
         if dual.converged:
             return
     raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
 
 
-def _prove_infeasible(
-    oracle: Oracle, region: Region, dual: Dual, bounded: np.ndarray
-) -> Iterator[Dual]:
+def _seek_feasible(oracle: Oracle, region: Region, dual: Dual, bounded: IntArray) -> Iterator[Dual]:
     """Either weights that prove that no policy keeps the bounds, or policies whose mixture does."""
     bounds = oracle.bounds[bounded]
     scale = np.maximum(1.0, np.abs(bounds))
-    master = _fill(Master(np.ones(len(bounds)), feasibility=True), dual, bounded, bounds, scale)
+    master = _fill(Master(len(bounds), feasibility=True), dual, bounded, bounds, scale)
     for _ in range(MAX_ROUNDS):
         optimum = master.solve()
         if optimum.violation <= FEASIBILITY_TOLERANCE:
@@ -310,12 +306,11 @@ def _prove_infeasible(
         dual.vertices.append(least.vertex)
         master.add(float(least.vertex.costs[0]), (least.vertex.costs[1 + bounded] - bounds) / scale)
         yield dual
-        if _repeats(dual):
-            return
+    raise RuntimeError(f"feasibility was not decided within {MAX_ROUNDS} rounds")
 
 
 def _fill(
-    master: Master, dual: Dual, bounded: np.ndarray, bounds: FloatArray, scale: FloatArray | float = 1.0
+    master: Master, dual: Dual, bounded: IntArray, bounds: FloatArray, scale: FloatArray | float = 1.0
 ) -> Master:
     for vertex in dual.vertices:
         master.add(float(vertex.costs[0]), (vertex.costs[1 + bounded] - bounds) / scale)

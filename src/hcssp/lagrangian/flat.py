@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.lagrangian.oracle import REACHED, Minimum, Vertex
+from hcssp.lagrangian.oracle import Minimum, Vertex
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
+
+
+class FlatVertex(Vertex):
+    """A policy of the prepared problem; its visits are computed when they are asked for."""
+
+    def __init__(self, optimum: ScalarOptimum, system: PolicySystem) -> None:
+        self.costs = optimum.costs
+        self.values = optimum.values
+        self._rows = optimum.rows
+        self._system = system
+
+    @property
+    def rows(self) -> IntArray:
+        return self._rows
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        return self._system.visits(self._rows)
 
 
 class FlatOracle:
@@ -45,11 +66,7 @@ class FlatOracle:
         optimum = self._solver.minimise(weights, allowed, None if near is None else near.rows)
         if optimum is None:
             return None
-        reached = self._solver.system.visits(optimum.rows) > REACHED
-        return Minimum(Vertex(optimum.costs, optimum.rows, reached), optimum.bound)
-
-    def visits(self, vertex: Vertex) -> FloatArray:
-        return self._solver.system.visits(vertex.rows)
+        return Minimum(FlatVertex(optimum, self._solver.system), optimum.bound)
 
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         return None

@@ -8,6 +8,7 @@ a bound; the caller widens the box while the answer lies on it.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,14 +30,19 @@ class Master:
 
     Parameters
     ----------
+    num_constraints
+        How many bounds there are.
     limits
-        The largest multiplier of each constraint.
+        The largest multiplier of each constraint; None sets none, and then some mixture of the policies
+        must keep the bounds.
     feasibility
         Minimise the largest violation instead of the cost: the multipliers then sum to one and prove
         infeasibility if the violation cannot be brought to zero.
     """
 
-    def __init__(self, limits: FloatArray, feasibility: bool = False) -> None:
+    def __init__(
+        self, num_constraints: int, limits: FloatArray | None = None, feasibility: bool = False
+    ) -> None:
         import highspy
 
         self._highs: Any = highspy.Highs()
@@ -45,18 +51,20 @@ class Master:
         self._highs.setOptionValue("dual_feasibility_tolerance", 1e-10)
         self._highs.setOptionValue("threads", 1)
         self._feasibility = feasibility
-        self._num_constraints = len(limits)
-        for _ in limits:
+        self._num_constraints = num_constraints
+        for _ in range(num_constraints):
             self._highs.addRow(-highspy.kHighsInf, 0.0, 0, [], [])
         self._highs.addRow(1.0, 1.0, 0, [], [])
+        self._num_slacks = 0
         if feasibility:
-            indices = np.arange(len(limits), dtype=np.int32)
-            self._highs.addCol(1.0, -highspy.kHighsInf, highspy.kHighsInf, len(limits), indices, -np.ones(len(limits)))
-        else:
+            every = np.arange(num_constraints, dtype=np.int32)
+            infinity = highspy.kHighsInf
+            self._highs.addCol(1.0, -infinity, infinity, num_constraints, every, -np.ones(num_constraints))
+            self._num_slacks = 1
+        elif limits is not None:
             for index, limit in enumerate(limits):
                 self._highs.addCol(limit, 0.0, highspy.kHighsInf, 1, [index], [-1.0])
-        self._num_slacks = 1 if feasibility else len(limits)
-        self.num_columns = 0
+            self._num_slacks = num_constraints
 
     def add(self, cost: float, excess: FloatArray) -> None:
         """Add a policy with primary cost `cost` that exceeds the bounds by `excess` (negative: keeps them)."""
@@ -66,7 +74,6 @@ class Master:
         indices = np.arange(self._num_constraints + 1, dtype=np.int32)
         primary = 0.0 if self._feasibility else cost
         self._highs.addCol(primary, 0.0, highspy.kHighsInf, len(values), indices, values)
-        self.num_columns += 1
 
     def solve(self) -> MasterOptimum:
         """Maximise the model over the columns added so far; there must be one."""
@@ -86,6 +93,6 @@ class Master:
         slacks = values[: self._num_slacks]
         mixture = np.maximum(values[self._num_slacks :], 0.0)
         multipliers = np.maximum(-np.asarray(solution.row_dual)[: self._num_constraints], 0.0)
-        violation = float(np.max(slacks))
+        violation = float(np.max(slacks, initial=-inf if self._feasibility else 0.0))
         value = float(self._highs.getInfo().objective_function_value)
         return MasterOptimum(value, multipliers, mixture / max(mixture.sum(), 1e-300), violation)

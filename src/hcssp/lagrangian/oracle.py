@@ -8,7 +8,7 @@ policy branching are written once, on top of this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -21,29 +21,37 @@ REACHED = 1e-13
 """A state with fewer expected visits counts as never reached: it cannot move a cost by a tolerance."""
 
 
-@dataclass(frozen=True, eq=False)
-class Vertex:
+class Vertex(ABC):
     """A deterministic policy and its exact expected costs: a vertex of the relaxation.
 
     Attributes
     ----------
     costs
         Expected costs, the primary first, then one for each constraint.
-    rows
-        One row for each decision state of the oracle.
-    reached
-        Which decision states the policy visits with positive probability.
     """
 
     costs: FloatArray
-    rows: IntArray
-    reached: BoolArray
+
+    @property
+    @abstractmethod
+    def rows(self) -> IntArray:
+        """One row for each decision state of the oracle."""
+
+    @property
+    @abstractmethod
+    def visits(self) -> FloatArray:
+        """Expected visits of each decision state."""
+
+    @property
+    def reached(self) -> BoolArray:
+        """Which decision states the policy visits with a probability that matters."""
+        return self.visits > REACHED
 
     def lies_in(self, region: Region, row_state: IntArray) -> bool:
         """Whether the policy avoids the region's forbidden rows wherever it goes."""
         for row in region.forbidden:
             state = row_state[row]
-            if self.rows[state] == row and self.reached[state]:
+            if self.rows[state] == row and self.visits[state] > REACHED:
                 return False
         return True
 
@@ -72,9 +80,6 @@ class Oracle(Protocol):
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
-
-    def visits(self, vertex: Vertex) -> FloatArray:
-        """Expected visits of each decision state."""
 
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         """A feasible policy near `vertex` (repaired if that breaks a bound, else bettered), or None."""

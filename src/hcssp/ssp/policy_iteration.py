@@ -119,17 +119,19 @@ class PolicyIteration:
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
         may_sweep = dead is None and bool(np.all(usable > 1e-6 * np.max(usable, initial=0.0)))
+        total = np.inf
         for _ in range(MAX_ITERATIONS):
             values, value, reduced = self._evaluate(rows, weights, row_costs)
+            # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
+            stalled, total = value.sum() >= total, value.sum()
             if forbidden is not None:
                 reduced[forbidden] = np.inf
             least = balance.least_of_state(reduced)
             improving = least < -TIE * (1.0 + np.abs(value))
-            if not improving.any():
-                self.num_iterations += 1
+            self.num_iterations += 1
+            if stalled or not improving.any():
                 bound = _corrected(float(balance.initial @ value), row_costs, reduced)
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
-            self.num_iterations += 1
             share = np.count_nonzero(improving) / balance.num_live
             sweeps = 0
             while may_sweep and share > SWEEP_WHEN and sweeps < MAX_SWEEPS:

@@ -1,0 +1,246 @@
+r"""An activity under changing prices: its budget curve, computed lazily and kept.
+
+As the price :math:`\lambda` of its secondary cost sweeps from infinity to zero, an activity's optimal
+:math:`(f, g)` traces the lower convex hull of its deterministic policies: the budget curve. A plan that is
+optimal at :math:`\lambda` comes with a certified interval of prices: its reduced costs are linear in the
+price, and the plan stays optimal for as long as none turns negative. A price inside a known interval is a
+look-up, and two intervals of the same point of the curve are one.
+
+Within a region (some rows forbidden) the activity has another curve. A plan that avoids the forbidden rows
+is optimal there on the same interval, so a new region begins with most of its curve known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.preprocessing import prepare
+from hcssp.lagrangian.oracle import REACHED
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import TIE, PolicyIteration, ScalarOptimum
+
+MAX_CURVES = 400
+
+
+class ActivityPlan:
+    """A policy of one activity and its exact expected costs for one execution.
+
+    Attributes
+    ----------
+    costs
+        Expected costs, the primary first, in the activity's own order.
+    rows
+        A row for each live state of the prepared activity.
+    values
+        Expected costs to go from every live state.
+    """
+
+    def __init__(self, optimum: ScalarOptimum, solver: PolicyIteration) -> None:
+        self.costs = optimum.costs
+        self.rows = optimum.rows
+        self.values = optimum.values
+        self._solver = solver
+        self._visits: FloatArray | None = None
+
+    @property
+    def visits(self) -> FloatArray:
+        """Expected visits of every live state in one execution."""
+        if self._visits is None:
+            self._visits = self._solver.system.visits(self.rows)
+        return self._visits
+
+    @property
+    def reached(self) -> BoolArray:
+        """Which live states the plan visits."""
+        return self.visits > REACHED
+
+    def uses(self, row: int, state: int) -> bool:
+        """Whether the plan takes `row` in its state and goes there."""
+        return bool(self.rows[state] == row and self.visits[state] > REACHED)
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A plan and the interval of prices on which it is certified optimal."""
+
+    low: float
+    high: float
+    plan: ActivityPlan
+    slack: float  # relative loss that covers the rounding of the certificate
+
+    def bound(self, price: float, index: int) -> float:
+        value = float(self.plan.costs[0] + price * self.plan.costs[index])
+        return value - self.slack * (1.0 + abs(value))
+
+
+class BudgetCurve:
+    """The known pieces of one activity's curve within one region, by price."""
+
+    def __init__(self, pieces: list[_Piece] | None = None) -> None:
+        self.pieces: list[_Piece] = pieces or []
+        self._lows = [piece.low for piece in self.pieces]
+
+    def at(self, price: float) -> _Piece | None:
+        """The piece that is certified at `price`, if one is known."""
+        index = bisect_right(self._lows, price) - 1
+        if index >= 0 and self.pieces[index].high >= price:
+            return self.pieces[index]
+        return None
+
+    def nearest(self, price: float) -> _Piece | None:
+        """The known piece whose interval is closest to `price`."""
+        if not self.pieces:
+            return None
+        return min(self.pieces, key=lambda piece: max(piece.low - price, price - piece.high, 0.0))
+
+    def add(self, piece: _Piece) -> _Piece:
+        """Keep a piece; one with the same costs as a neighbour is joined to it."""
+        index = bisect_right(self._lows, piece.low)
+        for other in (index - 1, index):
+            if 0 <= other < len(self.pieces) and _same_point(self.pieces[other].plan, piece.plan):
+                kept = self.pieces[other]
+                kept.low, kept.high = min(kept.low, piece.low), max(kept.high, piece.high)
+                kept.slack = max(kept.slack, piece.slack)
+                self._lows[other] = kept.low
+                return kept
+        self.pieces.insert(index, piece)
+        self._lows.insert(index, piece.low)
+        return piece
+
+
+def _same_point(first: ActivityPlan, second: ActivityPlan) -> bool:
+    scale = 1.0 + np.abs(first.costs)
+    return bool(np.all(np.abs(first.costs - second.costs) <= 1e-13 * scale))
+
+
+class ActivityPlanner:
+    """Plans one activity under any weights and within any region.
+
+    Parameters
+    ----------
+    cssp
+        The activity.
+    counted
+        The secondary costs that some constraint counts.
+    """
+
+    def __init__(self, cssp: CSSP, counted: frozenset[int]) -> None:
+        self.prepared = prepare(cssp)
+        self.balance = Balance(self.prepared.problem)
+        self.solver = PolicyIteration(self.balance)
+        # With at most one counted cost the weights are one price, and the curve is a curve.
+        self._index = next(iter(counted), 1) if len(counted) <= 1 else None
+        self._curves: dict[frozenset[int], BudgetCurve] = {}
+        self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
+        self._impossible: set[frozenset[int]] = set()
+        primary = self.balance.costs[0]
+        self._least_cost = float(np.min(primary, initial=inf))
+        self.num_plans = 0
+
+    def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
+        """The best plan that avoids the `forbidden` rows, and a certified lower bound on its weighted cost.
+
+        None if no proper plan avoids them.
+        """
+        if any(not forbidden.isdisjoint(known) and known <= forbidden for known in self._impossible):
+            return None
+        if self._index is not None and weights[0] == 1.0:
+            return self._look_up(weights, forbidden, self._index)
+        key = (forbidden, tuple(weights.tolist()))
+        if key not in self._answers:
+            if len(self._answers) > 4 * MAX_CURVES:
+                self._answers.clear()
+            optimum = self._solve(weights, forbidden, self._warm(forbidden))
+            self._answers[key] = None if optimum is None else (ActivityPlan(optimum, self.solver), optimum.bound)
+        return self._answers[key]
+
+    def known_plans(self, forbidden: frozenset[int]) -> list[ActivityPlan]:
+        """The plans on the known part of the region's curve, dearest price last."""
+        curve = self._curves.get(forbidden)
+        return [] if curve is None else [piece.plan for piece in curve.pieces]
+
+    def _look_up(
+        self, weights: FloatArray, forbidden: frozenset[int], index: int
+    ) -> tuple[ActivityPlan, float] | None:
+        price = float(weights[index]) if len(weights) > index else 0.0
+        curve = self._curve(forbidden)
+        piece = curve.at(price)
+        if piece is None:
+            near = curve.nearest(price)
+            warm = near.plan.rows if near is not None else self._warm(forbidden)
+            optimum = self._solve(weights, forbidden, warm)
+            if optimum is None:
+                return None
+            piece = curve.add(self._certify(optimum, price, forbidden, index))
+        return piece.plan, piece.bound(price, index)
+
+    def _solve(
+        self, weights: FloatArray, forbidden: frozenset[int], warm: IntArray | None
+    ) -> ScalarOptimum | None:
+        self.num_plans += 1
+        allowed = None
+        if forbidden:
+            allowed = np.ones(self.balance.num_rows, dtype=np.bool_)
+            allowed[list(forbidden)] = False
+        optimum = self.solver.minimise(weights, allowed, warm)
+        if optimum is None:
+            self._impossible.add(forbidden)
+        return optimum
+
+    def _warm(self, forbidden: frozenset[int]) -> IntArray | None:
+        """A plan of the closest known region, to start from."""
+        for curve in (self._curves.get(forbidden), self._curves.get(frozenset())):
+            if curve is not None and curve.pieces:
+                return curve.pieces[0].plan.rows
+        return None
+
+    def _curve(self, forbidden: frozenset[int]) -> BudgetCurve:
+        """The curve of a region, begun with what the closest larger region knows."""
+        curve = self._curves.get(forbidden)
+        if curve is not None:
+            return curve
+        if len(self._curves) >= MAX_CURVES:
+            root = self._curves.get(frozenset())
+            self._curves = {} if root is None else {frozenset(): root}
+        larger = [known for known in self._curves if known < forbidden]
+        pieces: list[_Piece] = []
+        if larger:
+            closest = max(larger, key=len)
+            extra = [(row, int(self.balance.row_state[row])) for row in forbidden - closest]
+            pieces = [
+                _Piece(piece.low, piece.high, piece.plan, piece.slack)
+                for piece in self._curves[closest].pieces
+                if not any(piece.plan.uses(row, state) for row, state in extra)
+            ]
+        curve = BudgetCurve(pieces)
+        self._curves[forbidden] = curve
+        return curve
+
+    def _certify(
+        self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int
+    ) -> _Piece:
+        """The interval of prices around `price` on which no reduced cost turns negative."""
+        plan = ActivityPlan(optimum, self.solver)
+        value = float(optimum.costs[0] + price * optimum.costs[index])
+        slack = max(0.0, (value - optimum.bound) / (1.0 + abs(value)))
+        if optimum.dead is not None or self._least_cost <= 0.0 or self.balance.costs.shape[0] <= index:
+            return _Piece(price, price, plan, slack)
+        balance = self.balance
+        pair = optimum.values[:, [0, index]]
+        reduced = balance.costs[[0, index]].T - balance.matrix @ pair
+        if forbidden:
+            reduced[list(forbidden)] = (1.0, 0.0)
+        scale = 1.0 + float(np.max(pair[:, 0] + price * pair[:, 1], initial=0.0))
+        # A tie counts as one: the slack below covers what it may cost.
+        base = reduced[:, 0] + TIE * scale
+        slope = reduced[:, 1]
+        rising, falling = slope > 1e-15 * scale, slope < -1e-15 * scale
+        low = max(0.0, float(np.max(-base[rising] / slope[rising], initial=0.0)))
+        high = float(np.min(base[falling] / -slope[falling], initial=inf))
+        slack = max(slack, TIE * scale / self._least_cost)
+        return _Piece(min(low, price), max(high, price), plan, slack)

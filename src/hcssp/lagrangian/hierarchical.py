@@ -1,0 +1,199 @@
+r"""The oracle of a hierarchy: activities planned one by one, the procedure on top of their values.
+
+For given multipliers the hierarchy decomposes: every activity is an unconstrained SSP under its own weights,
+and the procedure is a small SSP over events whose costs are the activities' values. Only activities whose
+region or weights have changed are planned anew; the rest are looked up on their budget curves.
+
+The decision states are those of the flat problem: events first, then the activities' live states.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.hierarchy.flattening import Flattening
+from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner
+from hcssp.lagrangian.oracle import Minimum, Vertex
+from hcssp.lagrangian.procedure import ProcedureSolver
+from hcssp.ssp.region import Region
+
+
+class HierarchicalOracle:
+    """Minimises a separable HC-SSP under weights.
+
+    Parameters
+    ----------
+    flattening
+        The layout of a problem in which every event is entered in one state.
+    """
+
+    def __init__(self, flattening: Flattening) -> None:
+        problem = flattening.problem
+        self.flattening = flattening
+        self.procedure = ProcedureSolver(flattening)
+        self._bounds = problem.bounds
+        self.counts = [
+            [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
+            for k in range(problem.num_activities)
+        ]
+        self.planners = [
+            ActivityPlanner(activity.cssp, frozenset(index for _, index in counted))
+            for activity, counted in zip(problem.activities, self.counts, strict=True)
+        ]
+        sizes = [planner.balance.num_live for planner in self.planners]
+        rows = [planner.balance.num_rows for planner in self.planners]
+        self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
+        self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
+
+    @property
+    def bounds(self) -> FloatArray:
+        return self._bounds
+
+    @cached_property
+    def row_start(self) -> IntArray:
+        parts = [self.procedure.row_start[:-1]]
+        for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
+            parts.append(planner.balance.row_start[:-1] + offset)
+        return np.append(np.concatenate(parts), self.row_offset[-1])
+
+    @cached_property
+    def row_state(self) -> IntArray:
+        parts = [self.procedure.row_state]
+        for planner, offset in zip(self.planners, self.state_offset[:-1], strict=True):
+            parts.append(planner.balance.row_state + offset)
+        return np.concatenate(parts)
+
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+        forbidden = self.split(region)
+        plans: list[ActivityPlan | None] = []
+        least = np.full(len(self.planners), np.inf)
+        for index, planner in enumerate(self.planners):
+            answer = planner.plan(self.own_weights(index, weights), forbidden[index + 1])
+            plans.append(None if answer is None else answer[0])
+            if answer is not None:
+                least[index] = answer[1]
+        return self._compose(plans, least, forbidden[0])
+
+    def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
+        """The weights of an activity's own costs that the problem's `weights` amount to."""
+        own = np.zeros(self.planners[activity].balance.costs.shape[0])
+        own[0] = weights[0]
+        for constraint, index in self.counts[activity]:
+            own[index] += weights[1 + constraint]
+        return own
+
+    def split(self, region: Region) -> list[frozenset[int]]:
+        """The forbidden rows of the procedure, then those of each activity, in their own numbering."""
+        parts: list[set[int]] = [set() for _ in range(len(self.planners) + 1)]
+        for row in region.forbidden:
+            block = int(np.searchsorted(self.row_offset, row, side="right"))
+            parts[block].add(row - (int(self.row_offset[block - 1]) if block else 0))
+        return [frozenset(part) for part in parts]
+
+    def totals(self, executions: FloatArray, plans: list[ActivityPlan | None]) -> FloatArray:
+        """The whole procedure's expected costs: the primary, then one for each constraint."""
+        costs = np.zeros(1 + len(self._bounds))
+        for index, plan in enumerate(plans):
+            if plan is None or executions[index] == 0.0:
+                continue
+            costs[0] += executions[index] * plan.costs[0]
+            for constraint, own in self.counts[index]:
+                costs[1 + constraint] += executions[index] * plan.costs[own]
+        return costs
+
+    def _compose(
+        self, plans: list[ActivityPlan | None], least: FloatArray, forbidden: frozenset[int]
+    ) -> Minimum | None:
+        procedure = self.procedure
+        impossible = np.isinf(least)
+        row_costs = procedure.runs @ np.where(impossible, 0.0, least)
+        if impossible.any():
+            row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
+        allowed = None
+        if forbidden:
+            allowed = np.ones(procedure.num_rows, dtype=np.bool_)
+            allowed[list(forbidden)] = False
+        answer = procedure.minimise(row_costs, allowed)
+        if answer is None:
+            return None
+        choices, value = answer
+        executions = procedure.executions(choices)
+        vertex = HierarchicalVertex(self, choices, executions, tuple(plans), self.totals(executions, plans))
+        # What the dense solve may have lost; the activities' values are certified already.
+        return Minimum(vertex, value - 1e-13 * (1.0 + abs(value)))
+
+    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
+        return None
+
+    def lift(self, vertex: Vertex) -> IntArray:
+        if not isinstance(vertex, HierarchicalVertex):
+            raise TypeError("a vertex of another oracle")
+        flattening = self.flattening
+        rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
+        rows[: self.procedure.num_states] = vertex.choices
+        for index, (planner, plan) in enumerate(zip(self.planners, vertex.plans, strict=True)):
+            if plan is None or vertex.executions[index] <= 0.0:
+                continue
+            cssp = flattening.problem.activities[index].cssp
+            local = np.full(planner.prepared.problem.num_states, NO_ROW, dtype=np.int64)
+            local[planner.balance.live] = plan.rows
+            lifted = planner.prepared.lift(local)[~cssp.goals]
+            first = flattening.state_offset[index]
+            rows[first : first + len(lifted)] = np.where(
+                lifted == NO_ROW, NO_ROW, lifted + flattening.row_offset[index]
+            )
+        return rows
+
+
+class HierarchicalVertex(Vertex):
+    """Choices at the events and a plan for every activity; the flat arrays are made when asked for.
+
+    Attributes
+    ----------
+    choices
+        An event row for each event state, -1 at the end.
+    executions
+        Expected executions of each activity.
+    plans
+        A plan for each activity; None where its region has none.
+    """
+
+    def __init__(
+        self,
+        oracle: HierarchicalOracle,
+        choices: IntArray,
+        executions: FloatArray,
+        plans: tuple[ActivityPlan | None, ...],
+        costs: FloatArray,
+    ) -> None:
+        self.costs = costs
+        self.choices = choices
+        self.executions = executions
+        self.plans = plans
+        self._oracle = oracle
+
+    @cached_property
+    def rows(self) -> IntArray:
+        oracle = self._oracle
+        rows = np.full(oracle.state_offset[-1], NO_ROW, dtype=np.int64)
+        rows[: len(self.choices)] = self.choices
+        for index, plan in enumerate(self.plans):
+            if plan is not None:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                rows[first:last] = plan.rows + oracle.row_offset[index]
+        return rows
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        oracle = self._oracle
+        visits = np.zeros(oracle.state_offset[-1])
+        visits[: len(self.choices)] = oracle.procedure.visits(self.choices)
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                visits[first:last] = self.executions[index] * plan.visits
+        return visits

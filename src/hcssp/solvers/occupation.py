@@ -1,0 +1,141 @@
+r"""Occupation measures: flows :math:`x(s, a)` through the rows of a C-SSP, and the policies in them.
+
+The expected number of times a policy takes each row satisfies, in every state that is no goal,
+:math:`\sum_a x(s, a) - \sum P(s \mid s', a') x(s', a') = \mu(s)`: what leaves is what enters. Every
+non-negative solution is the flow of a randomised policy (plus, perhaps, circulations that it never
+enters), and its costs are linear in :math:`x`.
+
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> plan = CSSPBuilder(cost_names=("time",))
+>>> here, out = plan.add_state("here"), plan.add_goal("out")
+>>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
+>>> balance(plan.build()).toarray().tolist()
+[[0.5]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.evaluation.chain import is_proper
+from hcssp.evaluation.exact import evaluate
+
+_EMPTY = 1e-9
+
+
+def balance(problem: CSSP) -> SparseMatrix:
+    """CSR with one row for each row of the problem and one column for each state that is no goal."""
+    own = csr_array(
+        (np.ones(problem.num_rows), problem.row_state, np.arange(problem.num_rows + 1)),
+        shape=(problem.num_rows, problem.num_states),
+    )
+    return csr_array((own - problem.transitions)[:, np.flatnonzero(~problem.goals)])
+
+
+def most_visited(problem: CSSP, flow: FloatArray, among: BoolArray | None = None) -> IntArray:
+    """In each state the row with the largest flow, the first of them in a tie.
+
+    Parameters
+    ----------
+    problem, flow
+        The problem, and the flow of each row.
+    among
+        The rows to choose from; a state that has none of them gets :data:`NO_ROW`.
+    """
+    weight = flow if among is None else np.where(among, flow, -np.inf)
+    # Last key first: by state, then by falling flow, then by row.
+    order = np.lexsort((np.arange(problem.num_rows), -weight, problem.row_state))
+    rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
+    has_rows = np.diff(problem.row_start) > 0
+    rows[has_rows] = order[problem.row_start[:-1][has_rows]]
+    taken = rows >= 0
+    rows[taken] = np.where(np.isneginf(weight[rows[taken]]), NO_ROW, rows[taken])
+    return rows
+
+
+def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
+    """A row for each state: the one with the largest flow of those `among` that may lead closer to a goal.
+
+    It is proper wherever the rows `among` lead only to states from which they can reach a goal. States
+    without such a row get :data:`NO_ROW`.
+    """
+    rows = np.flatnonzero(among)
+    entries = csr_array(problem.transitions[rows]).tocoo()
+    possible = entries.data > 0.0
+    sources, targets = problem.row_state[rows[entries.row[possible]]], entries.col[possible]
+    backwards = csr_array(
+        (np.ones(len(sources)), (targets, sources)), shape=(problem.num_states, problem.num_states)
+    )
+    goals = np.flatnonzero(problem.goals)
+    distance = dijkstra(backwards, indices=goals, unweighted=True, min_only=True)
+    closest = np.full(problem.num_rows, np.inf)
+    np.minimum.at(closest, rows[entries.row[possible]], distance[targets])
+    return most_visited(problem, flow, among & (closest < distance[problem.row_state]))
+
+
+def randomised(problem: CSSP, flow: FloatArray) -> FloatArray:
+    """The stationary randomised policy of a flow: a probability for each row.
+
+    A state through which nothing flows gets a row that leads towards a goal.
+    """
+    flow = np.maximum(flow, 0.0)
+    through = np.bincount(problem.row_state, weights=flow, minlength=problem.num_states)
+    fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
+    probabilities = np.zeros(problem.num_rows)
+    empty = (through <= 0.0) & (fallback != NO_ROW)
+    probabilities[fallback[empty]] = 1.0
+    flowing = through[problem.row_state] > 0.0
+    probabilities[flowing] = flow[flowing] / through[problem.row_state[flowing]]
+    return probabilities
+
+
+def deterministic_candidates(problem: CSSP, flow: FloatArray) -> Iterator[IntArray]:
+    """Proper deterministic policies suggested by a flow, one row for each state."""
+    everywhere = np.ones(problem.num_rows, dtype=np.bool_)
+    fallback = approaching(problem, flow, everywhere)
+    seen: set[bytes] = set()
+    for support in (flow > 0.0, everywhere):
+        for rows in (most_visited(problem, flow, support), approaching(problem, flow, support)):
+            rows = np.where(rows == NO_ROW, fallback, rows)
+            if rows.tobytes() not in seen and is_proper(problem, DeterministicPolicy(rows)):
+                seen.add(rows.tobytes())
+                yield rows
+
+
+def decompose(problem: CSSP, flow: FloatArray, limit: int) -> list[tuple[float, IntArray, FloatArray]]:
+    """A flow as a mixture of at most `limit` deterministic policies: weights, rows and exact costs.
+
+    Policies are peeled off one by one, each with the largest weight that leaves no flow negative; the
+    flow of a vertex of the polytope with N constraints needs at most N + 1. Empty if that does not
+    use the flow up, as with an inexact solution.
+    """
+    remaining = np.maximum(flow, 0.0)
+    left = 1.0
+    mixture: list[tuple[float, IntArray, FloatArray]] = []
+    while left > _EMPTY:
+        if len(mixture) == limit:
+            return []
+        support = remaining > _EMPTY * left
+        rows = approaching(problem, remaining, support)
+        fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
+        rows = np.where(rows == NO_ROW, fallback, rows)
+        if not is_proper(problem, DeterministicPolicy(rows)):
+            return []
+        evaluation = evaluate(problem, DeterministicPolicy(rows))
+        reached = np.flatnonzero((evaluation.visits > 0.0) & ~problem.goals)
+        taken = rows[reached]
+        used = np.maximum(remaining[taken], 0.0) / evaluation.visits[reached]
+        weight = min(left, float(np.min(used, initial=left)))
+        if weight <= _EMPTY:
+            return []
+        remaining[taken] -= weight * evaluation.visits[reached]
+        left -= weight
+        mixture.append((weight, rows, evaluation.costs))
+    total = sum(weight for weight, _, _ in mixture)
+    return [(weight / total, rows, costs) for weight, rows, costs in mixture]

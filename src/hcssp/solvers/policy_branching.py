@@ -1,0 +1,153 @@
+r"""Exact deterministic policies by branching on what the relaxation leaves undecided.
+
+**Problem.** A C-SSP or HC-SSP with one or several constraints; wanted is the best deterministic policy.
+
+**Method.** The Lagrangian dual of a region of policies is carried by two or more policies that disagree
+somewhere. Branch there: force the action of one of them, or forbid it; maximise the dual anew in both
+children, best-first. Incumbents come from the feasible policies that the duals meet and from repairing
+the infeasible ones.
+
+**Guarantee.** The bound of every region is a certified Lagrangian value, so the interval is proven at every
+instant; regions are disjoint and finite in number, so the search ends with a proof.
+
+**References.** Lawler 1972; Murty 1968; Hong and Williams 2021; Schmalz and Trevizan 2024.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.hierarchy.model import HCSSP
+from hcssp.lagrangian.dual import Dual, ascend, maximise
+from hcssp.lagrangian.oracle import Oracle, Vertex, is_feasible
+from hcssp.search.best_first import BestFirst
+from hcssp.search.progress import Progress, StochasticOptimum
+from hcssp.solvers.oracles import oracle_of
+from hcssp.ssp.region import Region
+
+
+@dataclass(frozen=True)
+class PolicyBranching:
+    """The exact method. It has no parameters: stop criteria decide how far it goes."""
+
+    name = "exact"
+
+    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+        """Yield progress after every solved multiplier of the root and every node."""
+        began = time.perf_counter()
+        oracle = oracle_of(problem)
+        yield from branch(oracle, began)
+
+
+@dataclass(frozen=True)
+class _Node:
+    region: Region
+    prices: FloatArray
+    dual: Dual
+
+
+def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
+    """Branch and bound over the policies of `oracle`, from the dual of all of them."""
+    search: BestFirst[_Node, Vertex] = BestFirst()
+    iterations = 0
+    prices: FloatArray | None = None
+    stochastic: StochasticOptimum | None = None
+
+    def snapshot(lower_bound: float, finished: str | None = None, dual: Dual | None = None) -> Progress:
+        return Progress(
+            seconds=time.perf_counter() - began,
+            iterations=iterations,
+            lower_bound=min(lower_bound, search.upper_bound),
+            upper_bound=search.upper_bound,
+            incumbent=None if search.incumbent is None else oracle.lift(search.incumbent),
+            prices=prices,
+            stochastic=stochastic,
+            infeasibility=None if dual is None else dual.infeasibility,
+            finished=finished,
+        )
+
+    root = Dual()
+    for root in ascend(oracle, Region()):
+        iterations += 1
+        prices = root.prices
+        _offer(oracle, search, root, Region())
+        yield snapshot(root.bound)
+    if root.infeasible:
+        yield snapshot(np.inf, "infeasible", root)
+        return
+    stochastic = optimum_of(root, oracle)
+    search.push(root.bound, _Node(Region(), root.prices, root))
+    yield snapshot(search.lower_bound)
+    while len(search):
+        if search.next_bound >= search.cutoff:
+            break
+        _, node = search.pop()
+        iterations += 1
+        for region in split(oracle, node.region, node.dual):
+            known = [v for v in node.dual.vertices if v.lies_in(region, oracle.row_state)]
+            dual = maximise(oracle, region, known, start=node.prices, cutoff=search.cutoff)
+            if dual.infeasible:
+                continue
+            _offer(oracle, search, dual, region)
+            bound = max(dual.bound, node.dual.bound)
+            search.push(bound, _Node(region, dual.prices, dual))
+        yield snapshot(search.lower_bound)
+    if search.incumbent is None:
+        yield snapshot(np.inf, "infeasible")
+    else:
+        yield snapshot(search.lower_bound, "proved")
+
+
+def split(oracle: Oracle, region: Region, dual: Dual) -> Iterator[Region]:
+    """Two disjoint halves of a region that both exclude a policy of the relaxation's support.
+
+    Nothing is yielded if the support is a single policy: then it is the optimum of the region.
+    """
+    row = undecided_row(dual)
+    if row is None:
+        return
+    yield region.force(row, oracle.row_start, oracle.row_state)
+    yield region.forbid([row])
+
+
+def undecided_row(dual: Dual) -> int | None:
+    """The row to branch on: where the support disagrees and goes most often."""
+    support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
+    best, chosen = 0.0, None
+    for index, (_, first) in enumerate(support):
+        for _, second in support[index + 1 :]:
+            differ = np.flatnonzero((first.rows != second.rows) & first.reached & second.reached)
+            if len(differ) == 0:
+                continue
+            visits = np.minimum(first.visits[differ], second.visits[differ])
+            most = int(np.argmax(visits))
+            if visits[most] > best:
+                best, chosen = float(visits[most]), int(first.rows[differ[most]])
+    return chosen
+
+
+def optimum_of(dual: Dual, oracle: Oracle) -> StochasticOptimum:
+    """The converged dual as a mixture of policies."""
+    return StochasticOptimum(
+        value=dual.bound,
+        weights=dual.mixture,
+        policies=tuple(oracle.lift(vertex) for vertex in dual.support),
+        costs=np.array([vertex.costs for vertex in dual.support]),
+    )
+
+
+def _offer(oracle: Oracle, search: BestFirst[_Node, Vertex], dual: Dual, region: Region) -> None:
+    """Offer every feasible policy the dual has met, and those near its support."""
+    for vertex in dual.vertices:
+        if vertex.costs[0] < search.upper_bound and is_feasible(vertex.costs, oracle.bounds):
+            search.offer(float(vertex.costs[0]), vertex)
+    if dual.converged:
+        for vertex in dual.support:
+            better = oracle.improve(vertex, region)
+            if better is not None:
+                search.offer(float(better.costs[0]), better)

@@ -1,0 +1,206 @@
+"""``solve``: run any solver until a stop criterion holds, and check what it claims.
+
+The solver is a generator of progress. This function consumes it, keeps the trace, turns Ctrl-C into an
+ordinary stop, evaluates the incumbent by code that shares nothing with the solver, and freezes the result.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.hierarchy.flattening import flatten
+from hcssp.hierarchy.model import HCSSP
+from hcssp.hierarchy.policy import HierarchicalPolicy
+from hcssp.search.progress import Infeasibility, Progress, relative_gap
+from hcssp.search.result import OPTIMALITY_TOLERANCE, Result, Status, TracePoint
+from hcssp.search.stop import StopCriterion, first_reason
+
+logger = logging.getLogger(__name__)
+
+Problem = CSSP | HCSSP
+
+
+class Solver(Protocol):
+    """A solver is its parameters; it works by telling its progress."""
+
+    @property
+    def name(self) -> str:
+        """What the command line calls it."""
+
+    def iterate(self, problem: Any) -> Iterator[Progress]:
+        """Work on `problem`, yielding progress whose bounds hold at every instant."""
+
+
+class UnsoundResult(RuntimeError):
+    """A solver's claim does not survive the independent evaluation: a bug, never a user's mistake."""
+
+
+@dataclass
+class _Record:
+    """What has been proven so far; it only tightens."""
+
+    progress: Progress
+    trace: list[TracePoint]
+
+    def add(self, step: Progress) -> None:
+        last = self.progress
+        better = step.upper_bound < last.upper_bound
+        self.progress = replace(
+            step,
+            lower_bound=max(step.lower_bound, last.lower_bound),
+            upper_bound=min(step.upper_bound, last.upper_bound),
+            incumbent=step.incumbent if better else last.incumbent,
+            details=step.details if better or step.details is not None else last.details,
+            prices=step.prices if step.prices is not None else last.prices,
+            stochastic=step.stochastic or last.stochastic,
+            infeasibility=step.infeasibility or last.infeasibility,
+        )
+        point = TracePoint(step.seconds, self.progress.lower_bound, self.progress.upper_bound)
+        if not self.trace or self.trace[-1][1:] != point[1:]:
+            self.trace.append(point)
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    stop: Iterable[StopCriterion] = (),
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
+
+    Parameters
+    ----------
+    problem
+        A C-SSP or an HC-SSP.
+    solver
+        Its parameters, such as ``PolicyBranching()``.
+    stop
+        Criteria; the first that holds gives the reason. None: run to the proof.
+    on_progress
+        Called with every snapshot.
+
+    Returns
+    -------
+    Result
+        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
+    """
+    criteria = tuple(stop)
+    record = _Record(Progress(), [])
+    reason = "exhausted"
+    steps = solver.iterate(problem)
+    try:
+        for step in steps:
+            record.add(step)
+            if on_progress is not None:
+                on_progress(record.progress)
+            found = step.finished or first_reason(criteria, record.progress)
+            if found is not None:
+                reason = found
+                break
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    finally:
+        close = getattr(steps, "close", None)
+        if close is not None:
+            close()
+    return _conclude(problem, record, reason)
+
+
+def _conclude(problem: Problem, record: _Record, reason: str) -> Result:
+    progress = record.progress
+    names = constraint_names(problem)
+    policy, evaluation, upper_bound = None, None, inf
+    if progress.incumbent is not None:
+        policy, evaluation = _evaluate(problem, progress.incumbent)
+        upper_bound = float(evaluation.costs[0])
+        _check(evaluation, upper_bound, progress)
+    lower_bound = min(progress.lower_bound, upper_bound) if policy is not None else progress.lower_bound
+    infeasible = reason == "infeasible"
+    if policy is not None:
+        gap = relative_gap(lower_bound, upper_bound)
+        status = Status.OPTIMAL if gap <= OPTIMALITY_TOLERANCE else Status.FEASIBLE
+    else:
+        status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
+    message = ""
+    if infeasible:
+        message = explain(names, progress.infeasibility)
+    elif policy is None:
+        message = f"no feasible policy was found before the stop ({reason}); one may still exist"
+    prices = None
+    if progress.prices is not None:
+        prices = {name: float(price) for name, price in zip(names, progress.prices, strict=True)}
+    return Result(
+        status=status,
+        stopped_by=reason,
+        lower_bound=lower_bound,
+        upper_bound=upper_bound,
+        trace=tuple(record.trace),
+        prices=prices,
+        evaluation=evaluation,
+        stochastic=progress.stochastic,
+        infeasibility=progress.infeasibility,
+        message=message,
+        seconds=progress.seconds,
+        iterations=progress.iterations,
+        found_policy=policy,
+        details=progress.details,
+    )
+
+
+def constraint_names(problem: Problem) -> tuple[str, ...]:
+    """The names of the problem's constraints, in order."""
+    if isinstance(problem, HCSSP):
+        return tuple(constraint.name for constraint in problem.constraints)
+    return problem.cost_names[1:]
+
+
+def explain(names: tuple[str, ...], proof: Infeasibility | None) -> str:
+    """Why nothing is feasible, for people, with the least achievable value of the offending cost."""
+    if proof is None:
+        return "no deterministic policy keeps the bounds (proved by search)"
+    used = np.flatnonzero(proof.weights > 0.0)
+    if len(used) == 1:
+        name, weight = names[used[0]], proof.weights[used[0]]
+        return (
+            f"no policy keeps the bound on {name!r}: the least achievable {name} is {proof.least / weight:.9g}, "
+            f"above the bound {proof.allowed / weight:.9g}; raise the bound"
+        )
+    terms = " + ".join(f"{proof.weights[k]:.6g} * {names[k]}" for k in used)
+    return (
+        f"no policy keeps the bounds together: the least achievable {terms} is {proof.least:.9g}, "
+        f"above what the bounds allow, {proof.allowed:.9g}; raise one of them"
+    )
+
+
+def _evaluate(problem: Problem, incumbent: IntArray) -> tuple[Any, Any]:
+    if isinstance(problem, HCSSP):
+        policy = HierarchicalPolicy.from_flat(flatten(problem), incumbent)
+        return policy, evaluate_hierarchical(problem, policy)
+    flat = DeterministicPolicy(incumbent)
+    return flat, evaluate(problem, flat)
+
+
+def _check(evaluation: Any, cost: float, progress: Progress) -> None:
+    """A policy that breaks its budget, or a bound that is not one, is the worst bug we can have."""
+    if not evaluation.keeps_bounds():
+        raise UnsoundResult(f"the policy breaks its bounds: {evaluation.violations()}")
+    scale = 1.0 + abs(cost)
+    if abs(cost - progress.upper_bound) > 1e-7 * scale:
+        raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
+    if progress.lower_bound > cost + 1e-7 * scale:
+        raise UnsoundResult(f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}")
+
+
+def as_prices(prices: FloatArray) -> FloatArray:
+    """Prices without the noise of an inexact zero."""
+    return np.where(prices < 1e-12, 0.0, prices)
