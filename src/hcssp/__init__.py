@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from hcssp.search.stop import MaxIterations as MaxIterations
     from hcssp.search.stop import MaxRuntime as MaxRuntime
     from hcssp.search.stop import Target as Target
+    from hcssp.solvers.policy_branching import PolicyBranching as PolicyBranching
+    from hcssp.solvers.solver import solve as solve
 
 __version__ = "0.1.0.dev0"
 
@@ -71,11 +73,13 @@ _HOME = {
     "MissingDependency": "hcssp.errors",
     "NoSolution": "hcssp.errors",
     "Outcome": "hcssp.hierarchy.model",
+    "PolicyBranching": "hcssp.solvers.policy_branching",
     "ProcedureBuilder": "hcssp.hierarchy.builder",
     "Progress": "hcssp.search.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "render_policy": "hcssp.cssp.grid_drawing",
     "Result": "hcssp.search.result",
+    "solve": "hcssp.solvers.solver",
     "Status": "hcssp.search.result",
     "Target": "hcssp.search.stop",
     "UnsupportedProblem": "hcssp.errors",

@@ -1,0 +1,46 @@
+"""A robot crosses a hall with three fires: the fastest way that takes at most a little damage.
+
+Every step may slip to a side. Without a bound the robot runs past the fires; the tighter the bound on
+the expected damage, the wider its berth. The answer is proven optimal among deterministic policies.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from hcssp import Gap, GridWorld, MaxRuntime, PolicyBranching, render_policy, solve
+
+HALL = """
+####################
+#......~~~.........#
+S......~~~....~~...G
+#......~~~....~~...#
+#..##.........~~...#
+#..##..............#
+#........~~........#
+#........~~........#
+#..................#
+####################
+"""
+
+
+def main() -> None:
+    """Solve the hall without a bound and with two, and print each policy as arrows."""
+    hall = GridWorld.from_map(HALL, hazards={"~": {"damage": 1.0}}, slip=0.2)
+    problem = hall.to_cssp()
+    for bound in (inf, 1.0, 0.1):
+        bounded = problem.with_bounds(damage=bound)
+        result = solve(bounded, PolicyBranching(), stop=[Gap(1e-6), MaxRuntime(30)])
+        time, damage = result.evaluation.cost("time"), result.evaluation.cost("damage")
+        print("No bound on damage" if bound == inf else f"Expected damage at most {bound:g}")
+        print(f"  {result.status}: expected time {time:.4f}, expected damage {damage:.4f}")
+        print(f"  proven: no deterministic policy needs less than {result.lower_bound:.4f}")
+        if bound < inf and result.stochastic is not None and result.prices is not None:
+            print(f"  a randomised policy could reach {result.stochastic.value:.4f}")
+            print(f"  price of damage at this bound: {result.prices['damage']:.2f} of time a unit")
+        print("\n" + render_policy(hall, bounded, result.policy) + "\n")
+    print("# wall   → heading   ⇒ heading, from a fire   G goal")
+
+
+if __name__ == "__main__":
+    main()
