@@ -70,7 +70,7 @@ class CSSPBuilder:
         self._assembly = Assembly(names)
         self._states: list[State] = []
         self._goals: dict[int, None] = {}
-        self._initial: dict[int, float] = {}
+        self._initial: dict[int, float] | None = None
         self._bounds = dict(bounds or {})
 
     def add_state(self, label: Hashable | None = None) -> State:
@@ -90,15 +90,14 @@ class CSSPBuilder:
     def add_goal(self, state: StateLike | None = None) -> State:
         """Make a state a goal; a label that is new adds the state as well."""
         if isinstance(state, State):
-            index = self._index("the goal", state)
-            goal = self._states[index] if index is not None else state
+            if self._index("add_goal names", state) is None:
+                return state
+            goal = state
         elif state is not None and state in self._assembly.state_index:
             goal = self._states[self._assembly.state_index[state]]
         else:
             goal = self.add_state(state)
-            index = goal.index
-        if not isinstance(state, State) or index is not None:
-            self._goals[goal.index] = None
+        self._goals[goal.index] = None
         return goal
 
     def add_action(
@@ -128,14 +127,14 @@ class CSSPBuilder:
         assembly = self._assembly
         name = state.label if isinstance(state, State) else state
         place = f"state {name!r}, action {label!r}"
-        index = self._index(place, state, "belongs to")
+        index = self._index(f"{place}: it belongs to", state)
         outcomes: Mapping[Any, float] = to if isinstance(to, Mapping) else {to: 1.0}
         successors: list[int] = []
         probabilities: list[float] = []
         vector = assembly.cost_vector(place, costs)
         arrivals = dict(arrival_costs or {})
         for reached, given in outcomes.items():
-            successor = self._index(place, reached, "leads to")
+            successor = self._index(f"{place}: it leads to", reached)
             shown = reached.label if isinstance(reached, State) else reached
             probability = assembly.number(f"{place}: the probability of reaching state {shown!r}", given)
             # An unknown state has been noted; a loop in its stead spares a second complaint about sums.
@@ -157,13 +156,14 @@ class CSSPBuilder:
     def set_initial(self, initial: StateLike | Mapping[Any, float]) -> None:
         """Begin in a state, or in one drawn from a distribution; replaces what was set before."""
         distribution: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
-        self._initial = {}
+        indices: dict[int, float] = {}
         for state, given in distribution.items():
             shown = state.label if isinstance(state, State) else state
             probability = self._assembly.number(f"state {shown!r}: its initial probability", given)
-            index = self._index("the initial state", state)
-            if index is not None:
-                self._initial[index] = self._initial.get(index, 0.0) + probability
+            index = self._index("the initial distribution names", state)
+            # An unknown state has been noted; its share goes to the first, so that sums come out right.
+            indices[index or 0] = indices.get(index or 0, 0.0) + probability
+        self._initial = indices
 
     def set_bound(self, name: str, at_most: float) -> None:
         """Bound the expected sum of the secondary cost `name`."""
@@ -177,10 +177,12 @@ class CSSPBuilder:
         InvalidProblem
             With all violations, if there are any.
         """
-        initial = self._initial or ({0: 1.0} if self._states and not self._assembly.found else {})
+        initial = {0: 1.0} if self._initial is None else self._initial
+        if not self._states:
+            initial = {}
         return self._assembly.build(initial, self._goals, self._bounds)
 
-    def _index(self, place: str, state: StateLike, relation: str = "is") -> int | None:
+    def _index(self, told: str, state: StateLike) -> int | None:
         """The index of a handle or label, or None with a violation noted."""
         if isinstance(state, State):
             if state.index < len(self._states) and self._states[state.index] is state:
@@ -191,6 +193,5 @@ class CSSPBuilder:
             if known is not None:
                 return known
             problem, shown = "is unknown; add it with add_state", state
-        relation = "it " + relation if place.startswith("state") else relation
-        self._assembly.found.append(f"{place}: {relation} state {shown!r}, which {problem}")
+        self._assembly.found.append(f"{told} state {shown!r}, which {problem}")
         return None

@@ -83,6 +83,10 @@ class CSSP:
 
     def __post_init__(self) -> None:
         transitions = csr_array(self.transitions, dtype=np.float64)
+        # Arithmetic may leave room behind the last entry, which code on the raw arrays would trip over.
+        transitions.prune()
+        for part in ("data", "indices", "indptr"):
+            setattr(transitions, part, _frozen(getattr(transitions, part)))
         arrays: dict[str, npt.NDArray[Any]] = {
             "row_start": np.asarray(self.row_start, dtype=np.int64),
             "costs": np.ascontiguousarray(self.costs, dtype=np.float64),
@@ -91,10 +95,7 @@ class CSSP:
             "bounds": np.asarray(self.bounds, dtype=np.float64),
         }
         for name, array in arrays.items():
-            if array.flags.writeable:
-                array = array.view()
-                array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, _frozen(array))
         object.__setattr__(self, "transitions", transitions)
         if not len(self.state_labels):
             object.__setattr__(self, "state_labels", range(self.num_states))
@@ -157,3 +158,10 @@ class CSSP:
         if violations:
             raise InvalidProblem(violations)
         return replace(self, bounds=changed)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view of `array` through which nothing can be changed."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -118,7 +118,7 @@ def racetrack(*, scale: int = 3, max_speed: int = 4, slip: float = 0.1, bound: f
         transitions=transitions,
         row_start=row_start,
         costs=np.stack((np.ones(num_rows), wear)),
-        initial=np.bincount([_start(columns, rows, velocities, scale)], minlength=finish + 1),
+        initial=(np.arange(finish + 1) == _start(columns, rows, velocities, scale)).astype(np.float64),
         goals=np.arange(finish + 1) == finish,
         cost_names=("time", "wear"),
         bounds=np.array([bound]),

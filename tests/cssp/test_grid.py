@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hcssp.cssp import CSSP, GridWorld, Hazard
+from hcssp.cssp.grid import DIRECTIONS
+from hcssp.errors import InvalidProblem
+
+STEPS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
+
+
+def room(**changes: Any) -> GridWorld:
+    arguments: dict[str, Any] = {
+        "width": 4,
+        "height": 3,
+        "start": (0, 1),
+        "goal": (5, 3),
+        "walls": [(2, 2, 1, 2)],
+        "hazards": [Hazard(3, 1, 2, 2, {"damage": 50.0}), Hazard(4, 2, 1, 1, {"damage": 5.0, "time": 2.0})],
+        "slip": 0.2,
+        "bounds": {"damage": 10.0},
+    }
+    return GridWorld(**{**arguments, **changes})
+
+
+def distribution(problem: CSSP, cell: tuple[int, int], action: str) -> dict[Any, float]:
+    row = int(problem.row_start[problem.state_index[cell]]) + DIRECTIONS.index(action)
+    assert problem.action_labels[row] == action
+    entries = problem.transitions[[row]].tocoo()
+    return {
+        problem.state_labels[state]: pytest.approx(probability)
+        for state, probability in zip(entries.col, entries.data, strict=True)
+    }
+
+
+def test_states_are_free_cells_and_own_openings() -> None:
+    problem = room().to_cssp()
+    assert problem.num_states == 4 * 3 - 2 + 2
+    assert set(problem.state_labels) == {
+        (column, row)
+        for column in range(1, 5)
+        for row in range(1, 4)
+        if (column, row) not in {(2, 2), (2, 3)}
+    } | {(0, 1), (5, 3)}
+    assert problem.state_labels[int(np.flatnonzero(problem.goals)[0])] == (5, 3)
+    assert problem.initial[problem.state_index[0, 1]] == 1.0
+    assert problem.num_rows == 4 * 11
+
+
+def test_steps_slip_to_either_side_and_walls_hold() -> None:
+    problem = room().to_cssp()
+    assert distribution(problem, (3, 2), "north") == {(3, 1): 0.8, (4, 2): 0.1, (3, 2): 0.1}
+    assert distribution(problem, (3, 2), "west") == {(3, 2): 0.8, (3, 1): 0.1, (3, 3): 0.1}
+    assert distribution(problem, (0, 1), "east") == {(1, 1): 0.8, (0, 1): 0.2}
+    assert distribution(problem, (0, 1), "west") == {(0, 1): 1.0}
+    assert distribution(problem, (4, 3), "east") == {(5, 3): 0.8, (4, 2): 0.1, (4, 3): 0.1}
+
+
+def test_slips_to_the_left_and_right_may_differ() -> None:
+    problem = room(slip=(0.1, 0.3)).to_cssp()
+    assert distribution(problem, (3, 2), "north") == {(3, 1): 0.6, (4, 2): 0.3, (3, 2): 0.1}
+    assert distribution(problem, (3, 2), "south") == {(3, 3): 0.6, (4, 2): 0.1, (3, 2): 0.3}
+
+
+def test_steps_from_hazards_cost_what_they_say_and_overlaps_add_up() -> None:
+    problem = room().to_cssp()
+
+    def costs(cell: tuple[int, int]) -> list[float]:
+        return problem.costs[:, problem.row_start[problem.state_index[cell]]].tolist()
+
+    assert problem.cost_names == ("time", "damage")
+    assert costs((1, 1)) == [1.0, 0.0]
+    assert costs((3, 1)) == [1.0, 50.0]
+    assert costs((4, 2)) == [3.0, 55.0]
+    assert problem.bounds.tolist() == [10.0]
+
+
+def test_several_starts_and_goals() -> None:
+    problem = room(start={(0, 1): 0.25, (1, 3): 0.75}, goal=[(5, 3), (4, 4)]).to_cssp()
+    assert problem.initial[problem.state_index[1, 3]] == 0.75
+    assert sorted(problem.state_labels[state] for state in np.flatnonzero(problem.goals)) == [(4, 4), (5, 3)]
+
+
+def test_names_without_a_hazard() -> None:
+    assert room(hazards=(), bounds={}).cost_names == ("time",)
+    problem = room(hazards=(), cost_names=("steps", "damage"), step_cost=2.0).to_cssp()
+    assert problem.costs[:, 0].tolist() == [2.0, 0.0]
+
+
+def test_rectangles_and_maps_agree() -> None:
+    drawn = GridWorld.from_map(
+        """
+        ######
+        S..xx#
+        #.#xy#
+        #.#..G
+        ######
+        """,
+        hazards={"x": {"damage": 50.0}, "y": {"damage": 55.0, "time": 2.0}},
+        slip=0.2,
+        bounds={"damage": 10.0},
+    ).to_cssp()
+    problem = room().to_cssp()
+    assert list(drawn.state_labels) == list(problem.state_labels)
+    assert (drawn.transitions != problem.transitions).nnz == 0
+    assert np.array_equal(drawn.costs, problem.costs)
+    assert np.array_equal(drawn.initial, problem.initial)
+    assert np.array_equal(drawn.goals, problem.goals)
+
+
+def test_several_starts_of_a_map_are_equally_probable() -> None:
+    assert GridWorld.from_map("S.S\n.SS\n..G").starts[3, 1] == 0.25
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_every_transition_is_what_walking_gives(data: st.DataObject) -> None:
+    width, height = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))
+    inside = st.tuples(st.integers(1, width), st.integers(1, height))
+    walls = data.draw(st.sets(inside, max_size=6))
+    start, goal = data.draw(inside), data.draw(inside)
+    walls -= {start, goal}
+    left, right = data.draw(st.sampled_from([(0.0, 0.0), (0.1, 0.1), (0.5, 0.5), (0.25, 0.0)]))
+    world = GridWorld(width, height, start, goal, walls=[(*cell, 1, 1) for cell in walls], slip=(left, right))
+    problem = world.to_cssp()
+    assert problem.transitions.has_canonical_format
+    cells = set(problem.state_labels)
+    for cell in cells - {goal}:
+        for position, action in enumerate(DIRECTIONS):
+            expected: dict[Any, float] = {}
+            sides = ((0, 1 - left - right), (-1, left), (1, right))
+            for turn, probability in sides:
+                across, down = STEPS[DIRECTIONS[(position + turn) % 4]]
+                reached = (cell[0] + across, cell[1] + down)
+                reached = reached if reached in cells else cell
+                expected[reached] = expected.get(reached, 0.0) + probability
+            expected = {cell: probability for cell, probability in expected.items() if probability > 0}
+            assert distribution(problem, cell, action) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"width": 0}, "the grid is 0 wide and 3 high; both must be at least 1"),
+        ({"slip": 1.2}, "slip is 1.2; slipping must have a probability between 0 and 1"),
+        ({"slip": (0.6, 0.6)}, "slip is (0.6, 0.6); slipping must have a probability between 0 and 1"),
+        ({"slip": float("nan")}, "slip is nan; slipping must have a probability between 0 and 1"),
+        (
+            {"walls": [(4, 1, 2, 1)]},
+            "wall (4, 1, 2, 1): it must be a rectangle (column, row, width, height) of interior cells, "
+            "columns 1 to 4, rows 1 to 3",
+        ),
+        (
+            {"hazards": [Hazard(1, 0, 2, 1, {"damage": 1.0})]},
+            "hazard (1, 0, 2, 1): it must be a rectangle (column, row, width, height) of interior cells, "
+            "columns 1 to 4, rows 1 to 3",
+        ),
+        (
+            {"cost_names": ("time",)},
+            "hazard (3, 1, 2, 2): there is no cost 'damage'; the costs are 'time'",
+        ),
+        (
+            {"start": (6, 1)},
+            "start (6, 1): it lies outside; columns go from 0 to 5 and rows from 0 to 4, "
+            "the wall ring included",
+        ),
+        ({"goal": (2, 3)}, "goal (2, 3): it lies in the wall (2, 2, 1, 2); move one of them"),
+    ],
+)
+def test_mistakes_of_the_grid(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        room(**changes)
+    assert expected in raised.value.violations
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"start": {(0, 1): 0.5}}, "the initial probabilities sum to 0.5, not 1"),
+        ({"goal": ()}, "there is no goal; mark at least one state as a goal"),
+        (
+            {"bounds": {"noise": 1.0}},
+            "bound on 'noise': no such secondary cost; the secondary costs are 'damage'",
+        ),
+        (
+            {"step_cost": -1.0, "hazards": (), "bounds": {}},
+            "state (0, 1), action 'north': the cost 'time' is -1.0; costs must be finite and not negative",
+        ),
+    ],
+)
+def test_mistakes_of_the_problem(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        room(**changes).to_cssp()
+    assert expected in raised.value.violations
+
+
+def test_a_map_needs_a_start_and_a_goal() -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        GridWorld.from_map("...\n...")
+    assert raised.value.violations == (
+        "the map has no start; draw at least one 'S'",
+        "the map has no goal; draw at least one 'G'",
+    )
