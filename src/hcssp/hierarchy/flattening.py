@@ -131,12 +131,14 @@ class Flattening:
     def activity_transitions(self, activity: int, rows: IntArray | None = None) -> SparseMatrix:
         """The transitions of an activity's rows, all or those given, to flat states."""
         transitions = self.problem.activities[activity].cssp.transitions
-        if rows is not None:
-            transitions = transitions[rows]
+        # A copy either way: summing duplicates works in place, and the activity's arrays are not ours.
+        transitions = transitions.copy() if rows is None else transitions[rows]
         # A goal that cannot be reached has no flat state; the rows that mention it are never used.
-        columns = np.maximum(self.flat_state(activity), 0)[transitions.indices]
+        narrow = index_type(self.num_states)
+        columns = np.maximum(self.flat_state(activity), 0).astype(narrow)[transitions.indices]
         shape = (transitions.shape[0], self.num_states)
-        flat = csr_array((transitions.data, columns, transitions.indptr), shape=shape)
+        # Summing duplicates works in place, and the activity's arrays are not ours to change.
+        flat = csr_array((transitions.data.copy(), columns, transitions.indptr.copy()), shape=shape)
         flat.sum_duplicates()
         return flat
 
@@ -202,8 +204,14 @@ class Flattening:
 def stack_rows(blocks: Sequence[SparseMatrix], num_columns: int) -> SparseMatrix:
     """The CSR matrices one below the other, without the detour through coordinates."""
     offsets = np.cumsum([0, *(block.nnz for block in blocks)])
+    narrow = index_type(max(int(offsets[-1]), num_columns))
     pointers = [block.indptr[1:] + offset for block, offset in zip(blocks, offsets[:-1], strict=True)]
     data = np.concatenate([block.data for block in blocks])
-    indices = np.concatenate([block.indices for block in blocks])
-    indptr = np.concatenate([np.zeros(1, dtype=np.int64), *pointers])
+    indices = np.concatenate([block.indices for block in blocks]).astype(narrow, copy=False)
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), *pointers]).astype(narrow, copy=False)
     return csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
+
+
+def index_type(largest: int) -> type[np.int32 | np.int64]:
+    """The integers that sparse factorisations take, as long as they suffice."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64

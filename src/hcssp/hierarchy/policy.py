@@ -13,9 +13,12 @@ import numpy as np
 
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.errors import InvalidProblem
 from hcssp.hierarchy.entries import EventState
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.hierarchy.model import HCSSP
+
+_VIOLATIONS_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +57,41 @@ class HierarchicalPolicy:
         return cls(choices, tuple(activities))
 
     def to_flat(self, flattening: Flattening) -> IntArray:
-        """One flat row for each flat state."""
+        """One flat row for each flat state.
+
+        Raises
+        ------
+        InvalidProblem
+            If the policy does not fit the problem; all misfits are listed together.
+        """
+        problem = flattening.problem
+        shapes = [rows.shape for rows in self.activities]
+        wanted = [(activity.cssp.num_states,) for activity in problem.activities]
+        if shapes != wanted:
+            raise InvalidProblem(
+                [
+                    f"the policy has rows of shapes {shapes} for the activities, but their numbers of states "
+                    f"need {wanted}; give one row a state"
+                ]
+            )
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         for state, (event, entry) in enumerate(flattening.event_states):
             choice = self.choices.get((event, entry), NO_ROW)
             if choice != NO_ROW:
-                first = flattening.problem.choice_start[event]
-                rows[state] = flattening.event_row_start[state] + choice - first
-        for index, activity in enumerate(flattening.problem.activities):
+                rows[state] = flattening.event_row_start[state] + choice - problem.choice_start[event]
+        for index, activity in enumerate(problem.activities):
             local = self.activities[index][~activity.cssp.goals]
             flat = np.where(local == NO_ROW, NO_ROW, local + flattening.row_offset[index])
             rows[flattening.state_offset[index] : flattening.state_offset[index + 1]] = flat
+        own = (rows >= flattening.row_start[:-1]) & (rows < flattening.row_start[1:])
+        wrong = np.flatnonzero(~own & (rows != NO_ROW))
+        if len(wrong):
+            labels = flattening.state_labels
+            raise InvalidProblem(
+                f"{labels[int(state)]!r}: the policy takes what is not there (flat row {rows[state]}, "
+                f"but its rows are {flattening.row_start[state]} to {flattening.row_start[state + 1] - 1})"
+                for state in wrong[:_VIOLATIONS_SHOWN]
+            )
         return rows
 
     def activity(self, index: int) -> DeterministicPolicy:
@@ -77,9 +104,8 @@ class HierarchicalPolicy:
         Where the choice depends on the state that the event is entered in, the key is the pair of the
         event's name and that state's label.
         """
-        return {
-            problem.events[event] if entry is None else (problem.events[event], entry): problem.choices[
-                choice
-            ].name
-            for (event, entry), choice in self.choices.items()
-        }
+        names: dict[Hashable, str] = {}
+        for (event, entry), choice in self.choices.items():
+            name = problem.events[event]
+            names[name if entry is None else (name, entry)] = problem.choices[choice].name
+        return names

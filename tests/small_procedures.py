@@ -1,0 +1,82 @@
+"""Procedures made by hand, small enough to know everything about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.model import CSSP
+from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
+
+
+def risky_room() -> CSSP:
+    """Two states: walk round (3 time) or dash through, which works half of the time (1 time, 4 damage)."""
+    return CSSP(
+        transitions=csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
+        row_start=np.array([0, 2, 2]),
+        costs=np.array([[3.0, 1.0], [0.0, 4.0]]),
+        initial=np.array([1.0, 0.0]),
+        goals=np.array([False, True]),
+        cost_names=("time", "damage"),
+        bounds=np.array([np.inf]),
+        state_labels=("in", "out"),
+        action_labels=("round", "dash"),
+    )
+
+
+def fork(exits: Sequence[str] = ("left", "right")) -> CSSP:
+    """From "fork" go to one of two exits: surely and slowly to the first, or fast and by chance to either."""
+    return CSSP(
+        transitions=csr_array(np.array([[0.0, 1.0, 0.0], [0.0, 0.25, 0.75]])),
+        row_start=np.array([0, 2, 2, 2]),
+        costs=np.array([[5.0, 1.0], [0.0, 2.0]]),
+        initial=np.array([1.0, 0.0, 0.0]),
+        goals=np.array([False, True, True]),
+        cost_names=("time", "damage"),
+        bounds=np.array([np.inf]),
+        state_labels=("fork", *exits),
+        action_labels=("surely", "fast"),
+    )
+
+
+def corridor(labels: Sequence[str] = ("left", "right", "end")) -> CSSP:
+    """From the first state one step (10 time) to the last, from the second one step (1 time, 1 damage)."""
+    return CSSP(
+        transitions=csr_array(np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])),
+        row_start=np.array([0, 1, 2, 2]),
+        costs=np.array([[10.0, 1.0], [0.0, 1.0]]),
+        initial=np.array([1.0, 0.0, 0.0]),
+        goals=np.array([False, False, True]),
+        cost_names=("time", "damage"),
+        bounds=np.array([np.inf]),
+        state_labels=tuple(labels),
+        action_labels=("walk", "run"),
+    )
+
+
+def retrying() -> HCSSP:
+    """Cross a room; with probability 0.2 go back to the start, otherwise leave through another room."""
+    plan = ProcedureBuilder()
+    start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+    cross = plan.add_activity("cross", risky_room())
+    leave = plan.add_activity("leave", risky_room())
+    plan.add_choice(hall, "leave", to=[Outcome(0.8, out, runs=leave), Outcome(0.2, start)])
+    plan.add_choice(start, "cross", to=[Outcome(1.0, hall, runs=cross)])
+    plan.add_constraint("damage", at_most=2.0, counts={cross: "damage", leave: "damage"})
+    plan.add_constraint("damage-at-last", at_most=np.inf, counts={leave: "damage"})
+    return plan.build(start=start, end=out)
+
+
+def forking() -> HCSSP:
+    """A fork whose exit is the entry of what follows; on the right one may also leave at once, for free."""
+    plan = ProcedureBuilder()
+    start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+    choose = plan.add_activity("choose", fork())
+    walk = plan.add_activity("walk", corridor())
+    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    plan.add_choice(hall, "wait", to=[Outcome(0.5, hall), Outcome(0.5, out)])
+    plan.add_constraint("damage", at_most=1.0, counts={choose: "damage", walk: "damage"})
+    return plan.build(start=start, end=out)
