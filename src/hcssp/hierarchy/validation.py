@@ -164,28 +164,30 @@ def _reachability(problem: HCSSP) -> Iterator[str]:
 def _ending(problem: HCSSP) -> Iterator[str]:
     """Events from which the end is not reached with certainty, whatever is chosen there and later."""
     certain = set(range(problem.num_events))
-    while True:
-        # From inside the set, by choices that never leave it, the end can be reached ...
-        usable = [
-            choice
-            for choice in problem.choices
-            if all(outcome.event in certain for outcome in choice.outcomes if outcome.probability > 0)
-        ]
-        ending = {problem.end}
-        grows = True
-        while grows:
-            size = len(ending)
-            for choice in usable:
-                if any(o.event in ending for o in choice.outcomes if o.probability > 0):
-                    ending.add(choice.event)
-            grows = len(ending) > size
-        # ... and so, trying again and again, it is reached; shrink the set until that holds everywhere.
-        if ending >= certain:
-            break
-        certain &= ending
+    # From inside the set, by choices that never leave it, the end can be reached: so, trying again and
+    # again, it is. Shrink the set until that holds everywhere in it.
+    while (ending := _reaching_the_end(problem, certain)) != certain:
+        certain = ending
     for event, name in enumerate(problem.events):
         if event not in certain:
             yield (
                 f"event {name!r}: from here the end {problem.events[problem.end]!r} is not reached with "
                 "certainty, whatever is chosen; add a way to it"
             )
+
+
+def _reaching_the_end(problem: HCSSP, within: set[int]) -> set[int]:
+    """The events from which choices that never lead out of `within` can lead to the end."""
+    leading_to: dict[int, list[int]] = {}
+    for choice in problem.choices:
+        possible = [outcome.event for outcome in choice.outcomes if outcome.probability > 0]
+        if choice.event in within and within.issuperset(possible):
+            for event in possible:
+                leading_to.setdefault(event, []).append(choice.event)
+    found = {problem.end}
+    waiting = [problem.end]
+    while waiting:
+        fresh = set(leading_to.get(waiting.pop(), ())) - found
+        found |= fresh
+        waiting += fresh
+    return found
