@@ -18,7 +18,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.hierarchy.flattening import flatten
+from hcssp.hierarchy.flattening import Flattening
 from hcssp.hierarchy.model import HCSSP
 from hcssp.hierarchy.policy import HierarchicalPolicy
 from hcssp.search.progress import Infeasibility, Progress, relative_gap
@@ -184,7 +184,7 @@ def explain(names: tuple[str, ...], proof: Infeasibility | None) -> str:
 
 def _evaluate(problem: Problem, incumbent: IntArray) -> tuple[Any, Any]:
     if isinstance(problem, HCSSP):
-        policy = HierarchicalPolicy.from_flat(flatten(problem), incumbent)
+        policy = HierarchicalPolicy.from_flat(Flattening(problem), incumbent)
         return policy, evaluate_hierarchical(problem, policy)
     flat = DeterministicPolicy(incumbent)
     return flat, evaluate(problem, flat)
