@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.reachability import reachable
 from hcssp.hierarchy.model import HCSSP
 
 EventState = tuple[int, Hashable | None]
@@ -74,27 +74,11 @@ def exit_labels(cssp: CSSP, entry: Hashable | None) -> list[Hashable | None]:
     goals = np.flatnonzero(cssp.goals)
     if len(goals) == 1:
         return [None]
-    states, _ = entry_distribution(cssp, entry)
-    reached = _reachable(cssp, states)
+    states, probabilities = entry_distribution(cssp, entry)
+    initial = np.zeros(cssp.num_states)
+    initial[states] = probabilities
+    reached = reachable(replace(cssp, initial=initial))
     return [cssp.state_labels[int(goal)] for goal in goals if reached[goal]]
-
-
-def _reachable(cssp: CSSP, sources: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which states some policy can reach from `sources`."""
-    rows_of_states = csr_array(
-        (np.ones(cssp.num_rows), np.arange(cssp.num_rows), cssp.row_start),
-        shape=(cssp.num_states, cssp.num_rows),
-    )
-    graph = (rows_of_states @ cssp.transitions).tocoo()
-    positive = graph.data > 0
-    # One more node, from which all sources can be reached, makes it a single search.
-    origin = cssp.num_states
-    tails = np.concatenate([graph.coords[0][positive], np.full(len(sources), origin)])
-    heads = np.concatenate([graph.coords[1][positive], sources])
-    edges = csr_array((np.ones(len(tails)), (tails, heads)), shape=(origin + 1, origin + 1))
-    reached = np.zeros(origin + 1, dtype=np.bool_)
-    reached[breadth_first_order(edges, origin, return_predecessors=False)] = True
-    return reached[:origin]
 
 
 def _missing_entry(problem: HCSSP, event: int, choice: int, activity: int, entry: Hashable) -> str:
