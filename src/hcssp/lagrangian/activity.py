@@ -156,7 +156,9 @@ class ActivityPlanner:
             if len(self._answers) > 4 * MAX_CURVES:
                 self._answers.clear()
             optimum = self._solve(weights, forbidden, self._warm(forbidden))
-            self._answers[key] = None if optimum is None else (ActivityPlan(optimum, self.solver), optimum.bound)
+            self._answers[key] = (
+                None if optimum is None else (ActivityPlan(optimum, self.solver), optimum.bound)
+            )
         return self._answers[key]
 
     def known_plans(self, forbidden: frozenset[int]) -> list[ActivityPlan]:
@@ -221,9 +223,7 @@ class ActivityPlanner:
         self._curves[forbidden] = curve
         return curve
 
-    def _certify(
-        self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int
-    ) -> _Piece:
+    def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> _Piece:
         """The interval of prices around `price` on which no reduced cost turns negative."""
         plan = ActivityPlan(optimum, self.solver)
         value = float(optimum.costs[0] + price * optimum.costs[index])

@@ -1,8 +1,9 @@
 r"""The Lagrangian dual of a constrained problem within a region: lower bound, prices, mixture.
 
-**Problem.** :math:`\max_{\lambda \ge 0} L(\lambda)`, with :math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)`
-over the policies of a region. Every :math:`L(\lambda)` is a lower bound on the deterministic optimum; the
-maximum is the optimum over randomised policies.
+**Problem.** :math:`\max_{\lambda \ge 0} L(\lambda)`, where
+:math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)` over the policies of a region. Every
+:math:`L(\lambda)` is a lower bound on the deterministic optimum; the maximum is the optimum over randomised
+policies.
 
 **Method.** One constraint: intersect the lines of the best infeasible and the best feasible policy, solve
 at that multiplier, replace one of them, until the value meets the intersection. Several: the same idea with
@@ -185,9 +186,7 @@ def _intersect_lines(
     raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
 
 
-def _best_pair(
-    vertices: Sequence[Vertex], index: int, bound: float
-) -> tuple[Vertex | None, Vertex | None]:
+def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Vertex | None, Vertex | None]:
     """The feasible and the infeasible policy whose lines meet where the model is highest."""
     if not vertices:
         return None, None
@@ -267,7 +266,9 @@ def _cut_planes(
             return
         master.add(float(minimum.vertex.costs[0]), minimum.vertex.costs[1 + bounded] - bounds)
         if optimum.value - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(optimum.value)) or _repeats(dual):
-            if not limited or optimum.violation <= FEASIBILITY_TOLERANCE * float(np.min(np.abs(bounds), initial=1.0)):
+            if not limited or optimum.violation <= FEASIBILITY_TOLERANCE * float(
+                np.min(np.abs(bounds), initial=1.0)
+            ):
                 used = np.flatnonzero(optimum.mixture > 1e-12)
                 _settle(dual, [dual.vertices[k] for k in used], optimum.mixture[used])
             else:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.lagrangian.oracle import Minimum, Vertex
@@ -32,6 +34,12 @@ class FlatVertex(Vertex):
     @cached_property
     def visits(self) -> FloatArray:
         return self._system.visits(self._rows)
+
+
+class FlatMinimum(Minimum):
+    """The best policy of a flat problem under some weights."""
+
+    vertex: FlatVertex
 
 
 class FlatOracle:
@@ -61,12 +69,54 @@ class FlatOracle:
     def row_state(self) -> IntArray:
         return self._balance.row_state
 
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> FlatMinimum | None:
         allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
         optimum = self._solver.minimise(weights, allowed, None if near is None else near.rows)
         if optimum is None:
             return None
-        return Minimum(FlatVertex(optimum, self._solver.system), optimum.bound)
+        return FlatMinimum(FlatVertex(optimum, self._solver.system), optimum.bound)
+
+    def deviations(
+        self, vertex: FlatVertex, weights: FloatArray, region: Region
+    ) -> tuple[IntArray, FloatArray]:
+        """What leaving an optimal policy costs at least, state by state.
+
+        Parameters
+        ----------
+        vertex
+            The optimum of `region` under `weights`.
+
+        Returns
+        -------
+        states
+            The states it reaches where another allowed row exists, most likely first, so that a most
+            likely path to a state runs through earlier ones only.
+        surcharges
+            For each, a lower bound on what a policy of the region costs more under `weights` if it takes
+            another row there and the same rows in all earlier states.
+        """
+        balance = self._balance
+        rows = vertex.rows
+        reduced = balance.reduced_costs(weights @ balance.costs, vertex.values @ weights)
+        if region.forbidden:
+            reduced[list(region.forbidden)] = np.inf
+        reduced[rows] = np.inf
+        surcharge = np.maximum(balance.least_of_state(reduced), 0.0)
+        chain = balance.matrix[rows]
+        probability = -chain.data
+        state = np.repeat(np.arange(balance.num_live), np.diff(chain.indptr))
+        onwards = (chain.indices != state) & (probability > 0.0)
+        starts = np.flatnonzero(balance.initial > 0.0)
+        source = balance.num_live
+        # A tiny length for every step keeps the states of a path in their order.
+        lengths = 1e-12 - np.log(np.append(probability[onwards], balance.initial[starts]))
+        tails = np.append(state[onwards], np.full(len(starts), source))
+        heads = np.append(chain.indices[onwards], starts)
+        graph: SparseMatrix = csr_array((lengths, (tails, heads)), shape=(source + 1, source + 1))
+        distance = dijkstra(graph, indices=[source])[0][:source]
+        states = np.flatnonzero(vertex.reached & np.isfinite(surcharge) & np.isfinite(distance))
+        states = states[np.argsort(distance[states], kind="stable")]
+        return states, surcharge[states] * np.exp(-distance[states])
 
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         return None

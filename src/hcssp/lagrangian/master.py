@@ -1,9 +1,9 @@
 r"""The cutting-plane master: the best multipliers for the policies known so far.
 
 Over known policies with costs :math:`(f_k, g_k)` the dual's model is
-:math:`\max_{\lambda \ge 0} \min_k f_k + \lambda (g_k - \Delta)`; its dual is the best mixture of those policies
-that keeps the bounds. The multipliers are limited to a box, which a mixture sees as a price for breaking
-a bound; the caller widens the box while the answer lies on it.
+:math:`\max_{\lambda \ge 0} \min_k f_k + \lambda (g_k - \Delta)`; its dual is the best mixture of those
+policies that keeps the bounds. The multipliers may be limited, which a mixture sees as a price for breaking
+a bound.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Master:
             self._num_slacks = num_constraints
 
     def add(self, cost: float, excess: FloatArray) -> None:
-        """Add a policy with primary cost `cost` that exceeds the bounds by `excess` (negative: keeps them)."""
+        """Add a policy with primary cost `cost` that exceeds the bounds by `excess`; negative keeps them."""
         import highspy
 
         values = np.append(excess, 1.0)

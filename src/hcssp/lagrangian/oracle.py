@@ -1,8 +1,8 @@
 r"""What every constrained search asks of a problem: the best policy under weights, within a region.
 
-For multipliers :math:`\lambda \ge 0` the Lagrangian :math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)`
-is an unconstrained SSP. An :class:`Oracle` solves it, in whatever way the problem's shape allows: a flat
-C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration and
+For multipliers :math:`\lambda \ge 0` the Lagrangian
+:math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)` is an unconstrained SSP. An
+:class:`Oracle` solves it, in whatever way the problem's shape allows: a flat C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration and
 policy branching are written once, on top of this.
 """
 
@@ -64,7 +64,10 @@ class Minimum(NamedTuple):
 
 
 class Oracle(Protocol):
-    """A problem that can be minimised under weights. Decision states own rows ``row_start[s]:row_start[s+1]``."""
+    """A problem that can be minimised under weights.
+
+    A decision state ``s`` owns the rows ``row_start[s]:row_start[s + 1]``.
+    """
 
     @property
     def bounds(self) -> FloatArray:

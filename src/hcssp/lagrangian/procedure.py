@@ -47,7 +47,9 @@ class ProcedureSolver:
         self._live: IntArray = np.flatnonzero(np.arange(self.num_states) != self.end)
         self._last: IntArray | None = None
 
-    def minimise(self, row_costs: FloatArray, allowed: BoolArray | None = None) -> tuple[IntArray, float] | None:
+    def minimise(
+        self, row_costs: FloatArray, allowed: BoolArray | None = None
+    ) -> tuple[IntArray, float] | None:
         """The best choice at every event state (-1 at the end) and the value of the start.
 
         None if the allowed rows cannot reach the end almost surely from the start.

@@ -33,8 +33,7 @@ class StochasticOptimum:
     weights, policies, costs
         A mixture: before the start, draw a policy (one row index for each state) with these weights;
         `costs` holds each policy's expected costs, one row a policy, the primary first.
-    probabilities
-        The same as one stationary randomised policy: a probability for each row. None until asked for.
+        :func:`hcssp.solvers.stochastic.stationary` turns it into one stationary randomised policy.
     """
 
     value: float

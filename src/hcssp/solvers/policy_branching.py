@@ -28,6 +28,7 @@ from hcssp.lagrangian.oracle import Oracle, Vertex, is_feasible
 from hcssp.search.best_first import BestFirst
 from hcssp.search.progress import Progress, StochasticOptimum
 from hcssp.solvers.oracles import oracle_of
+from hcssp.solvers.stochastic import optimum_of
 from hcssp.ssp.region import Region
 
 
@@ -129,16 +130,6 @@ def undecided_row(dual: Dual) -> int | None:
             if visits[most] > best:
                 best, chosen = float(visits[most]), int(first.rows[differ[most]])
     return chosen
-
-
-def optimum_of(dual: Dual, oracle: Oracle) -> StochasticOptimum:
-    """The converged dual as a mixture of policies."""
-    return StochasticOptimum(
-        value=dual.bound,
-        weights=dual.mixture,
-        policies=tuple(oracle.lift(vertex) for vertex in dual.support),
-        costs=np.array([vertex.costs for vertex in dual.support]),
-    )
 
 
 def _offer(oracle: Oracle, search: BestFirst[_Node, Vertex], dual: Dual, region: Region) -> None:

@@ -172,8 +172,8 @@ def explain(names: tuple[str, ...], proof: Infeasibility | None) -> str:
     if len(used) == 1:
         name, weight = names[used[0]], proof.weights[used[0]]
         return (
-            f"no policy keeps the bound on {name!r}: the least achievable {name} is {proof.least / weight:.9g}, "
-            f"above the bound {proof.allowed / weight:.9g}; raise the bound"
+            f"no policy keeps the bound on {name!r}: the least achievable {name} is "
+            f"{proof.least / weight:.9g}, above the bound {proof.allowed / weight:.9g}; raise the bound"
         )
     terms = " + ".join(f"{proof.weights[k]:.6g} * {names[k]}" for k in used)
     return (
@@ -198,7 +198,9 @@ def _check(evaluation: Any, cost: float, progress: Progress) -> None:
     if abs(cost - progress.upper_bound) > 1e-7 * scale:
         raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
     if progress.lower_bound > cost + 1e-7 * scale:
-        raise UnsoundResult(f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}")
+        raise UnsoundResult(
+            f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
+        )
 
 
 def as_prices(prices: FloatArray) -> FloatArray:

@@ -74,9 +74,7 @@ def _balance_matrix(problem: CSSP, live: IntArray, row_state: IntArray) -> Spars
     if len(live) < problem.num_states:
         transitions = transitions[:, live]
     num_rows = problem.num_rows
-    own = csr_array(
-        (np.ones(num_rows), row_state, np.arange(num_rows + 1)), shape=(num_rows, len(live))
-    )
+    own = csr_array((np.ones(num_rows), row_state, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
     matrix = csr_array(own - transitions)
     matrix.sort_indices()
     return matrix

@@ -6,15 +6,15 @@ for policies that differ from one another in a few states :math:`D`. With a fact
 
 .. math:: V = V_0 + Z u, \qquad (A_D Z)\, u = c_D - A_D V_0,
 
-where :math:`A_D` are the rows of :math:`A_\pi` at :math:`D` and the right-hand side is their reduced cost under
-:math:`V_0`. The columns are kept, because a search keeps coming back to the same states. Once a policy
+where :math:`A_D` are the rows of :math:`A_\pi` at :math:`D` and the right-hand side is their reduced cost
+under :math:`V_0`. The columns are kept, because a search keeps coming back to the same states. Once a policy
 differs in too many states, it becomes the new reference.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
@@ -34,7 +34,9 @@ class PolicySystem:
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
         self.num_factorisations = 0
-        self._capacity = int(max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live)))))
+        self._capacity = int(
+            max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live))))
+        )
         self._reference: IntArray | None = None
         self._lu: SparseMatrix = None
         self._values: FloatArray = np.empty((0, 0))
@@ -58,7 +60,7 @@ class PolicySystem:
             If the policy does not reach a goal almost surely.
         """
         changed = self._changed_from_reference(rows)
-        if changed is None or fresh and len(changed):
+        if changed is None or (fresh and len(changed)):
             self._refer_to(rows)
             return self._values
         if len(changed) == 0:
@@ -70,7 +72,7 @@ class PolicySystem:
         columns, small, new_rows = update
         balance = self.balance
         reduced = balance.costs[:, new_rows].T - balance.matrix[new_rows] @ self._values
-        correction = scipy.linalg.lu_solve(small, reduced, check_finite=False)
+        correction, _ = dgetrs(*small, reduced)
         values: FloatArray = self._values + columns @ correction
         return values
 
@@ -91,8 +93,8 @@ class PolicySystem:
         if update is None:
             return np.maximum(self._visits, 0.0)
         _, small, new_rows = update
-        weights = scipy.linalg.lu_solve(small, self._visits[changed], trans=1, check_finite=False)
-        visits = self._visits - self._lu.solve(weights @ self.balance.matrix[new_rows])
+        weights, _ = dgetrs(*small, self._visits[changed], trans=1)
+        visits: FloatArray = self._visits - self._lu.solve(weights @ self.balance.matrix[new_rows])
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 
@@ -143,7 +145,7 @@ class PolicySystem:
         columns = self._columns_of(changed)
         new_rows = rows[changed]
         small = np.asarray(self.balance.matrix[new_rows] @ columns)
-        factors, pivots = scipy.linalg.lu_factor(small, check_finite=False)
+        factors, pivots, _ = dgetrf(small)
         diagonal = np.abs(np.diagonal(factors))
         # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
         if diagonal.min() < 1e-9 * max(1.0, diagonal.max()):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.ssp.balance import Balance
 
@@ -36,7 +36,9 @@ def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray)
     goal_row = np.flatnonzero((to_goal > 1e-15) & allowed)
     tail_row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry].astype(np.int64), np.full(len(goal_row), live)])
-    length = np.concatenate([step[row_of_entry[entry]] / probability[entry], step[goal_row] / to_goal[goal_row]])
+    length = np.concatenate(
+        [step[row_of_entry[entry]] / probability[entry], step[goal_row] / to_goal[goal_row]]
+    )
     tail = balance.row_state[tail_row]
     # Of parallel edges only the shortest counts.
     order = np.lexsort((length, tail, head))
@@ -44,8 +46,8 @@ def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray)
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])
     tail, head, length, tail_row = tail[first], head[first], length[first], tail_row[first]
-    backwards = csr_array((length, (head, tail)), shape=(live + 1, live + 1))
-    distance = dijkstra(backwards, indices=live)
+    backwards: SparseMatrix = csr_array((length, (head, tail)), shape=(live + 1, live + 1))
+    distance = dijkstra(backwards, indices=[live])[0]
     through = distance[head] + length
     rows = np.full(live, NO_ROW, dtype=np.int64)
     order = np.lexsort((through, tail))
