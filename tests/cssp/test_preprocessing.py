@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from brute_force import brute_force
+from hcssp.cssp import CSSP, CSSPBuilder, GridWorld, prepare, with_giving_up
+from hcssp.cssp.reachability import almost_sure, reachable
+from hcssp.errors import DeadEnd, InvalidProblem
+from random_problems import cssps
+
+
+def cliff(*, safe: bool = True) -> CSSP:
+    """A path along a cliff: jumping may end in a pit, and an attic is never entered."""
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    edge, ledge, pit, attic = (plan.add_state(label) for label in ("edge", "ledge", "pit", "attic"))
+    out, exit_ = plan.add_goal("out"), plan.add_goal("exit")
+    plan.add_action(edge, "jump", to={out: 0.5, pit: 0.5}, costs=1.0)
+    if safe:
+        plan.add_action(edge, "walk", to=ledge, costs=2.0)
+    plan.add_action(ledge, "slip", to={pit: 0.25, out: 0.75}, costs=1.0)
+    plan.add_action(ledge, "go", to=out, costs=3.0)
+    plan.add_action(pit, "cry", to=pit, costs=1.0)
+    plan.add_action(attic, "leave", to=exit_, costs=1.0)
+    return plan.build()
+
+
+def test_nothing_to_drop_gives_the_same_problem() -> None:
+    problem = GridWorld(4, 3, (0, 1), (5, 2), slip=0.1).to_cssp()
+    ready = prepare(problem)
+    assert ready.problem is problem
+    rows = np.arange(problem.num_states)
+    assert ready.lift(rows) is rows
+    assert ready.lift_probabilities(np.ones(problem.num_rows)).tolist() == [1.0] * problem.num_rows
+
+
+def test_dead_ends_and_unreachable_states_are_dropped() -> None:
+    ready = prepare(cliff())
+    assert list(ready.problem.state_labels) == ["edge", "ledge", "out"]
+    assert list(ready.problem.action_labels) == ["walk", "go"]
+    assert ready.states.tolist() == [0, 1, 4]
+    assert ready.rows.tolist() == [1, 3]
+    assert ready.problem.costs.tolist() == [[2.0, 3.0], [0.0, 0.0]]
+    assert ready.problem.transitions.toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert ready.problem.goals.tolist() == [False, False, True]
+    assert ready.problem.bounds.tolist() == [1.0]
+
+
+def test_policies_come_back_to_the_original() -> None:
+    ready = prepare(cliff())
+    assert ready.lift(np.array([0, 1, -1])).tolist() == [1, 3, -1, -1, -1, -1]
+    assert ready.lift_probabilities(np.array([0.5, 1.0])).tolist() == [0.0, 0.5, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_a_start_that_is_a_goal_needs_no_row() -> None:
+    plan = CSSPBuilder()
+    plan.add_goal("out")
+    plan.add_action(plan.add_state("elsewhere"), "come", to="out")
+    ready = prepare(plan.build())
+    assert (ready.problem.num_states, ready.problem.num_rows) == (1, 0)
+    assert ready.lift(np.array([-1])).tolist() == [-1, -1]
+
+
+def test_a_trapped_state_is_named_with_the_remedy() -> None:
+    with pytest.raises(DeadEnd) as raised:
+        prepare(cliff(safe=False))
+    assert str(raised.value) == (
+        "initial state 'edge': no policy reaches a goal with certainty; whatever is done it may be trapped, "
+        "for example in state 'pit', from which no goal can be reached; "
+        "let it give up at a finite price with with_giving_up(problem, penalty=...)"
+    )
+
+
+def test_a_start_in_a_dead_end_is_named() -> None:
+    plan = CSSPBuilder()
+    plan.add_state("cell")
+    plan.add_goal("out")
+    with pytest.raises(DeadEnd) as raised:
+        prepare(plan.build())
+    assert str(raised.value) == (
+        "initial state 'cell': it is a dead end, no goal can be reached from it; "
+        "let it give up at a finite price with with_giving_up(problem, penalty=...)"
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(cssps())
+def test_preparing_changes_no_optimum(problem: CSSP) -> None:
+    ready = prepare(problem)
+    before, after = brute_force(problem), brute_force(ready.problem)
+    assert after.status == before.status
+    assert after.value == pytest.approx(before.value)
+    assert len(after.policies) == len(before.policies)
+    lifted = {tuple(ready.lift(rows).tolist()) for rows in after.policies}
+    assert lifted == {tuple(rows.tolist()) for rows in before.policies}
+
+
+@settings(max_examples=100, deadline=None)
+@given(cssps())
+def test_a_prepared_problem_has_nothing_left_to_drop(problem: CSSP) -> None:
+    reduced = prepare(problem).problem
+    assert reachable(reduced).all()
+    assert almost_sure(reduced).states.all()
+    assert prepare(reduced).problem is reduced
+
+
+def test_giving_up_in_dead_ends_only_by_default() -> None:
+    problem = with_giving_up(cliff(safe=False), penalty=100.0)
+    pit = problem.state_index["pit"]
+    last = int(problem.row_start[pit + 1]) - 1
+    assert [label for label in problem.action_labels if label == "give up"] == ["give up"]
+    assert problem.action_labels[last] == "give up"
+    assert problem.costs[:, last].tolist() == [100.0, 0.0]
+    assert problem.transitions[[last]].toarray().tolist() == [[0, 0, 0, 0, 1, 0]]
+    assert list(problem.state_labels) == list(cliff(safe=False).state_labels)
+    assert brute_force(prepare(problem).problem).value == 1.0 + 0.5 * 100.0
+
+
+def test_giving_up_everywhere_caps_the_cost() -> None:
+    problem = with_giving_up(
+        cliff(safe=False), penalty=20.0, where="everywhere", goal="exit", label="call for help"
+    )
+    assert problem.num_rows == cliff(safe=False).num_rows + 4
+    assert brute_force(prepare(problem).problem).value == 1.0 + 0.5 * 20.0
+    helped = [row for row, label in enumerate(problem.action_labels) if label == "call for help"]
+    assert problem.transitions[helped].toarray()[:, problem.state_index["exit"]].tolist() == [1.0] * 4
+    cheap = with_giving_up(cliff(safe=False), penalty=1.0, where="everywhere")
+    assert brute_force(prepare(cheap).problem).value == 1.0
+
+
+def test_giving_up_where_nobody_is_lost_changes_nothing() -> None:
+    problem = GridWorld(2, 2, (1, 1), (2, 2)).to_cssp()
+    assert with_giving_up(problem, penalty=5.0) is problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"penalty": np.inf}, "the penalty for giving up is inf; it must be finite and not negative"),
+        ({"penalty": np.nan}, "the penalty for giving up is nan; it must be finite and not negative"),
+        ({"penalty": -1.0}, "the penalty for giving up is -1.0; it must be finite and not negative"),
+        ({"where": "nowhere"}, "where is 'nowhere'; give 'dead ends' or 'everywhere'"),
+        ({"goal": "pit"}, "giving up leads to 'pit', which is not a goal; name one, or none"),
+        ({"goal": "moon"}, "giving up leads to 'moon', which is not a goal; name one, or none"),
+        (
+            {"label": "cry"},
+            "state 'pit', action 'cry': the state has two actions of this name; give each its own",
+        ),
+    ],
+)
+def test_mistakes_of_giving_up(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        with_giving_up(cliff(), **{"penalty": 1.0, **changes})
+    assert raised.value.violations == (expected,)
