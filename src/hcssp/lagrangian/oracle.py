@@ -1,9 +1,9 @@
 r"""What every constrained search asks of a problem: the best policy under weights, within a region.
 
-For multipliers :math:`\lambda \ge 0` the Lagrangian
-:math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)` is an unconstrained SSP. An
-:class:`Oracle` solves it, in whatever way the problem's shape allows: a flat C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration and
-policy branching are written once, on top of this.
+For multipliers :math:`\lambda \ge 0` the Lagrangian :math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) -
+\Delta)` is an unconstrained SSP. An :class:`Oracle` solves it, in whatever way the problem's shape allows:
+a flat C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration
+and policy branching are written once, on top of this.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@ r"""The anytime algorithm for a C-SSP with deterministic policies (Hong and Will
 
 **Problem.** The best deterministic policy under one or several constraints.
 
-**Method.** Stage 1 maximises the Lagrangian dual and gives multipliers :math:`\lambda^*`. Stage 2 enumerates
-policies :math:`\pi^1, \pi^2, \dots` in non-decreasing :math:`L(\lambda^*, \pi)`: each value is a lower bound
-on the optimum, each feasible policy a candidate; it ends when the bound meets the incumbent. The
-enumeration is Lawler's and Murty's: the best policy of a region is taken out, and the rest of the region splits into
-disjoint regions, one for each state it reaches (the same actions in earlier states, another one here).
+**Method.** Stage 1 maximises the Lagrangian dual and gives multipliers :math:`\lambda^*`. Stage 2
+enumerates policies :math:`\pi^1, \pi^2, \dots` in non-decreasing :math:`L(\lambda^*, \pi)`: each value is a
+lower bound on the optimum, each feasible policy a candidate; it ends when the bound meets the incumbent.
+The enumeration is Lawler's and Murty's: the best policy of a region is taken out, and the rest of the
+region splits into disjoint regions, one for each state it reaches (the same actions in earlier states,
+another one here).
 
 **Guarantee.** The interval is proven at every instant; with ``iterations=inf`` it closes.
 
