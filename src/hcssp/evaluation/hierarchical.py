@@ -1,4 +1,4 @@
-r"""What a hierarchical policy costs, exactly and by simulation, on the flattened problem.
+r"""What a hierarchical policy costs, exactly, on the flattened problem.
 
 Problem: given a policy of a procedure, its expected primary cost, its use of every constraint, and what
 each activity contributes: how often it is executed, what that costs in all and for each execution.

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
+from hcssp.hierarchy import Flattening, HierarchicalPolicy, Outcome, ProcedureBuilder
+from random_procedures import random_procedure
+from small_procedures import corridor, fork, forking, retrying
+
+DASH_LAST = HierarchicalPolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
+
+
+@pytest.mark.parametrize("several_exits", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_means_are_those_of_the_exact_evaluation(seed: int, several_exits: bool) -> None:
+    flattening = Flattening(random_procedure(seed, cycles=True, several_exits=several_exits))
+    rows = brute_force(flattening.problem).rows[seed % 3 - 1]
+    policy = HierarchicalPolicy.from_flat(flattening, rows)
+    exact = evaluate_hierarchical(flattening, policy)
+    simulated = simulate_hierarchical(flattening, policy, runs=2000, seed=seed)
+    assert simulated.finished.all()
+    assert simulated.cost_names == exact.cost_names
+    assert np.all(np.abs(simulated.means - exact.costs) <= 5 * simulated.standard_errors + 1e-9)
+    executions = [activity.expected_executions for activity in exact.activities]
+    allowed = 5 * simulated.executions_standard_errors + 1e-9
+    assert np.all(np.abs(simulated.mean_executions - executions) <= allowed)
+
+
+def test_every_run_is_a_run_of_the_procedure() -> None:
+    simulated = simulate_hierarchical(retrying(), DASH_LAST, runs=200, seed=1)
+    assert simulated.activity_names == ("cross", "leave")
+    # Each crossing takes 3, each try of the dash 1 time and 4 damage; the last room is left once.
+    crossings, leaving = simulated.executions.T
+    assert (crossings >= 1).all()
+    assert set(leaving.tolist()) == {1}
+    tries = simulated.costs[:, 1] / 4
+    assert np.array_equal(simulated.costs[:, 0], 3 * crossings + tries)
+    assert np.array_equal(simulated.costs[:, 1], simulated.costs[:, 2])
+
+
+def test_the_same_seed_gives_the_same_runs() -> None:
+    first, again, other = (
+        simulate_hierarchical(retrying(), DASH_LAST, runs=50, seed=seed).costs for seed in (3, 3, 4)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_passing_straight_through_is_an_execution() -> None:
+    plan = ProcedureBuilder()
+    start, hall, out = (plan.add_event(name) for name in ("start", "hall", "out"))
+    choose = plan.add_activity("choose", fork())
+    walk = plan.add_activity("walk", corridor(("left", "other", "right")))
+    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    problem = plan.build(start=start, end=out)
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
+    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    assert simulate_hierarchical(problem, policy, runs=20).executions.tolist() == [[1, 1]] * 20
+    assert evaluate_hierarchical(problem, policy).activity("walk").expected_executions == pytest.approx(1)
+
+
+def test_runs_that_are_cut_off_are_marked() -> None:
+    simulated = simulate_hierarchical(retrying(), DASH_LAST, runs=100, max_steps=4)
+    assert 0 < np.count_nonzero(simulated.finished) < 100
+    assert (simulated.executions[simulated.finished] == 1).all()
+
+
+def test_what_cannot_be_simulated_is_refused() -> None:
+    waiting = {(0, None): 0, (1, "left"): 2}
+    with pytest.raises(ImproperPolicy, match=r"no action in state \('event', 'hall', 'right'\)"):
+        simulate_hierarchical(
+            forking(), HierarchicalPolicy(waiting, (np.array([1, -1, -1]), np.array([0, 1, -1])))
+        )
+    with pytest.raises(InvalidProblem, match="runs is 1; a standard error needs at least 2"):
+        simulate_hierarchical(retrying(), DASH_LAST, runs=1)
