@@ -27,11 +27,20 @@ from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.start import safe_rows
+from hcssp.ssp.sweep_system import SweepSystem
 
 TIE = 1e-12
 """An improvement counts only beyond this, relative to one plus the state's value."""
 
-MAX_SWEEPS = 25
+LARGEST_FACTORISED = 400_000
+"""Problems with more live states than this are evaluated by sweeps unless the user says otherwise."""
+
+LARGE = 20_000
+PRECISION_OF_LARGE = 1e-8
+"""Above LARGE live states, improvements that cannot lower any value by more than this relative share are
+left alone: the bound pays for them, and hundreds of factorisations are saved."""
+
+MIN_SWEEPS = 25
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
 MAX_ITERATIONS = 10_000
 
@@ -68,12 +77,19 @@ class PolicyIteration:
     ----------
     balance
         The prepared problem.
+    system
+        How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's size.
     """
 
-    def __init__(self, balance: Balance) -> None:
+    def __init__(self, balance: Balance, system: PolicySystem | SweepSystem | None = None) -> None:
         self.balance = balance
-        self.system = PolicySystem(balance)
+        if system is None:
+            system = PolicySystem(balance) if balance.num_live <= LARGEST_FACTORISED else SweepSystem(balance)
+        self.system = system
         self.num_iterations = 0
+        # A sweep costs a small part of a factorisation and carries an improvement one step.
+        self._max_sweeps = max(MIN_SWEEPS, int(np.sqrt(balance.num_live) / 2))
+        self._precision = PRECISION_OF_LARGE if balance.num_live > LARGE else 0.0
         self._proper: IntArray | None = None
 
     def minimise(
@@ -119,9 +135,9 @@ class PolicyIteration:
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
         may_sweep = dead is None and bool(np.all(usable > 1e-6 * np.max(usable, initial=0.0)))
-        total = np.inf
+        total, fresh = np.inf, False
         for _ in range(MAX_ITERATIONS):
-            values, value, reduced = self._evaluate(rows, weights, row_costs)
+            values, value, reduced, exact = self._evaluate(rows, weights, row_costs, fresh)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
             stalled, total = value.sum() >= total, value.sum()
             if forbidden is not None:
@@ -129,12 +145,15 @@ class PolicyIteration:
             least = balance.least_of_state(reduced)
             improving = least < -TIE * (1.0 + np.abs(value))
             self.num_iterations += 1
-            if stalled or not improving.any():
+            if stalled or not improving.any() or (exact and self._negligible(reduced, row_costs)):
+                if not (exact or fresh):
+                    total, fresh = np.inf, True
+                    continue
                 bound = _corrected(float(balance.initial @ value), row_costs, reduced)
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
             share = np.count_nonzero(improving) / balance.num_live
             sweeps = 0
-            while may_sweep and share > SWEEP_WHEN and sweeps < MAX_SWEEPS:
+            while may_sweep and share > SWEEP_WHEN and sweeps < self._max_sweeps:
                 value = value + np.minimum(least, 0.0)
                 reduced = balance.reduced_costs(row_costs, value)
                 if forbidden is not None:
@@ -150,20 +169,23 @@ class PolicyIteration:
         raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
 
     def _evaluate(
-        self, rows: IntArray, weights: FloatArray, row_costs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The policy's values, their weighted sum and all reduced costs, checked by their residual."""
-        balance = self.balance
-        for fresh in (False, True):
-            values = self.system.values(rows, fresh=fresh)
-            value: FloatArray = values @ weights
-            reduced = balance.reduced_costs(row_costs, value)
-            scale = 1.0 + float(np.max(np.abs(value), initial=0.0))
-            if float(np.max(np.abs(reduced[rows]), initial=0.0)) <= 1e-11 * scale:
-                return values, value, reduced
-        if not np.all(np.isfinite(value)) or scale > 1e12:
+        self, rows: IntArray, weights: FloatArray, row_costs: FloatArray, fresh: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """The policy's values, their weighted sum, all reduced costs, and whether the residual is rounding."""
+        values = self.system.values(rows, fresh=fresh)
+        value: FloatArray = values @ weights
+        reduced = self.balance.reduced_costs(row_costs, value)
+        scale = 1.0 + float(np.max(np.abs(value), initial=0.0))
+        residual = float(np.max(np.abs(reduced[rows]), initial=0.0))
+        if not np.isfinite(residual) or scale > 1e14 * (1.0 + float(np.max(row_costs, initial=0.0))):
             raise ImproperPolicy("the policy does not reach a goal almost surely")
-        return values, value, reduced
+        return values, value, reduced, residual <= 1e-11 * scale
+
+    def _negligible(self, reduced: FloatArray, row_costs: FloatArray) -> bool:
+        """Whether all improvements left are within the precision asked for."""
+        if self._precision == 0.0:
+            return False
+        return bool(np.all(reduced >= -self._precision * row_costs))
 
     def _fit(
         self, warm: IntArray, weights: FloatArray, row_costs: FloatArray, allowed: BoolArray | None

@@ -1,0 +1,1 @@
+"""The methods: each a solver object that tells its progress, and ``solve``, which runs any of them."""

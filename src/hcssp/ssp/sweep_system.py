@@ -1,0 +1,120 @@
+r"""Values and visits of policies without a factorisation, for problems of 10^6 states and more.
+
+Gauss-Seidel in the order of the values: with the states ordered by how far they are from a goal, a policy's
+system :math:`A_\pi = L + U` is almost lower triangular, because actions mostly lead closer to a goal. Each
+sweep solves with :math:`L`, whose factors have no fill, and the error shrinks by about the share of
+probability that leads away. The splitting is regular (the systems are M-matrices), so it always converges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
+
+from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
+from hcssp.errors import ImproperPolicy
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.start import policy_reaches_goal
+
+COARSE, FINE = 1e-5, 1e-13
+MAX_SWEEPS = 20_000
+
+
+class SweepSystem:
+    """Evaluates policies of one problem by sweeps; the same interface as a factorised system.
+
+    The first answer to a policy is coarse, good enough to go on improving; ``fresh=True`` asks for one that
+    is exact up to rounding.
+    """
+
+    def __init__(self, balance: Balance) -> None:
+        self.balance = balance
+        self.num_factorisations = 0
+        self._values: FloatArray = np.zeros((balance.num_live, balance.costs.shape[0]))
+        self._order: IntArray | None = None
+        self._permuted: SparseMatrix = None
+        self._rows: IntArray | None = None
+        self._lower: SparseMatrix = None
+        self._upper: SparseMatrix = None
+
+    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
+        """Expected costs to go under the policy `rows`, shape ``(num_live, num_costs)``."""
+        self._split(rows)
+        order = self._order
+        costs = self.balance.costs[:, rows].T[order]
+        values = self._values[order]
+        scale = 1.0 + np.max(np.abs(costs), initial=0.0)
+        for _ in range(MAX_SWEEPS):
+            after = self._lower.solve(costs - self._upper @ values, trans="T")
+            change = float(np.max(np.abs(after - values), initial=0.0))
+            values = after
+            largest = float(np.max(values, initial=0.0))
+            if not np.isfinite(largest) or largest > 1e12 * scale:
+                raise ImproperPolicy("the policy does not reach a goal almost surely")
+            if change <= (FINE if fresh else COARSE) * max(largest, scale):
+                break
+        self._values = np.empty_like(values)
+        self._values[order] = values
+        return self._values
+
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`, from the initial distribution."""
+        self._split(rows)
+        initial = self.balance.initial[self._order]
+        backwards = self._upper.T.tocsr()
+        flow = self._lower.solve(initial)
+        for _ in range(MAX_SWEEPS):
+            after = self._lower.solve(initial - backwards @ flow)
+            change = float(np.max(np.abs(after - flow), initial=0.0))
+            flow = after
+            if change <= FINE * max(1.0, float(np.max(flow, initial=0.0))):
+                break
+        visits = np.empty_like(flow)
+        visits[self._order] = np.maximum(flow, 0.0)
+        return visits
+
+    def is_proper(self, rows: IntArray) -> bool:
+        """Whether the policy reaches a goal almost surely from every live state."""
+        return policy_reaches_goal(self.balance, rows)
+
+    def _split(self, rows: IntArray) -> None:
+        """Split the system of `rows` into a lower part, factorised, and the rest."""
+        if self._rows is not None and np.array_equal(rows, self._rows):
+            return
+        if not self._values.any():
+            # Nothing is known yet: the number of steps is as good an order as any.
+            self._order_by(np.arange(self.balance.num_live, dtype=np.float64))
+        else:
+            self._order_by(self._values.sum(axis=1))
+        system = self._permuted[rows[self._order]]
+        state = np.repeat(np.arange(len(rows)), np.diff(system.indptr))
+        below = system.indices <= state
+        self._lower = _factorised(system, below, state)
+        self._upper = _part(system, ~below, state)
+        self._rows = rows.copy()
+        self.num_factorisations += 1
+
+    def _order_by(self, key: FloatArray) -> None:
+        self._order = np.argsort(key, kind="stable")
+        place = np.empty_like(self._order)
+        place[self._order] = np.arange(len(place))
+        matrix = self.balance.matrix
+        columns = place[matrix.indices].astype(matrix.indices.dtype)
+        self._permuted = csr_array((matrix.data, columns, matrix.indptr), shape=matrix.shape)
+
+
+def _part(system: SparseMatrix, chosen: np.ndarray, state: IntArray) -> SparseMatrix:
+    counts = np.bincount(state[chosen], minlength=system.shape[0])
+    pointers = np.concatenate([[0], np.cumsum(counts)]).astype(system.indptr.dtype)
+    return csr_array((system.data[chosen], system.indices[chosen], pointers), shape=system.shape)
+
+
+def _factorised(system: SparseMatrix, below: np.ndarray, state: IntArray) -> SparseMatrix:
+    lower = _part(system, below, state)
+    lower.sort_indices()
+    transposed = csc_array((lower.data, lower.indices, lower.indptr), shape=lower.shape)
+    try:
+        return splu(transposed, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+    except RuntimeError as error:
+        raise ImproperPolicy("the policy stays in a state for ever") from error
