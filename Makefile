@@ -15,7 +15,7 @@ export MPLBACKEND ?= Agg
 .PHONY: help demo test lint format types unit examples bench clean
 
 help:
-	@echo "make demo      solve a problem and show its policy"
+	@echo "make demo      plan the evacuation of a burning building and draw it (out/evacuation.png)"
 	@echo "make test      everything below down to examples"
 	@echo "make lint      ruff: rules and format"
 	@echo "make types     mypy, strict, on the package"
@@ -33,7 +33,8 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	@$(BIN)/python examples/demo.py
+	@mkdir -p out
+	@$(BIN)/hcssp solve evacuation --bound damage=2 --plot out/evacuation.png
 
 test: lint types unit examples
 

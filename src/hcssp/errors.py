@@ -50,3 +50,26 @@ class NoSolution(HcsspError):
 
 class UnsupportedProblem(HcsspError):
     """The method's assumptions do not hold for the problem; the message names a method whose do."""
+
+
+class UnknownName(HcsspError):
+    """A name that is not among those there are; the message suggests the nearest.
+
+    Parameters
+    ----------
+    kind
+        What is named: "method", "problem" ...
+    name
+        The name that is not there.
+    known
+        Those that are.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        from difflib import get_close_matches
+
+        names = sorted(known)
+        nearest = get_close_matches(name.lower(), names, n=1)
+        guess = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+        there_are = ", ".join(names) or "none"
+        super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")

@@ -1,0 +1,48 @@
+"""The command ``hcssp``: one file a command, and nothing heavy imported before it is needed.
+
+Answers go to stdout (with ``--json`` exactly one object), progress and messages to stderr. Exit codes:
+0 solved; 1 no feasible plan exists, or none was found in time (the message says which); 2 bad input;
+130 interrupted, after the best plan so far has been printed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from hcssp.cli.interruption import Interruption
+from hcssp.cli.parser import parse
+from hcssp.errors import HcsspError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    argv
+        The arguments after the command's name; None: those of the process.
+    """
+    try:
+        arguments = parse(sys.argv[1:] if argv is None else argv)
+        with Interruption() as interruption:
+            code: int = arguments.run(arguments, interruption)
+            sys.stdout.flush()
+            return code
+    except HcsspError as error:
+        print(f"hcssp: error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("hcssp: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (hcssp ... | head); the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except SystemExit as asked:
+        # argparse leaves this way after --help and --version.
+        return int(asked.code or 0)

@@ -1,0 +1,77 @@
+"""Values on the command line: what is not acceptable is refused with the reason and the remedy."""
+
+from __future__ import annotations
+
+import argparse
+from math import inf, isfinite, isnan
+
+
+def number(text: str) -> float:
+    """Any number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if isnan(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return value
+
+
+def bound(text: str) -> tuple[str, float]:
+    """``NAME=VALUE``: a constraint and its bound."""
+    name, separator, value = text.partition("=")
+    if not (separator and name.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as damage=2")
+    try:
+        at_most = number(value)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"the bound on {name.strip()!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
+        ) from None
+    if at_most == -inf:
+        raise argparse.ArgumentTypeError(
+            f"the bound on {name.strip()!r} is {value}; give a finite number, or inf"
+        )
+    return name.strip(), at_most
+
+
+def gap(text: str) -> float:
+    """A relative gap: a finite number that is not negative."""
+    value = number(text)
+    if not (isfinite(value) and value >= 0.0):
+        raise argparse.ArgumentTypeError(f"{text} is no relative gap; give 0 or more, such as 1e-3 for 0.1%")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A time limit: more than nothing, perhaps infinite."""
+    value = number(text)
+    if not value > 0.0:
+        raise argparse.ArgumentTypeError(f"{text} is no time limit; give a positive number of seconds")
+    return value
+
+
+def count_or_inf(text: str) -> float:
+    """A whole number that is not negative, or ``inf``."""
+    value = number(text)
+    if value == inf:
+        return value
+    if value < 0.0 or value != int(value):
+        raise argparse.ArgumentTypeError(f"{text} is no number of iterations; give a whole number, or inf")
+    return int(value)
+
+
+def scale(text: str) -> int:
+    """A whole number of at least one."""
+    value = number(text)
+    if not (isfinite(value) and value >= 1.0 and value == int(value)):
+        raise argparse.ArgumentTypeError(f"{text} is no scale; give a whole number of at least 1")
+    return int(value)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what every command has that works for a while: how to answer, and how much to tell meanwhile."""
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")
+    talk = parser.add_mutually_exclusive_group()
+    talk.add_argument("--quiet", "-q", action="store_true", help="no progress; errors are still told")
+    talk.add_argument("--verbose", "-v", action="store_true", help="a line for every change, and the log")

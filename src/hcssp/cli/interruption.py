@@ -1,0 +1,82 @@
+"""Ctrl-C and SIGTERM as an ordinary way to stop: the work ends, what it found is kept and told.
+
+While a solver works, a signal raises ``KeyboardInterrupt`` in it, which ``solve`` turns into a result. Before
+(while modules are imported, which must not be torn apart) and after (while the plan is evaluated and
+printed) a signal is only noted; only someone who insists gets through.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hcssp.search.progress import Progress
+    from hcssp.search.stop import StopCriterion
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_INSISTS = 3
+
+
+class Interruption:
+    """A context in which SIGINT and SIGTERM interrupt the work, once.
+
+    Attributes
+    ----------
+    requested
+        Whether a signal has come.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._count = 0
+        self._working = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interruption:
+        # Only the main thread can; elsewhere whoever started the thread decides about signals. A shell
+        # script starts its background jobs with SIGINT ignored, yet who sends it one means it.
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def begin(self) -> None:
+        """Work begins: from now on a signal interrupts it, and one that has come does so at once."""
+        self._working = True
+        if self.requested:
+            self._working = False
+            raise KeyboardInterrupt
+
+    def watching(self, criteria: Sequence[StopCriterion]) -> StopCriterion:
+        """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
+        from hcssp.search.stop import first_reason
+
+        def criterion(progress: Progress) -> str | None:
+            # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.
+            reason = "interrupted" if self.requested else first_reason(criteria, progress)
+            if reason is not None:
+                self._working = False
+            return reason
+
+        return criterion
+
+    def look(self, progress: Progress) -> None:
+        """Take note of a solver that has finished by itself: the work is over."""
+        if progress.finished is not None:
+            self._working = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        self.requested = True
+        if self._working or self._count >= _INSISTS:
+            self._working = False
+            raise KeyboardInterrupt

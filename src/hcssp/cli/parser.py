@@ -1,0 +1,68 @@
+"""The command line's grammar: commands, their options and their help.
+
+What is wrong with the arguments becomes a :class:`UsageError`, a single message without a page of usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+import hcssp
+from hcssp.cli import methods, problems, solve, table
+from hcssp.errors import HcsspError, UnknownName
+
+_COMMANDS = {"solve": solve, "table": table, "methods": methods, "problems": problems}
+
+_EPILOG = """\
+examples:
+  hcssp solve evacuation --bound damage=2
+  hcssp solve evacuation --bound damage=2 --method budget-allocation --gap 1e-3 --time-limit 30
+  hcssp solve small-building --bound damage=1.5 --json
+  hcssp table --bounds 2 5
+
+exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted
+"""
+
+
+class UsageError(HcsspError):
+    """Arguments that make no sense."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The parsed arguments; ``run`` is the command's function.
+
+    Raises
+    ------
+    UsageError, UnknownName
+        If they make no sense.
+    """
+    parser = _Parser(
+        prog="hcssp",
+        description="Plans under uncertainty that keep their budgets, with a proof of how good they are.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"hcssp {hcssp.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, module in _COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    # argparse would list the commands but not guess which was meant.
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        raise UnknownName("command", argv[0], _COMMANDS)
+    return parser.parse_args(argv)

@@ -1,0 +1,134 @@
+"""Telling the progress of a solver on stderr, while it works.
+
+On a terminal one line is rewritten; elsewhere plain lines come at a modest rate, a line at the first plan
+and then ever fewer; ``--quiet`` prints nothing and ``--verbose`` a line for every change of the bounds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from enum import Enum
+from math import isfinite
+from typing import TYPE_CHECKING, TextIO
+
+from hcssp.cli.terminal import Style, can_rewrite
+
+if TYPE_CHECKING:
+    from hcssp.search.progress import Progress
+
+_REWRITE_EVERY = 0.1
+_FIRST_LINE_AFTER = 1.0
+_LINES_GROW_BY = 1.5
+
+
+class Talk(Enum):
+    """How much to tell."""
+
+    NOTHING = "nothing"
+    REWRITTEN_LINE = "rewritten line"
+    FEW_LINES = "few lines"
+    EVERY_CHANGE = "every change"
+
+    @classmethod
+    def suited_to(cls, stream: TextIO, *, quiet: bool, verbose: bool) -> Talk:
+        """What suits `stream` and what was asked for."""
+        if quiet:
+            return cls.NOTHING
+        if verbose:
+            return cls.EVERY_CHANGE
+        return cls.REWRITTEN_LINE if can_rewrite(stream) else cls.FEW_LINES
+
+
+@dataclass
+class ProgressPrinter:
+    """Prints the snapshots it is called with; :meth:`close` leaves the terminal tidy.
+
+    Attributes
+    ----------
+    stream, talk
+        Where to print, and how much.
+    counts
+        What the solver's iterations are.
+    label
+        Put before every line.
+    """
+
+    stream: TextIO
+    talk: Talk
+    counts: str = "nodes"
+    label: str = ""
+    _next: float = field(default=0.0, init=False)
+    _told: tuple[float, float] | None = field(default=None, init=False)
+    _open: bool = field(default=False, init=False)
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell about `progress`, if it is time to."""
+        if not self._due(progress):
+            return
+        self._told = (progress.lower_bound, progress.upper_bound)
+        line = progress_line(progress, self.counts)
+        if self.talk is Talk.REWRITTEN_LINE:
+            self._next = progress.seconds + _REWRITE_EVERY
+            self._rewrite(self.label + line)
+        else:
+            self._next = max(_FIRST_LINE_AFTER, _LINES_GROW_BY * progress.seconds)
+            print(self.label + line, file=self.stream, flush=True)
+
+    def note(self, text: str) -> None:
+        """Say what is being done before there are bounds to tell."""
+        if self.talk is Talk.REWRITTEN_LINE:
+            self._rewrite(self.label + text)
+        elif self.talk is not Talk.NOTHING:
+            print(self.label + text, file=self.stream, flush=True)
+
+    def restart(self, label: str) -> None:
+        """Begin anew, for another run, with another label."""
+        self.close()
+        self.label, self._next, self._told = label, 0.0, None
+
+    def close(self) -> None:
+        """Remove the rewritten line: what comes next says more."""
+        if self._open:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+            self._open = False
+
+    def _due(self, progress: Progress) -> bool:
+        if self.talk is Talk.NOTHING:
+            return False
+        if self.talk is Talk.EVERY_CHANGE:
+            return self._told != (progress.lower_bound, progress.upper_bound)
+        if self.talk is Talk.FEW_LINES and self._told is not None:
+            first_plan = isfinite(progress.upper_bound) and not isfinite(self._told[1])
+            return first_plan or progress.seconds >= self._next
+        return progress.seconds >= self._next
+
+    def _rewrite(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns
+        # A line that wraps could not be written over.
+        shown = text if len(text) < width else text[: max(0, width - 2)] + "…"
+        self.stream.write("\r\x1b[K" + Style.of(self.stream).faint(shown))
+        self.stream.flush()
+        self._open = True
+
+
+def progress_line(progress: Progress, counts: str = "nodes") -> str:
+    """One snapshot in a line.
+
+    >>> from hcssp.search.progress import Progress
+    >>> progress_line(Progress(seconds=1.52, iterations=12, lower_bound=144.8, upper_bound=145.2))
+    '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
+    >>> progress_line(Progress(seconds=0.1, lower_bound=144.8))
+    '   0.1 s       0 nodes   lower bound 144.8000   no plan yet'
+    """
+    parts = [f"{progress.seconds:6.1f} s", f"{progress.iterations:5d} {counts}"]
+    if isfinite(progress.lower_bound):
+        parts.append(f"lower bound {progress.lower_bound:.4f}")
+    if isfinite(progress.upper_bound):
+        parts.append(f"incumbent {progress.upper_bound:.4f}")
+    else:
+        parts.append("no plan yet")
+    if isfinite(progress.gap):
+        parts.append(f"gap {100 * progress.gap:.3g}%")
+    return "   ".join(parts)

@@ -1,0 +1,193 @@
+"""``hcssp solve``: find a plan, tell how good it is for certain, and say why the search stopped."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hcssp.cli.arguments import add_output_arguments, bound, count_or_inf, gap, scale, seconds
+from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.terminal import Style
+from hcssp.errors import HcsspError
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+    from hcssp.hierarchy import HCSSP
+    from hcssp.search.progress import Progress
+    from hcssp.search.result import Result
+    from hcssp.search.stop import StopCriterion
+    from hcssp.solvers.registry import Method
+    from hcssp.solvers.solver import Solver
+
+HELP = "solve a problem"
+DESCRIPTION = """\
+Find the plan of least expected cost that keeps the bounds, and prove how good it is.
+
+The plan is told in words, or with --json as one object. All figures of an activity are
+expectations over the whole procedure: they count all its executions together."""
+
+
+class UnsuitableOption(HcsspError):
+    """An option that the chosen method does not take."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp solve``."""
+    parser.add_argument("problem", metavar="PROBLEM", help="a built-in problem; hcssp problems lists them")
+    parser.add_argument(
+        "--bound",
+        type=bound,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an upper bound on an expected cost, such as damage=2; may be repeated",
+    )
+    parser.add_argument(
+        "--method",
+        default="exact",
+        metavar="NAME",
+        help="exact (the default), budget-allocation, milp or lp; hcssp methods says more",
+    )
+    parser.add_argument(
+        "--gap",
+        type=gap,
+        metavar="G",
+        help="stop at this proven relative gap (default: 1e-6, for budget-allocation 1e-3)",
+    )
+    parser.add_argument(
+        "--time-limit", type=seconds, metavar="S", help="stop after S seconds with the best plan so far"
+    )
+    parser.add_argument(
+        "--iterations",
+        type=count_or_inf,
+        metavar="L",
+        help="budget-allocation: the paper's l, how long an activity's planning goes on; inf for ever",
+    )
+    parser.add_argument(
+        "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Solve, print the plan, and answer with the exit code."""
+    from hcssp.search.result import Result
+    from hcssp.solvers.registry import find_method
+
+    if arguments.verbose:
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
+    if arguments.plot is not None:
+        check_plot(arguments.plot)
+    method = find_method(arguments.method)
+    solver = make_solver(method, arguments)
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk, method.counts)
+    printer.note(f"reading {arguments.problem}")
+    loaded = load_problem(arguments.problem, arguments.scale)
+    loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
+    try:
+        result = work(loaded.problem, solver, criteria_of(method, arguments), printer, interruption)
+    except KeyboardInterrupt:
+        # So early that there is nothing to tell; a reader of JSON still gets an object.
+        result = Result(stopped_by="interrupted", message="interrupted before the first step")
+    finally:
+        printer.close()
+    tell(arguments, method, loaded.problem, result)
+    if arguments.plot is not None and result.found_policy is not None:
+        plot(arguments.plot, loaded, result)
+    if result.stopped_by == "interrupted":
+        return INTERRUPTED
+    return SOLVED if result.found_policy is not None else NO_PLAN
+
+
+def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
+    """The method with the options of the command line that it takes.
+
+    Raises
+    ------
+    UnsuitableOption
+        If an option was given that the method does not take.
+    """
+    from hcssp.solvers.registry import METHODS
+
+    if arguments.iterations is not None and "iterations" not in method.options:
+        takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
+        raise UnsuitableOption(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
+    given = {"iterations": arguments.iterations, "time_limit": arguments.time_limit}
+    return method.make(
+        **{name: value for name, value in given.items() if name in method.options and value is not None}
+    )
+
+
+def criteria_of(method: Method, arguments: argparse.Namespace) -> list[StopCriterion]:
+    """When to stop."""
+    from hcssp.search.stop import Gap, MaxRuntime
+
+    criteria: list[StopCriterion] = [Gap(method.gap if arguments.gap is None else arguments.gap)]
+    if arguments.time_limit is not None:
+        criteria.append(MaxRuntime(arguments.time_limit))
+    return criteria
+
+
+def work(
+    problem: HCSSP,
+    solver: Solver,
+    criteria: list[StopCriterion],
+    printer: ProgressPrinter,
+    interruption: Interruption,
+) -> Result:
+    """Solve, telling the progress; a signal ends it with the best plan so far."""
+    from hcssp.solvers.solver import solve
+
+    def on_progress(progress: Progress) -> None:
+        interruption.look(progress)
+        printer(progress)
+
+    interruption.begin()
+    return solve(problem, solver, [interruption.watching(criteria)], on_progress)
+
+
+def tell(arguments: argparse.Namespace, method: Method, problem: HCSSP, result: Result) -> None:
+    """Print the answer on stdout, and on stderr why there is none or that it is not the last word."""
+    import json
+
+    from hcssp.cli.document import document
+    from hcssp.cli.words import plan_in_words
+
+    if arguments.json:
+        print(json.dumps(document(arguments.problem, method.name, problem, result), allow_nan=False))
+    else:
+        print(plan_in_words(arguments.problem, method, problem, result, Style.of(sys.stdout)))
+    sys.stdout.flush()
+    if result.found_policy is None:
+        print(f"hcssp: no plan: {result.message or result.stopped_by}", file=sys.stderr)
+    elif result.stopped_by == "interrupted":
+        print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
+
+
+def check_plot(path: Path) -> None:
+    """Find out before solving, not after, whether a picture can be drawn and where."""
+    from hcssp.reports.rooms import require_matplotlib
+
+    require_matplotlib()
+    if not path.parent.is_dir():
+        raise HcsspError(f"--plot {path}: there is no folder {path.parent}; make it first")
+
+
+def plot(path: Path, loaded: LoadedProblem, result: Result) -> None:
+    """Draw the rooms with the plan's arrows."""
+    from hcssp.reports.rooms import save_rooms
+
+    if loaded.building is None:
+        raise HcsspError(f"--plot: {loaded.name} has no rooms to draw")
+    save_rooms(path, loaded.building, loaded.problem, result)
+    print(f"drawn: {path}", file=sys.stderr)

@@ -1,0 +1,110 @@
+"""A result in figures with names, from which both the plan in words and the JSON object are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hcssp.hierarchy import HCSSP
+    from hcssp.search.result import Result
+
+
+@dataclass(frozen=True)
+class ConstraintSummary:
+    """A constraint: what the plan is expected to use, the bound, and what a unit of it is worth."""
+
+    name: str
+    expected: float | None
+    at_most: float
+    price: float | None
+
+
+@dataclass(frozen=True)
+class ActivitySummary:
+    """An activity in the plan; all figures count all its executions together, in expectation.
+
+    Attributes
+    ----------
+    name, expected_executions, cost
+        Its name, how often it is executed, and its share of the primary cost; None if there is no plan.
+    usage
+        Its share of each constraint that counts it.
+    budget
+        What was allotted to it of each of those constraints: its usage, unless the method allots more.
+    """
+
+    name: str
+    expected_executions: float | None
+    cost: float | None
+    usage: Mapping[str, float | None]
+    budget: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class ChoiceSummary:
+    """What the plan chooses at an event that it reaches, and what else there was."""
+
+    event: str
+    choice: str
+    rejected: tuple[str, ...]
+
+
+def constraint_summaries(problem: HCSSP, result: Result) -> tuple[ConstraintSummary, ...]:
+    """The constraints, in the problem's order."""
+    evaluation, prices = result.evaluation, result.prices
+    return tuple(
+        ConstraintSummary(
+            constraint.name,
+            None if evaluation is None else evaluation.cost(constraint.name),
+            constraint.at_most,
+            None if prices is None else prices[constraint.name],
+        )
+        for constraint in problem.constraints
+    )
+
+
+def activity_summaries(problem: HCSSP, result: Result) -> tuple[ActivitySummary, ...]:
+    """The activities, in the problem's order."""
+    summaries = []
+    for index, activity in enumerate(problem.activities):
+        if result.evaluation is None:
+            unknown = {c.name: None for c in problem.constraints if index in c.counts}
+            summaries.append(ActivitySummary(activity.name, None, None, unknown, unknown))
+            continue
+        share = result.evaluation.activities[index]
+        budget = {**share.usage, **_allotted(result, activity.name, share.expected_executions)}
+        summaries.append(
+            ActivitySummary(activity.name, share.expected_executions, share.cost, share.usage, budget)
+        )
+    return tuple(summaries)
+
+
+def choice_summaries(problem: HCSSP, result: Result) -> tuple[ChoiceSummary, ...]:
+    """The choices at the events that the plan reaches, in the problem's order."""
+    from hcssp.hierarchy import Flattening
+
+    if result.found_policy is None:
+        return ()
+    flattening = Flattening(problem)
+    visits = result.evaluation.visits
+    summaries = []
+    for state, (event, entry) in enumerate(flattening.event_states):
+        chosen = result.policy.choices.get((event, entry))
+        if chosen is None or not visits[state] > 0.0:
+            continue
+        name = problem.events[event] if entry is None else f"{problem.events[event]} (entered in {entry})"
+        others = [problem.choices[other].name for other in problem.choices_at(event) if other != chosen]
+        summaries.append(ChoiceSummary(name, problem.choices[chosen].name, tuple(others)))
+    return tuple(summaries)
+
+
+def _allotted(result: Result, activity: str, executions: float) -> dict[str, float]:
+    """What the method allotted to an activity, all executions together; empty if it allots nothing.
+
+    A method that does tells it as ``result.details.budgets``: from the activity's name to the budget of
+    one execution, by the constraint's name.
+    """
+    budgets = getattr(result.details, "budgets", None) or {}
+    return {name: executions * budget for name, budget in budgets.get(activity, {}).items()}
