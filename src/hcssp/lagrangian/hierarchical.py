@@ -21,6 +21,8 @@ from hcssp.lagrangian.oracle import Minimum, Vertex
 from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.ssp.region import Region
 
+MAX_SPLITS = 1_000
+
 
 class HierarchicalOracle:
     """Minimises a separable HC-SSP under weights.
@@ -36,6 +38,7 @@ class HierarchicalOracle:
         self.flattening = flattening
         self.procedure = ProcedureSolver(flattening)
         self._bounds = problem.bounds
+        self._splits: dict[Region, list[frozenset[int]]] = {}
         self.counts = [
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
@@ -88,11 +91,17 @@ class HierarchicalOracle:
 
     def split(self, region: Region) -> list[frozenset[int]]:
         """The forbidden rows of the procedure, then those of each activity, in their own numbering."""
+        known = self._splits.get(region)
+        if known is not None:
+            return known
         parts: list[set[int]] = [set() for _ in range(len(self.planners) + 1)]
         for row in region.forbidden:
             block = int(np.searchsorted(self.row_offset, row, side="right"))
             parts[block].add(row - (int(self.row_offset[block - 1]) if block else 0))
-        return [frozenset(part) for part in parts]
+        if len(self._splits) > MAX_SPLITS:
+            self._splits.clear()
+        self._splits[region] = [frozenset(part) for part in parts]
+        return self._splits[region]
 
     def totals(self, executions: FloatArray, plans: list[ActivityPlan | None]) -> FloatArray:
         """The whole procedure's expected costs: the primary, then one for each constraint."""
@@ -175,6 +184,20 @@ class HierarchicalVertex(Vertex):
         self.executions = executions
         self.plans = plans
         self._oracle = oracle
+
+    def lies_in(self, region: Region, row_state: IntArray) -> bool:
+        # Block by block: most plans avoid a forbidden row, and then no visits need be known.
+        choices, *parts = self._oracle.split(region)
+        if not choices.isdisjoint(self.choices.tolist()) and not super().lies_in(region, row_state):
+            return False
+        for index, forbidden in enumerate(parts):
+            plan = self.plans[index]
+            if not forbidden or plan is None or self.executions[index] <= 0.0:
+                continue
+            owner = self._oracle.planners[index].balance.row_state
+            if any(plan.uses(row, int(owner[row])) for row in forbidden):
+                return False
+        return True
 
     @cached_property
     def rows(self) -> IntArray:

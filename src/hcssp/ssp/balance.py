@@ -17,6 +17,9 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 
+MAX_WIDTH = 12
+LARGEST_PADDED = 2_000_000
+
 
 class Balance:
     """The arrays of one prepared problem, restricted to its live states.
@@ -41,16 +44,40 @@ class Balance:
         self.costs: FloatArray = problem.costs
         self.initial: FloatArray = problem.initial[live]
         self.matrix: SparseMatrix = _balance_matrix(problem, live, self.row_state)
+        self._places: IntArray | None = None
+        self._entries: FloatArray = np.empty((0, 0))
+        if self.num_rows and self.matrix.nnz <= LARGEST_PADDED:
+            self._pad()
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
         reduced: FloatArray = row_costs - self.matrix @ values
         return reduced
 
+    def times(self, rows: IntArray, columns: FloatArray) -> FloatArray:
+        """``B[rows] @ columns`` for a handful of rows, without building a sparse matrix for them."""
+        if self._places is None:
+            product: FloatArray = self.matrix[rows] @ columns
+            return product
+        entries = self._entries[rows]
+        return np.einsum("ij,ijk->ik", entries, columns[self._places[rows]])
+
+    def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """``weights @ B[rows]`` for a handful of rows."""
+        if self._places is None:
+            product: FloatArray = weights @ self.matrix[rows]
+            return product
+        spread = weights[:, np.newaxis] * self._entries[rows]
+        return np.bincount(self._places[rows].ravel(), weights=spread.ravel(), minlength=self.num_live)
+
     def least_of_state(self, row_values: FloatArray) -> FloatArray:
         """The minimum of `row_values` over the rows of each live state."""
         if self.actions_per_state:
-            least: FloatArray = row_values.reshape(self.num_live, self.actions_per_state).min(axis=1)
+            # Column by column: numpy is slow along a short last axis.
+            table = row_values.reshape(self.num_live, self.actions_per_state)
+            least: FloatArray = table[:, 0]
+            for action in range(1, self.actions_per_state):
+                least = np.minimum(least, table[:, action])
             return least
         return np.minimum.reduceat(row_values, self.row_start[:-1])
 
@@ -67,6 +94,20 @@ class Balance:
         first = np.ones(len(rows), dtype=np.bool_)
         first[1:] = owners[1:] != owners[:-1]
         return rows[first]
+
+    def _pad(self) -> None:
+        """Rows of equal length, zeros behind: small products are then plain array expressions."""
+        matrix = self.matrix
+        lengths = np.diff(matrix.indptr)
+        width = int(lengths.max(initial=0))
+        if width > MAX_WIDTH:
+            return
+        row = np.repeat(np.arange(self.num_rows), lengths)
+        place = np.arange(matrix.nnz) - matrix.indptr[:-1][row]
+        self._places = np.zeros((self.num_rows, width), dtype=np.int64)
+        self._places[row, place] = matrix.indices
+        self._entries = np.zeros((self.num_rows, width))
+        self._entries[row, place] = matrix.data
 
 
 def _balance_matrix(problem: CSSP, live: IntArray, row_state: IntArray) -> SparseMatrix:

@@ -24,7 +24,8 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.start import policy_reaches_goal
 
 # A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
-MAX_CHANGED_STATES = 40
+MAX_CHANGED_STATES = 100
+MAX_COLUMNS = 400
 COLUMN_MEMORY = 32 * 2**20  # bytes of columns kept for one reference
 
 
@@ -41,6 +42,7 @@ class PolicySystem:
         self._lu: SparseMatrix = None
         self._values: FloatArray = np.empty((0, 0))
         self._visits: FloatArray | None = None
+        # Kept transposed, one column a line, so that picking some is copying lines.
         self._columns: FloatArray = np.empty((0, 0))
         self._slots: dict[int, int] = {}
 
@@ -71,7 +73,7 @@ class PolicySystem:
             return self._values
         columns, small, new_rows = update
         balance = self.balance
-        reduced = balance.costs[:, new_rows].T - balance.matrix[new_rows] @ self._values
+        reduced = balance.costs[:, new_rows].T - balance.times(new_rows, self._values)
         correction, _ = dgetrs(*small, reduced)
         values: FloatArray = self._values + columns @ correction
         return values
@@ -94,7 +96,7 @@ class PolicySystem:
             return np.maximum(self._visits, 0.0)
         _, small, new_rows = update
         weights, _ = dgetrs(*small, self._visits[changed], trans=1)
-        visits: FloatArray = self._visits - self._lu.solve(weights @ self.balance.matrix[new_rows])
+        visits: FloatArray = self._visits - self._lu.solve(self.balance.row_times(weights, new_rows))
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 
@@ -135,7 +137,7 @@ class PolicySystem:
         self._reference = rows.copy()
         self._values = self._lu.solve(np.ascontiguousarray(balance.costs[:, rows].T), trans="T")
         self._visits = None
-        self._columns = np.empty((balance.num_live, 0), order="F")
+        self._columns = np.empty((0, balance.num_live))
         self._slots = {}
 
     def _update(
@@ -144,7 +146,7 @@ class PolicySystem:
         """Columns, the factorised small system and the new rows; None if it is not to be trusted."""
         columns = self._columns_of(changed)
         new_rows = rows[changed]
-        small = np.asarray(self.balance.matrix[new_rows] @ columns)
+        small = self.balance.times(new_rows, columns)
         factors, pivots, _ = dgetrf(small)
         diagonal = np.abs(np.diagonal(factors))
         # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
@@ -165,19 +167,19 @@ class PolicySystem:
             self._make_room(first + len(missing))
             units = np.zeros((self.balance.num_live, len(missing)), order="F")
             units[missing, np.arange(len(missing))] = 1.0
-            self._columns[:, first : first + len(missing)] = self._lu.solve(units, trans="T")
+            self._columns[first : first + len(missing)] = self._lu.solve(units, trans="T").T
             self._slots.update((state, first + offset) for offset, state in enumerate(missing))
         slots = [self._slots[state] for state in wanted]
-        columns: FloatArray = self._columns[:, slots]
+        columns: FloatArray = self._columns.take(slots, axis=0).T
         return columns
 
     def _make_room(self, needed: int) -> None:
         """Grow the kept columns to at least `needed`, doubling up to the capacity."""
-        have = self._columns.shape[1]
+        have = len(self._columns)
         if needed <= have:
             return
         size = max(needed, min(max(16, 2 * have), self._capacity))
-        grown = np.empty((self.balance.num_live, size), order="F")
+        grown = np.empty((size, self.balance.num_live))
         kept = len(self._slots)
-        grown[:, :kept] = self._columns[:, :kept]
+        grown[:kept] = self._columns[:kept]
         self._columns = grown
