@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,17 +12,21 @@ from scipy.sparse.csgraph import dijkstra
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
+from hcssp.errors import InvalidProblem
 from hcssp.lagrangian.oracle import Minimum, Vertex
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
+from hcssp.ssp.sweep_system import SweepSystem
+
+Evaluation = Literal["auto", "factorise", "sweep"]
 
 
 class FlatVertex(Vertex):
     """A policy of the prepared problem; its visits are computed when they are asked for."""
 
-    def __init__(self, optimum: ScalarOptimum, system: PolicySystem) -> None:
+    def __init__(self, optimum: ScalarOptimum, system: PolicySystem | SweepSystem) -> None:
         self.costs = optimum.costs
         self.values = optimum.values
         self._rows = optimum.rows
@@ -49,13 +54,21 @@ class FlatOracle:
     ----------
     problem
         The C-SSP. Unreachable states and dead ends are taken out first.
+    evaluation
+        How the scalar solver evaluates policies: ``"factorise"``, ``"sweep"`` (for problems too large to
+        factorise), or ``"auto"``, by size.
     """
 
-    def __init__(self, problem: CSSP) -> None:
+    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto") -> None:
         self._problem = problem
         self._prepared = prepare(problem)
         self._balance = Balance(self._prepared.problem)
-        self._solver = PolicyIteration(self._balance)
+        systems = {"auto": None, "factorise": PolicySystem, "sweep": SweepSystem}
+        if evaluation not in systems:
+            known = ", ".join(repr(name) for name in systems)
+            raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])
+        system = systems[evaluation]
+        self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
 
     @property
     def bounds(self) -> FloatArray:
@@ -120,6 +133,24 @@ class FlatOracle:
 
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         return None
+
+    def round_up(self, bound: float) -> float:
+        if self._granularity == 0.0 or not np.isfinite(bound):
+            return bound
+        steps = np.ceil(bound / self._granularity - 1e-6)
+        return max(bound, float(steps * self._granularity))
+
+    @cached_property
+    def _granularity(self) -> float:
+        """The unit of all costs of deterministic policies if nothing is left to chance; 0 otherwise."""
+        problem = self._prepared.problem
+        if problem.transitions.nnz != problem.num_rows or np.count_nonzero(problem.initial) != 1:
+            return 0.0
+        for digits in range(7):
+            whole = problem.costs[0] * 10.0**digits
+            if np.all(whole < 1e9) and np.all(np.abs(whole - np.rint(whole)) < 1e-9):
+                return float(np.gcd.reduce(np.rint(whole).astype(np.int64))) / 10.0**digits
+        return 0.0
 
     def lift(self, vertex: Vertex) -> IntArray:
         rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)

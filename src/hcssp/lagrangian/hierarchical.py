@@ -138,6 +138,9 @@ class HierarchicalOracle:
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         return None
 
+    def round_up(self, bound: float) -> float:
+        return bound
+
     def lift(self, vertex: Vertex) -> IntArray:
         if not isinstance(vertex, HierarchicalVertex):
             raise TypeError("a vertex of another oracle")

@@ -87,6 +87,9 @@ class Oracle(Protocol):
     def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
         """A feasible policy near `vertex` (repaired if that breaks a bound, else bettered), or None."""
 
+    def round_up(self, bound: float) -> float:
+        """The least cost not below `bound` that a deterministic policy can have, where that is known."""
+
     def lift(self, vertex: Vertex) -> IntArray:
         """The policy as one row for each state of the user's (flat) problem."""
 

@@ -29,7 +29,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.hierarchy.model import HCSSP
 from hcssp.lagrangian.dual import Dual, ascend
-from hcssp.lagrangian.flat import FlatOracle, FlatVertex
+from hcssp.lagrangian.flat import Evaluation, FlatOracle, FlatVertex
 from hcssp.lagrangian.oracle import Vertex, is_feasible
 from hcssp.search.best_first import BestFirst
 from hcssp.search.progress import Progress, StochasticOptimum
@@ -46,16 +46,19 @@ class Anytime:
     iterations
         How many policies stage 2 enumerates (the paper's l): 0 is the dual alone, ``inf`` goes on to the
         proof.
+    evaluation
+        How policies are evaluated, see :class:`hcssp.lagrangian.flat.FlatOracle`.
     """
 
     iterations: float = inf
+    evaluation: Evaluation = "auto"
     name = "anytime"
 
     def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
         flat = Flattening(problem).cssp if isinstance(problem, HCSSP) else problem
-        yield from run_anytime(FlatOracle(flat), self.iterations, began)
+        yield from run_anytime(FlatOracle(flat, self.evaluation), self.iterations, began)
 
 
 def run_anytime(oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:

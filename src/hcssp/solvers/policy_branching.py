@@ -24,6 +24,7 @@ import numpy as np
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.hierarchy.model import HCSSP
 from hcssp.lagrangian.dual import Dual, ascend, maximise
+from hcssp.lagrangian.flat import Evaluation
 from hcssp.lagrangian.oracle import Oracle, Vertex, is_feasible
 from hcssp.search.best_first import BestFirst
 from hcssp.search.progress import Progress, StochasticOptimum
@@ -34,14 +35,21 @@ from hcssp.ssp.region import Region
 
 @dataclass(frozen=True)
 class PolicyBranching:
-    """The exact method. It has no parameters: stop criteria decide how far it goes."""
+    """The exact method; stop criteria decide how far it goes.
 
+    Parameters
+    ----------
+    evaluation
+        How policies of a flat problem are evaluated, see :class:`hcssp.lagrangian.flat.FlatOracle`.
+    """
+
+    evaluation: Evaluation = "auto"
     name = "exact"
 
     def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
-        oracle = oracle_of(problem)
+        oracle = oracle_of(problem, self.evaluation)
         yield from branch(oracle, began)
 
 
@@ -82,7 +90,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
         yield snapshot(np.inf, "infeasible", root)
         return
     stochastic = optimum_of(root, oracle)
-    search.push(root.bound, _Node(Region(), root.prices, root))
+    search.push(oracle.round_up(root.bound), _Node(Region(), root.prices, root))
     yield snapshot(search.lower_bound)
     while len(search):
         if search.next_bound >= search.cutoff:
@@ -95,7 +103,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
             if dual.infeasible:
                 continue
             _offer(oracle, search, dual, region)
-            bound = max(dual.bound, node.dual.bound)
+            bound = oracle.round_up(max(dual.bound, node.dual.bound))
             search.push(bound, _Node(region, dual.prices, dual))
         yield snapshot(search.lower_bound)
     if search.incumbent is None:

@@ -171,7 +171,7 @@ class PolicyIteration:
     def _evaluate(
         self, rows: IntArray, weights: FloatArray, row_costs: FloatArray, fresh: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-        """The policy's values, their weighted sum, all reduced costs, and whether the residual is rounding."""
+        """Values, their weighted sum, all reduced costs, and whether the residual is mere rounding."""
         values = self.system.values(rows, fresh=fresh)
         value: FloatArray = values @ weights
         reduced = self.balance.reduced_costs(row_costs, value)

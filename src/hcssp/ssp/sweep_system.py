@@ -70,7 +70,7 @@ class SweepSystem:
             flow = after
             if change <= FINE * max(1.0, float(np.max(flow, initial=0.0))):
                 break
-        visits = np.empty_like(flow)
+        visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
 
