@@ -6,14 +6,16 @@ number that is certainly not above the least expected cost :math:`\min_\pi c(\pi
 Method: a function with :math:`V(s) \le c(s, a) + \sum P(s' \mid s, a) V(s')` for every row and
 :math:`V = 0` in the goals is a lower bound on the value of every proper policy. Approximate values break
 the inequality by a little. Where the cost is positive, a division mends it: :math:`V / (1 + \varepsilon)`
-with the least sufficient :math:`\varepsilon`. Where the cost is zero no division can, so :math:`V` is lowered
-first until those rows hold.
+with the least sufficient :math:`\varepsilon`. Where the cost is zero no division can, and where the
+inequality is badly broken a division is dear, so :math:`V` is first lowered there, state by state.
 
 Guarantee: the inequality is checked in the end for every row with an allowance for the rounding of that
 very check; if it does not hold, the trivial bound is returned.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,10 +24,28 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 _NEGLIGIBLE = 1e-9
+_WORTH_LOWERING = 1e-9
 _MAX_SWEEPS = 2_000
 
 
-def certified_least_cost(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> float:
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proven lower bound on the least expected cost, and what each row adds to it.
+
+    Attributes
+    ----------
+    bound
+        The bound.
+    reduced_costs
+        For each row a number not below zero; a policy costs at least the bound plus the sum of these
+        over the rows it takes, as often as it takes them.
+    """
+
+    bound: float
+    reduced_costs: FloatArray
+
+
+def certify(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> Certificate:
     """A certain lower bound on the least expected sum of `row_costs` until a goal.
 
     Parameters
@@ -39,8 +59,8 @@ def certified_least_cost(problem: CSSP, row_costs: FloatArray, values: FloatArra
 
     Returns
     -------
-    float
-        The bound; 0 if the values cannot be mended, and ``-inf`` if costs are negative as well.
+    Certificate
+        Its bound is 0 if the values cannot be mended, and ``-inf`` if costs are negative as well.
 
     Examples
     --------
@@ -48,13 +68,15 @@ def certified_least_cost(problem: CSSP, row_costs: FloatArray, values: FloatArra
     >>> plan = CSSPBuilder(cost_names=("time",))
     >>> here, out = plan.add_state("here"), plan.add_goal("out")
     >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
+    >>> _ = plan.add_action(here, "leave", to=out, costs=5.0)
     >>> problem = plan.build()
-    >>> round(certified_least_cost(problem, problem.costs[0], np.array([4.0, 0.0])), 9)
+    >>> round(certify(problem, problem.costs[0], np.array([4.0, 0.0])).bound, 9)
     4.0
-    >>> certified_least_cost(problem, problem.costs[0], np.array([5.0, 0.0])) <= 4.0
+    >>> certify(problem, problem.costs[0], np.array([4.5, 0.0])).bound <= 4.0
     True
     """
-    trivial = 0.0 if np.all(row_costs >= 0.0) else -np.inf
+    nonnegative = bool(np.all(row_costs >= 0.0))
+    trivial = Certificate(0.0 if nonnegative else -np.inf, np.maximum(row_costs, 0.0) * nonnegative)
     values = np.where(problem.goals, 0.0, values)
     if not np.all(np.isfinite(values)):
         return trivial
@@ -67,7 +89,9 @@ def certified_least_cost(problem: CSSP, row_costs: FloatArray, values: FloatArra
     if np.any(slack < -rounding):
         return trivial
     bound = float(problem.initial @ values)
-    return max(trivial, bound - _ROUNDING * abs(bound))
+    if bound <= trivial.bound:
+        return trivial
+    return Certificate(bound - _ROUNDING * abs(bound), np.maximum(0.0, slack - rounding))
 
 
 def _slack(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,25 +103,25 @@ def _slack(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> tuple[Fl
 
 
 def _lower(problem: CSSP, row_costs: FloatArray, values: FloatArray, free: BoolArray) -> FloatArray:
-    """The largest values below `values` for which the rows `free` hold, as far as sweeps get."""
-    if not free.any():
-        return values
-    rows = np.flatnonzero(free)
-    states = problem.row_state[rows]
+    """The largest values below `values` for which the inequality holds, as far as sweeps get.
+
+    Rows that are `free` must hold up to rounding; the others up to what a division may cost.
+    """
+    entries = csr_array(problem.transitions).tocoo()
+    loops = entries.col == problem.row_state[entries.row]
+    stay = np.bincount(entries.row[loops], weights=entries.data[loops], minlength=problem.num_rows)
+    # A row that stays for certain holds whatever the value is, unless its cost is negative.
+    rows = np.flatnonzero(stay < 1.0)
+    states, stay = problem.row_state[rows], stay[rows]
     transitions = csr_array(problem.transitions[rows])
-    coordinates = transitions.tocoo()
-    loops = coordinates.col == states[coordinates.row]
-    stay = np.bincount(coordinates.row[loops], weights=coordinates.data[loops], minlength=len(rows))
-    # A row that stays for certain at no cost holds whatever the value is.
-    leaves = stay < 1.0
-    rows, states, stay = rows[leaves], states[leaves], stay[leaves]
-    transitions = csr_array(transitions[leaves])
-    costs = np.minimum(row_costs[rows], 0.0)
+    # What next to nothing costs is counted as nothing: the bound is a little lower for it, and sound.
+    costs = np.where(free, np.minimum(row_costs, 0.0), row_costs)[rows]
+    patience = np.where(free[rows], 0.0, _WORTH_LOWERING * costs)
     for _ in range(_MAX_SWEEPS):
         own = values[states]
         # Solved for the state itself, so that a row that mostly stays needs one sweep, not many.
         limit = (costs + transitions @ values - stay * own) / (1.0 - stay)
-        too_high = own > limit + _ROUNDING * np.abs(own)
+        too_high = own > limit + patience + _ROUNDING * np.abs(own)
         if not too_high.any():
             break
         values = values.copy()

@@ -5,6 +5,8 @@ is fatal: with a tolerance of :math:`10^{-9}` a binary that is "zero" lets :math
 
 - A policy that costs at most U takes a row of primary cost c at most U / c times; likewise for every
   bounded secondary cost. Such a row is *priced*.
+- If a certified bound says that taking a row once adds d to a lower bound L, it is taken at most
+  (U - L) / d times; this limits most of the rows that are of no use.
 - Rows that are not priced connect states; a strongly connected component Z of them is left, per entry,
   with a probability of at least q, the product over its states of their least positive probability: a
   proper deterministic policy has from each state of Z a path out that meets no state twice. So a state of
@@ -46,18 +48,33 @@ class FlowBounds:
     valid: bool
 
 
-def flow_bounds(problem: CSSP, cost_limit: float) -> FlowBounds:
-    """Limits on the flows of all proper deterministic policies that keep the bounds and cost at most `cost_limit`.
+def flow_bounds(problem: CSSP, cost_limit: float, known: FloatArray | None = None) -> FlowBounds:
+    """Limits on the flows of proper deterministic policies within the bounds that cost `cost_limit` at most.
 
+    Parameters
+    ----------
+    problem
+        A prepared problem.
+    cost_limit
+        What the policies meant cost at most.
+    known
+        A limit for each row that is known from elsewhere.
+
+    Examples
+    --------
     >>> from hcssp.cssp.builder import CSSPBuilder
     >>> plan = CSSPBuilder(cost_names=("time",))
     >>> here, there, out = plan.add_state("here"), plan.add_state("there"), plan.add_goal("out")
     >>> _ = plan.add_action(here, "try", to={here: 0.5, there: 0.5}, costs=2.0)
     >>> _ = plan.add_action(there, "leave", to=out, costs=0.0)
-    >>> flow_bounds(plan.build(), cost_limit=8.0).limits.tolist()
-    [4.0, 2.0]
+    >>> np.round(flow_bounds(plan.build(), cost_limit=8.0).limits, 3).tolist()
+    [2.0, 1.0]
     """
     limits = _limits_by_price(problem, cost_limit)
+    if known is not None:
+        limits = np.minimum(limits, known)
+    # A row that costs next to nothing is as good as free.
+    limits[limits > LARGEST_LIMIT] = np.inf
     free = ~np.isfinite(limits)
     entries = _Entries(problem, free)
     for _ in range(_ROUNDS):
@@ -70,7 +87,7 @@ def flow_bounds(problem: CSSP, cost_limit: float) -> FlowBounds:
 
 
 def largest_cost(problem: CSSP) -> float:
-    """A primary cost that no proper deterministic policy that keeps the bounds exceeds; often huge or ``inf``."""
+    """A primary cost that no proper deterministic policy that keeps the bounds exceeds; often ``inf``."""
     limits = flow_bounds(problem, np.inf)
     if not limits.valid:
         return float(np.inf)
@@ -86,9 +103,9 @@ def _limits_by_price(problem: CSSP, cost_limit: float) -> FloatArray:
     for row_costs, most in zip(problem.costs, allowed, strict=True):
         # A cost that can be earned back limits nothing.
         if np.isfinite(most) and np.all(row_costs >= 0.0):
-            np.divide(max(most, 0.0), row_costs, out=limits, where=row_costs * limits > max(most, 0.0))
-    # A row that costs next to nothing is as good as free.
-    return np.where(limits > LARGEST_LIMIT, np.inf, limits)
+            priced = row_costs > 0.0
+            limits[priced] = np.minimum(limits[priced], max(most, 0.0) / row_costs[priced])
+    return limits
 
 
 class _Entries:
@@ -108,7 +125,7 @@ class _Entries:
         self._count, component = connected_components(graph, connection="strong")
         self._component: IntArray = component.astype(np.int64)
         inside = free[rows] & (component[sources] == component[targets])
-        self._visits_per_entry = self._per_entry(rows, sources, targets, inside)
+        self._visits_per_entry = self._per_entry(component[sources[inside]])
         self._start = np.bincount(component, weights=problem.initial, minlength=self._count)
         # What enters a component from a state: the largest over the state's rows, since one is taken.
         self._rows = rows[~inside]
@@ -118,7 +135,7 @@ class _Entries:
         self._pair_rows, pair_keys = keys
         self._keys, self._key = np.unique(pair_keys, return_inverse=True)
 
-    def _per_entry(self, rows: IntArray, sources: IntArray, targets: IntArray, inside: BoolArray) -> FloatArray:
+    def _per_entry(self, circular_components: IntArray) -> FloatArray:
         """Visits to a state of each component for each time that it is entered."""
         problem = self._problem
         entries = csr_array(problem.transitions).tocoo()
@@ -126,7 +143,7 @@ class _Entries:
         least = np.ones(problem.num_states)
         np.minimum.at(least, problem.row_state[entries.row[possible]], entries.data[possible])
         circular = np.zeros(self._count, dtype=np.bool_)
-        circular[self._component[sources[inside]]] = True
+        circular[circular_components] = True
         with np.errstate(over="ignore"):
             logarithm = np.bincount(self._component, weights=-np.log(least), minlength=self._count)
             # Rounding of the logarithms must not make the limit too tight.
@@ -134,15 +151,11 @@ class _Entries:
 
     def visits(self, limits: FloatArray) -> FloatArray:
         """A limit on the visits to each state, given limits on the flows of the rows."""
-        through = np.full(self._problem.num_states, np.inf)
-        if not np.isfinite(limits[~self._free]).all():
-            return through
-        # Free rows pass on what enters their state; components are passed in at most as many rounds as
-        # there are components in a chain, from flows of zero upwards.
+        # From zero upwards: a free row passes on what enters its state. Components of free rows have no
+        # circle among them, so there are at most as many rounds as components in a chain.
         through = np.zeros(self._problem.num_states)
         for _ in range(self._count + 1):
-            flows = np.where(np.isfinite(limits), limits, np.inf)
-            flows = np.minimum(flows, np.where(self._free, through[self._problem.row_state], np.inf))
+            flows = np.where(self._free, np.minimum(limits, through[self._problem.row_state]), limits)
             with np.errstate(over="ignore"):
                 per_row = np.bincount(
                     self._pair, weights=self._chances * flows[self._rows], minlength=len(self._pair_rows)

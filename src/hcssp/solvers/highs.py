@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 """Feasibility tolerance asked of HiGHS, primal, dual and integral."""
 
 _WAKE_EVERY = 0.1
-_WAIT_FOR_STOP = 10.0
+_WAIT_FOR_STOP = 5.0
 
 
 class Outcome(StrEnum):
@@ -104,7 +104,7 @@ class Answer:
     values, row_duals
         The solution and the duals; None where there are none.
     dual_bound
-        The lower bound that HiGHS claims for an integer model.
+        The lower bound that HiGHS claims.
     """
 
     outcome: Outcome
@@ -222,10 +222,14 @@ def _answer(highs: Any, model: Model) -> Answer:
     duals = np.array(solution.row_dual, dtype=np.float64) if solution.dual_valid else None
     if outcome is Outcome.OPTIMAL and values is None:
         values, duals = np.zeros(len(model.costs)), np.zeros(len(model.row_lower))
+    dual_bound = float(info.mip_dual_bound) if model.integer is not None else -inf
+    if outcome is Outcome.OPTIMAL and dual_bound == -inf:
+        # What presolve has proved leaves no trace in the bound.
+        dual_bound = float(info.objective_function_value)
     return Answer(
         outcome=outcome,
         status=status,
         values=values,
         row_duals=duals,
-        dual_bound=float(info.mip_dual_bound) if model.integer is not None else -inf,
+        dual_bound=dual_bound,
     )

@@ -128,7 +128,8 @@ def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished:
     finished
         What the progress says if the relaxation was solved; None if the solver goes on from there.
     """
-    lower_bound, upper_bound = relaxation.lower_bound, inf
+    # No cost is negative, so zero is a bound whatever the prices are.
+    lower_bound, upper_bound = max(0.0, relaxation.lower_bound), inf
     rows: IntArray | None = None
     stochastic: StochasticOptimum | None = None
     solution: RandomisedSolution | None = None

@@ -26,7 +26,8 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
 
-_EMPTY = 1e-9
+NOISE = 1e-6
+"""Flow that is not told from none when a flow is taken apart."""
 
 
 def balance(problem: CSSP) -> SparseMatrix:
@@ -112,30 +113,32 @@ def decompose(problem: CSSP, flow: FloatArray, limit: int) -> list[tuple[float, 
     """A flow as a mixture of at most `limit` deterministic policies: weights, rows and exact costs.
 
     Policies are peeled off one by one, each with the largest weight that leaves no flow negative; the
-    flow of a vertex of the polytope with N constraints needs at most N + 1. Empty if that does not
-    use the flow up, as with an inexact solution.
+    flow of a vertex of the polytope with N constraints needs at most N + 1. Flow below :data:`NOISE` is
+    ignored. Empty if the mixture's costs are not those of the flow, as with an inexact solution.
     """
     remaining = np.maximum(flow, 0.0)
+    fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
     left = 1.0
     mixture: list[tuple[float, IntArray, FloatArray]] = []
-    while left > _EMPTY:
-        if len(mixture) == limit:
-            return []
-        support = remaining > _EMPTY * left
-        rows = approaching(problem, remaining, support)
-        fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
+    while left > NOISE:
+        rows = approaching(problem, remaining, remaining > NOISE * NOISE)
         rows = np.where(rows == NO_ROW, fallback, rows)
         if not is_proper(problem, DeterministicPolicy(rows)):
             return []
         evaluation = evaluate(problem, DeterministicPolicy(rows))
-        reached = np.flatnonzero((evaluation.visits > 0.0) & ~problem.goals)
-        taken = rows[reached]
-        used = np.maximum(remaining[taken], 0.0) / evaluation.visits[reached]
-        weight = min(left, float(np.min(used, initial=left)))
-        if weight <= _EMPTY:
+        visited = np.flatnonzero((evaluation.visits > NOISE) & ~problem.goals)
+        used = np.maximum(remaining[rows[visited]], 0.0) / evaluation.visits[visited]
+        # Rare states are noisy; what they would leave over belongs to the last policy.
+        weight = left if len(mixture) + 1 == limit else float(np.min(used, initial=left))
+        if weight <= NOISE:
             return []
-        remaining[taken] -= weight * evaluation.visits[reached]
+        acting = ~problem.goals
+        remaining[rows[acting]] -= weight * evaluation.visits[acting]
         left -= weight
         mixture.append((weight, rows, evaluation.costs))
     total = sum(weight for weight, _, _ in mixture)
-    return [(weight / total, rows, costs) for weight, rows, costs in mixture]
+    mixture = [(weight / total, rows, costs) for weight, rows, costs in mixture]
+    mixed = sum((weight * costs for weight, _, costs in mixture), np.zeros(len(problem.costs)))
+    wanted = problem.costs @ flow
+    close = np.abs(mixed - wanted) <= NOISE * np.maximum(1.0, np.abs(wanted))
+    return mixture if close.all() else []

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, hstack, vstack
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.search.progress import Infeasibility, Progress
 from hcssp.search.result import FEASIBILITY_TOLERANCE
-from hcssp.solvers.certificate import certified_least_cost
+from hcssp.solvers.certificate import certify
 from hcssp.solvers.highs import Answer, Claim, Model, Outcome, run
 from hcssp.solvers.occupation import balance
 
@@ -37,6 +37,8 @@ class Relaxation:
         A certified lower bound on the cost of every policy that keeps the bounds.
     prices
         The multiplier of each secondary cost that gave it.
+    reduced_costs
+        For each row, what taking it adds to the lower bound each time.
     flow
         The flow of each row in an optimal solution, up to HiGHS's tolerance; None if there is none.
     infeasibility
@@ -47,6 +49,7 @@ class Relaxation:
     status: str
     lower_bound: float = -inf
     prices: FloatArray | None = None
+    reduced_costs: FloatArray | None = field(default=None, repr=False)
     flow: FloatArray | None = field(default=None, repr=False)
     infeasibility: Infeasibility | None = None
 
@@ -85,12 +88,13 @@ def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[
         prices = np.zeros(problem.num_constraints)
         prices[bounded] = _prices(answer.row_duals, len(bounded))
         row_costs = problem.costs[0] + prices @ problem.costs[1:]
-        least = certified_least_cost(problem, row_costs, _values(problem, answer.row_duals))
+        certificate = certify(problem, row_costs, _values(problem, answer.row_duals))
         return Relaxation(
             answer.outcome,
             answer.status,
-            lower_bound=max(0.0, least - float(prices[bounded] @ bounds)),
+            lower_bound=certificate.bound - float(prices[bounded] @ bounds),
             prices=prices,
+            reduced_costs=certificate.reduced_costs,
             flow=answer.values,
         )
     return Relaxation(Outcome.FAILED, "neither a flow that keeps the bounds nor a proof that there is none")
@@ -133,7 +137,7 @@ def _least_violation(
         return Relaxation(answer.outcome, answer.status)
     values = _values(problem, answer.row_duals) / weights.sum()
     weights = weights / weights.sum()
-    least = certified_least_cost(problem, weights @ problem.costs[1:][bounded], values)
+    least = certify(problem, weights @ problem.costs[1:][bounded], values).bound
     if not least > float(weights @ (bounds + allowance(bounds))):
         return Relaxation(answer.outcome, answer.status)
     everywhere = np.zeros(problem.num_constraints)
