@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.evaluation.simulation import Simulation, narrate, simulate
 
-__all__ = ["Evaluation", "evaluate", "is_proper"]
+__all__ = ["Evaluation", "Simulation", "evaluate", "is_proper", "narrate", "simulate"]

@@ -1,0 +1,326 @@
+r"""Monte Carlo: what a policy costs from run to run, not only on average.
+
+Problem: given a policy, the distribution of every cost of a run: its percentiles and the probability
+that it exceeds a bound. The exact evaluation knows the means alone.
+
+Method: all runs advance together, one step at a time, as arrays; the successor of each is drawn by a
+binary search in the cumulative probabilities of its row. What a step costs is the *expected* cost of its
+row, which is all that a :class:`~hcssp.cssp.model.CSSP` keeps of costs that depend on the successor: means
+are those of the problem, and the spread is that of the paths taken.
+
+Guarantee: the same seed gives the same runs. A run that has not ended after `max_steps` is never passed
+over: it is counted in :attr:`Simulation.num_truncated`, logged as a warning, and enters every figure as
+a run of infinite cost, since its total is only a lower bound.
+
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> from hcssp.cssp.policy import DeterministicPolicy
+>>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 3.0})
+>>> here, out = plan.add_state("here"), plan.add_goal("out")
+>>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=(1.0, 1.0))
+>>> problem, policy = plan.build(), DeterministicPolicy(np.array([0, -1]))
+>>> runs = simulate(problem, policy, runs=100_000, seed=1)
+>>> round(runs.mean("time").value, 1), runs.percentile("time", 95)
+(2.0, 5.0)
+>>> round(runs.probability_of_exceeding("damage").value, 2)
+0.13
+>>> [(step.state, step.action) for step in narrate(problem, policy, seed=3)]
+[('here', 'try'), ('here', 'try')]
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation.chain import Policy, checked_probabilities, checked_rows
+
+logger = logging.getLogger(__name__)
+
+MAX_STEPS = 100_000
+
+
+class Estimate(NamedTuple):
+    """An estimate and its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Step(NamedTuple):
+    """One step of a narrated run, by name."""
+
+    state: Hashable
+    action: Hashable
+    costs: Mapping[str, float]
+    successor: Hashable
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """The runs of a policy.
+
+    Attributes
+    ----------
+    totals
+        Shape ``(number of costs, number of runs)``: the sum of each cost over each run. That of a
+        truncated run stops where the run was stopped.
+    steps
+        The length of each run.
+    truncated
+        The runs that had not ended after the most steps allowed.
+    cost_names, bounds
+        The costs' names, and the bound of each secondary one.
+    seed
+        What the runs were drawn with.
+    """
+
+    totals: FloatArray
+    steps: IntArray
+    truncated: BoolArray
+    cost_names: tuple[str, ...]
+    bounds: FloatArray
+    seed: int
+
+    @property
+    def num_runs(self) -> int:
+        return len(self.steps)
+
+    @property
+    def num_truncated(self) -> int:
+        """How many runs were stopped before their end; figures count their costs as infinite."""
+        return int(np.count_nonzero(self.truncated))
+
+    def mean(self, name: str, level: float = 0.95) -> Estimate:
+        """The mean of a cost and its normal confidence interval; infinite if a run was truncated.
+
+        Parameters
+        ----------
+        name
+            The cost.
+        level
+            The probability with which such an interval holds the true mean.
+        """
+        totals = self._totals(name)
+        if self.num_truncated:
+            return Estimate(np.inf, float(np.mean(self.totals[self._index(name)])), np.inf)
+        value = float(np.mean(totals))
+        deviation = float(np.std(totals, ddof=1)) if len(totals) > 1 else np.inf
+        half = _quantile(level) * deviation / float(np.sqrt(len(totals)))
+        return Estimate(value, value - half, value + half)
+
+    def percentile(self, name: str, percent: float) -> float:
+        """The least total that at least `percent` of 100 runs do not exceed."""
+        return float(np.percentile(self._totals(name), percent, method="inverted_cdf"))
+
+    def probability_of_exceeding(
+        self, name: str, bound: float | None = None, level: float = 0.95
+    ) -> Estimate:
+        """The share of runs that cost more than `bound`, and Wilson's confidence interval.
+
+        Parameters
+        ----------
+        name
+            The cost.
+        bound
+            By default the problem's bound on that cost.
+        level
+            The probability with which such an interval holds the true probability.
+        """
+        index = self._index(name)
+        if bound is None:
+            if index == 0:
+                raise InvalidProblem(
+                    [f"{name!r} is the primary cost and has no bound; give one to compare with"]
+                )
+            bound = float(self.bounds[index - 1])
+        # A sum of many steps may miss a bound that it meets by a rounding error.
+        allowance = 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
+        share = float(np.mean(self._totals(name) > bound + allowance)) if np.isfinite(bound) else 0.0
+        quantile, count = _quantile(level), self.num_runs
+        shrink = 1.0 + quantile**2 / count
+        centre = (share + quantile**2 / (2 * count)) / shrink
+        spread = float(np.sqrt(share * (1.0 - share) / count + quantile**2 / (4 * count**2)))
+        half = quantile * spread / shrink
+        return Estimate(share, max(0.0, centre - half), min(1.0, centre + half))
+
+    def _index(self, name: str) -> int:
+        if name not in self.cost_names:
+            known = ", ".join(repr(known) for known in self.cost_names)
+            raise InvalidProblem([f"there is no cost {name!r}; the costs are {known}"])
+        return self.cost_names.index(name)
+
+    def _totals(self, name: str) -> FloatArray:
+        return np.where(self.truncated, np.inf, self.totals[self._index(name)])
+
+
+def simulate(
+    problem: CSSP, policy: Policy, runs: int = 10_000, seed: int = 0, max_steps: int = MAX_STEPS
+) -> Simulation:
+    """Run `policy` many times.
+
+    Parameters
+    ----------
+    problem, policy
+        What is run. The policy need not be proper; runs that go round for ever are truncated.
+    runs
+        How many runs.
+    seed
+        Names the runs for good.
+    max_steps
+        After how many steps a run is stopped.
+
+    Raises
+    ------
+    ImproperPolicy
+        If a run enters a state where the policy has no action.
+    InvalidProblem
+        If the policy does not fit the problem, or a number is not positive.
+    """
+    _require_positive(runs=runs, max_steps=max_steps)
+    rng = np.random.default_rng(seed)
+    dice = _Dice(problem, policy)
+    states = dice.starts(rng.random(runs))
+    totals = np.zeros((len(problem.cost_names), runs))
+    steps = np.zeros(runs, dtype=np.int64)
+    active = np.flatnonzero(~problem.goals[states])
+    states = states[active]
+    for _ in range(max_steps):
+        if not len(active):
+            break
+        rows = dice.rows(states, rng)
+        totals[:, active] += problem.costs[:, rows]
+        steps[active] += 1
+        states = dice.successors(rows, rng.random(len(rows)))
+        going = ~problem.goals[states]
+        active, states = active[going], states[going]
+    truncated = np.zeros(runs, dtype=np.bool_)
+    truncated[active] = True
+    if len(active):
+        logger.warning(
+            "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
+            len(active),
+            runs,
+            max_steps,
+        )
+    return Simulation(totals, steps, truncated, problem.cost_names, problem.bounds, seed)
+
+
+def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Step]:
+    """Tell one run step by step; it ends in a goal, or after `max_steps` with a warning in the log.
+
+    Parameters
+    ----------
+    problem, policy, seed, max_steps
+        As for :func:`simulate`.
+    """
+    _require_positive(max_steps=max_steps)
+    rng = np.random.default_rng(seed)
+    dice = _Dice(problem, policy)
+    states = dice.starts(rng.random(1))
+    for _ in range(max_steps):
+        state = int(states[0])
+        if problem.goals[state]:
+            return
+        rows = dice.rows(states, rng)
+        states = dice.successors(rows, rng.random(1))
+        yield Step(
+            state=problem.state_labels[state],
+            action=problem.action_labels[int(rows[0])],
+            costs=dict(zip(problem.cost_names, problem.costs[:, rows[0]].tolist(), strict=True)),
+            successor=problem.state_labels[int(states[0])],
+        )
+    if not problem.goals[states[0]]:
+        logger.warning("the run had not reached a goal after %d steps", max_steps)
+
+
+class _Dice:
+    """Draws starts, actions and successors for many runs at once."""
+
+    def __init__(self, problem: CSSP, policy: Policy) -> None:
+        self._problem = problem
+        transitions = problem.transitions.copy()
+        transitions.eliminate_zeros()
+        self._targets: IntArray = transitions.indices.astype(np.int64)
+        self._row_bounds: IntArray = transitions.indptr.astype(np.int64)
+        self._cumulative = _cumulative(transitions.data, self._row_bounds)
+        if isinstance(policy, DeterministicPolicy):
+            self._fixed: IntArray | None = checked_rows(problem, policy)
+        else:
+            self._fixed = None
+            probabilities = checked_probabilities(problem, policy)
+            self._choices: IntArray = np.flatnonzero(probabilities > 0.0)
+            counts = np.bincount(problem.row_state[self._choices], minlength=problem.num_states)
+            self._choice_bounds: IntArray = np.concatenate([[0], np.cumsum(counts)])
+            self._choice_cumulative = _cumulative(probabilities[self._choices], self._choice_bounds)
+
+    def starts(self, chances: FloatArray) -> IntArray:
+        """First states."""
+        possible = np.flatnonzero(self._problem.initial > 0.0)
+        cumulative = np.cumsum(self._problem.initial[possible])
+        drawn = np.searchsorted(cumulative, chances * cumulative[-1], side="right")
+        starts: IntArray = possible[np.minimum(drawn, len(possible) - 1)]
+        return starts
+
+    def rows(self, states: IntArray, rng: np.random.Generator) -> IntArray:
+        """The rows taken in `states`."""
+        if self._fixed is not None:
+            rows = self._fixed[states]
+            self._require_action(states, rows != NO_ROW)
+            return rows
+        first, last = self._choice_bounds[states], self._choice_bounds[states + 1]
+        self._require_action(states, last > first)
+        return self._choices[_search(self._choice_cumulative, first, last, rng.random(len(states)))]
+
+    def successors(self, rows: IntArray, chances: FloatArray) -> IntArray:
+        """The states that `rows` lead to."""
+        first, last = self._row_bounds[rows], self._row_bounds[rows + 1]
+        return self._targets[_search(self._cumulative, first, last, chances)]
+
+    def _require_action(self, states: IntArray, acts: BoolArray) -> None:
+        if not acts.all():
+            label = self._problem.state_labels[int(states[np.argmin(acts)])]
+            raise ImproperPolicy(
+                f"the policy has no action in state {label!r}, which a run enters; give it one"
+            )
+
+
+def _cumulative(weights: FloatArray, bounds: IntArray) -> FloatArray:
+    """Cumulative sums within each segment."""
+    running = np.cumsum(weights)
+    before = np.concatenate([[0.0], running])[bounds[:-1]]
+    cumulative: FloatArray = running - np.repeat(before, np.diff(bounds))
+    return cumulative
+
+
+def _search(cumulative: FloatArray, first: IntArray, last: IntArray, chances: FloatArray) -> IntArray:
+    """In each segment ``first:last``, the first entry above the chance; a binary search of all at once."""
+    low, high = first, last - 1
+    while np.any(low < high):
+        middle = (low + high) // 2
+        above = cumulative[middle] > chances
+        high = np.where(above, middle, high)
+        low = np.where(above, low, np.minimum(middle + 1, high))
+    return low
+
+
+def _quantile(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise InvalidProblem([f"confidence level {level} is not between 0 and 1"])
+    return NormalDist().inv_cdf(0.5 + level / 2.0)
+
+
+def _require_positive(**numbers: int) -> None:
+    violations = [
+        f"{name} is {number}; it must be positive" for name, number in numbers.items() if number < 1
+    ]
+    if violations:
+        raise InvalidProblem(violations)
