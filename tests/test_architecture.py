@@ -30,7 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.hierarchy",),
     ("hcssp.search.progress", "hcssp.search.result", "hcssp.search.stop"),
     ("hcssp.cssp",),
-    ("hcssp.errors",),
+    ("hcssp.errors", "hcssp.version"),
 )
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
 

@@ -12,6 +12,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hcssp.version import __version__
+
 if TYPE_CHECKING:
     from hcssp.cssp.arrays import from_arrays as from_arrays
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     from hcssp.search.stop import Target as Target
     from hcssp.solvers.policy_branching import PolicyBranching as PolicyBranching
     from hcssp.solvers.solver import solve as solve
-
-__version__ = "0.1.0.dev0"
 
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.

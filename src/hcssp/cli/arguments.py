@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 from math import inf, isfinite, isnan
 
+from hcssp.errors import HcsspError
+
+
+class UsageError(HcsspError):
+    """Arguments that make no sense."""
+
 
 def number(text: str) -> float:
     """Any number."""

@@ -9,9 +9,10 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-import hcssp
 from hcssp.cli import methods, problems, solve, table
-from hcssp.errors import HcsspError, UnknownName
+from hcssp.cli.arguments import UsageError
+from hcssp.errors import UnknownName
+from hcssp.version import __version__
 
 _COMMANDS = {"solve": solve, "table": table, "methods": methods, "problems": problems}
 
@@ -24,10 +25,6 @@ examples:
 
 exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted
 """
-
-
-class UsageError(HcsspError):
-    """Arguments that make no sense."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,7 +47,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"hcssp {hcssp.__version__}")
+    parser.add_argument("--version", action="version", version=f"hcssp {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, module in _COMMANDS.items():
         command = commands.add_parser(

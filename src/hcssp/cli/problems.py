@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hcssp.cli.arguments import UsageError
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.errors import UnknownName
 
@@ -65,12 +66,18 @@ def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:
     ------
     UnknownName
         If a constraint's name is not one of the problem's.
+    UsageError
+        If a constraint is bounded twice.
     """
     known = [constraint.name for constraint in problem.constraints]
-    for name, _ in bounds:
+    wanted: dict[str, float] = {}
+    for name, at_most in bounds:
         if name not in known:
             raise UnknownName("constraint", name, known)
-    return problem.with_bounds(dict(bounds))
+        if name in wanted:
+            raise UsageError(f"--bound {name}: given twice ({wanted[name]:g} and {at_most:g}); give one")
+        wanted[name] = at_most
+    return problem.with_bounds(wanted)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import add_output_arguments, bound, count_or_inf, gap, scale, seconds
+from hcssp.cli.arguments import UsageError, add_output_arguments, bound, count_or_inf, gap, scale, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import Style
-from hcssp.errors import HcsspError
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -31,10 +30,6 @@ Find the plan of least expected cost that keeps the bounds, and prove how good i
 
 The plan is told in words, or with --json as one object. All figures of an activity are
 expectations over the whole procedure: they count all its executions together."""
-
-
-class UnsuitableOption(HcsspError):
-    """An option that the chosen method does not take."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,8 +80,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
-    if arguments.plot is not None:
-        check_plot(arguments.plot)
     method = find_method(arguments.method)
     solver = make_solver(method, arguments)
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
@@ -94,6 +87,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer.note(f"reading {arguments.problem}")
     loaded = load_problem(arguments.problem, arguments.scale)
     loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
+    if arguments.plot is not None:
+        check_plot(arguments.plot, loaded)
     try:
         result = work(loaded.problem, solver, criteria_of(method, arguments), printer, interruption)
     except KeyboardInterrupt:
@@ -104,6 +99,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     tell(arguments, method, loaded.problem, result)
     if arguments.plot is not None and result.found_policy is not None:
         plot(arguments.plot, loaded, result)
+        if not arguments.json:
+            print(f"\nThe rooms with the plan's arrows are drawn in {arguments.plot}.")
     if result.stopped_by == "interrupted":
         return INTERRUPTED
     return SOLVED if result.found_policy is not None else NO_PLAN
@@ -114,14 +111,14 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
 
     Raises
     ------
-    UnsuitableOption
+    UsageError
         If an option was given that the method does not take.
     """
     from hcssp.solvers.registry import METHODS
 
     if arguments.iterations is not None and "iterations" not in method.options:
         takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
-        raise UnsuitableOption(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
+        raise UsageError(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
     given = {"iterations": arguments.iterations, "time_limit": arguments.time_limit}
     return method.make(
         **{name: value for name, value in given.items() if name in method.options and value is not None}
@@ -174,20 +171,31 @@ def tell(arguments: argparse.Namespace, method: Method, problem: HCSSP, result: 
         print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
 
 
-def check_plot(path: Path) -> None:
-    """Find out before solving, not after, whether a picture can be drawn and where."""
-    from hcssp.reports.rooms import require_matplotlib
+def check_plot(path: Path, loaded: LoadedProblem) -> None:
+    """Find out before solving, not after, whether a picture can be drawn and written.
 
-    require_matplotlib()
+    Raises
+    ------
+    UsageError, MissingDependency
+        If it cannot.
+    """
+    from hcssp.reports.rooms import picture_formats
+
+    formats = picture_formats()
+    if loaded.building is None:
+        raise UsageError(f"--plot: {loaded.name} has no rooms to draw")
+    if path.suffix.lstrip(".").lower() not in formats:
+        known = ", ".join(f".{each}" for each in formats)
+        raise UsageError(
+            f"--plot {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
+        )
     if not path.parent.is_dir():
-        raise HcsspError(f"--plot {path}: there is no folder {path.parent}; make it first")
+        raise UsageError(f"--plot {path}: there is no folder {path.parent}; make it first")
 
 
 def plot(path: Path, loaded: LoadedProblem, result: Result) -> None:
     """Draw the rooms with the plan's arrows."""
     from hcssp.reports.rooms import save_rooms
 
-    if loaded.building is None:
-        raise HcsspError(f"--plot: {loaded.name} has no rooms to draw")
-    save_rooms(path, loaded.building, loaded.problem, result)
-    print(f"drawn: {path}", file=sys.stderr)
+    if loaded.building is not None:
+        save_rooms(path, loaded.building, loaded.problem, result)

@@ -103,8 +103,10 @@ def choice_summaries(problem: HCSSP, result: Result) -> tuple[ChoiceSummary, ...
 def _allotted(result: Result, activity: str, executions: float) -> dict[str, float]:
     """What the method allotted to an activity, all executions together; empty if it allots nothing.
 
-    A method that does tells it as ``result.details.budgets``: from the activity's name to the budget of
-    one execution, by the constraint's name.
+    A method that does tells it as the result's details: from an activity's name and a constraint's to the
+    budget of one execution.
     """
-    budgets = getattr(result.details, "budgets", None) or {}
-    return {name: executions * budget for name, budget in budgets.get(activity, {}).items()}
+    if not isinstance(result.details, Mapping):
+        return {}
+    budgets: Mapping[str, float] = result.details.get(activity, {})
+    return {name: executions * budget for name, budget in budgets.items()}

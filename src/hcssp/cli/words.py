@@ -83,8 +83,7 @@ def _activities(problem: HCSSP, result: Result) -> str:
     rows = [header, *(_row(activity, constraints) for activity in executed)]
     total = ["in all", "", f"{result.upper_bound:.4f}"]
     for constraint in constraints:
-        budgets = [activity.budget.get(constraint.name) or 0.0 for activity in summaries]
-        total += [_number(constraint.expected), _number(sum(budgets))]
+        total += [_number(constraint.expected), _number(constraint.at_most)]
     rows.append(total)
     text = _table(rows)
     idle = [activity.name for activity in summaries if not activity.expected_executions]

@@ -45,6 +45,20 @@ def require_matplotlib() -> None:
         ) from error
 
 
+def picture_formats() -> list[str]:
+    """The suffixes of the files that a picture can be written to, without their dots.
+
+    Raises
+    ------
+    MissingDependency
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return sorted(FigureCanvasAgg.get_supported_filetypes())
+
+
 def save_rooms(path: Path, building: Building, problem: HCSSP, result: Result) -> None:
     """Draw the plan of `result` and write it to `path`; its suffix (.png, .svg, .pdf) says how."""
     draw_rooms(building, problem, result).savefig(path, dpi=140)

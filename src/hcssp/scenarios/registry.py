@@ -5,7 +5,8 @@
 >>> find_scenario("evacuation-txt")
 Traceback (most recent call last):
     ...
-hcssp.errors.UnknownName: there is no problem 'evacuation-txt'; did you mean 'evacuation-text'? there are: ...
+hcssp.errors.UnknownName: there is no problem 'evacuation-txt'; did you mean 'evacuation-text'? there are:
+evacuation, evacuation-text, small-building
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The methods by name, with what each takes; a method's code is imported when it is made.
 
->>> find_method("exact").make()
-PolicyBranching()
+>>> find_method("exact").make().name
+'exact'
 >>> find_method("exat")
 Traceback (most recent call last):
     ...
-hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: budget-allocation, ...
+hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: budget-allocation,
+exact, lp, milp
 """
 
 from __future__ import annotations

@@ -1,0 +1,5 @@
+"""The version, in the one place that the package, its command and its build read it from."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0.dev0"

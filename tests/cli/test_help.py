@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import hcssp
+from hcssp.cli import main
+from hcssp.scenarios.registry import SCENARIOS
+from hcssp.solvers.registry import DEFAULT_METHOD, METHODS
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["table", "--help"], ["--version"]])
+def test_help_needs_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from hcssp.cli import main\n"
+        f"assert main({arguments}) == 0\n"
+        "heavy = {'numpy', 'scipy', 'highspy', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout
+
+
+def test_help_tells_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("solve", "table", "methods", "problems", "exit codes"):
+        assert word in printed
+
+
+def test_help_of_solve_tells_all_methods(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert DEFAULT_METHOD == "exact"
+    for name in METHODS:
+        assert name in printed
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == f"hcssp {hcssp.__version__}"
+
+
+def test_methods_and_problems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(METHODS)
+    assert main(["problems"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(SCENARIOS)

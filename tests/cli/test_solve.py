@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+import pytest
+
+from hcssp.cli import main
+from hcssp.scenarios import small_building
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+
+KEYS = [
+    "problem",
+    "method",
+    "status",
+    "stopped_by",
+    "lower_bound",
+    "upper_bound",
+    "gap",
+    "constraints",
+    "choices",
+    "activities",
+    "seconds",
+    "trace",
+]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    assert main(["solve", "small-building", "--json", "--quiet", *arguments]) == code
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert len(lines) == 1
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(lines[0], parse_constant=refuse)
+
+
+def test_the_json_object_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=2")
+    assert list(document) == KEYS
+    assert document["problem"] == "small-building"
+    assert document["method"] == "exact"
+    assert document["status"] == "optimal"
+    assert list(document["constraints"]["damage"]) == ["expected", "at_most", "price"]
+    for activity in document["activities"].values():
+        assert list(activity) == ["expected_executions", "cost", "usage", "budget"]
+
+
+def test_the_figures_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=2")
+    result = solve(small_building(2.0), PolicyBranching(), [Gap(1e-6)])
+    assert document["upper_bound"] == pytest.approx(result.upper_bound, rel=1e-9)
+    assert document["constraints"]["damage"]["expected"] == pytest.approx(result.evaluation.cost("damage"))
+    assert document["constraints"]["damage"]["at_most"] == 2.0
+    gap = (document["upper_bound"] - document["lower_bound"]) / document["upper_bound"]
+    assert document["gap"] == pytest.approx(gap, abs=1e-12)
+    assert 0.0 <= document["gap"] <= 1e-6
+
+
+def test_the_activities_add_up_to_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=2")
+    activities = document["activities"]
+    assert set(activities) == {activity.name for activity in small_building().activities}
+    assert sum(each["cost"] for each in activities.values()) == pytest.approx(document["upper_bound"])
+    used = sum(each["usage"]["damage"] for each in activities.values())
+    assert used == pytest.approx(document["constraints"]["damage"]["expected"])
+    assert all(each["budget"]["damage"] >= each["usage"]["damage"] for each in activities.values())
+    # At this bound the plan tries the door, which is locked one time in five.
+    assert activities["return-to-E"]["expected_executions"] == pytest.approx(0.2)
+    assert activities["go-to-E"] == {
+        "expected_executions": 0.0,
+        "cost": 0.0,
+        "usage": {"damage": 0.0},
+        "budget": {"damage": 0.0},
+    }
+
+
+def test_choices_are_told_for_the_events_that_are_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    through_door = answer(capsys, "--bound", "damage=2")["choices"]
+    assert through_door["start"] == "go-to-door"
+    assert set(through_door) == {"start", "at-door", "door-open", "door-locked", "hallway"}
+    anyhow = answer(capsys, "--bound", "damage=inf")["choices"]
+    assert anyhow == {"start": "go-to-E", "hallway": "leave-through-E"}
+
+
+def test_the_trace_only_tightens_and_uses_null_for_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=2")
+    trace = document["trace"]
+    assert trace[0][2] is None
+    assert trace[-1][0] <= document["seconds"]
+    seconds, lowers, uppers = zip(*trace, strict=True)
+    assert list(seconds) == sorted(seconds)
+    assert list(lowers) == sorted(lowers)
+    known = [upper for upper in uppers if upper is not None]
+    assert known == sorted(known, reverse=True)
+
+
+def test_no_bound_at_all_has_a_null_for_at_most(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=inf")
+    assert document["constraints"]["damage"]["at_most"] is None
+    assert isfinite(document["upper_bound"])
+
+
+@pytest.mark.parametrize("method", ["exact", "milp"])
+def test_methods_that_prove_agree(capsys: pytest.CaptureFixture[str], method: str) -> None:
+    document = answer(capsys, "--bound", "damage=2", "--method", method)
+    assert document["method"] == method
+    assert document["status"] == "optimal"
+    assert document["upper_bound"] == pytest.approx(27.7191165, abs=1e-5)
+
+
+def test_the_linear_program_bounds_from_below(capsys: pytest.CaptureFixture[str]) -> None:
+    document = answer(capsys, "--bound", "damage=2", "--method", "lp")
+    assert document["lower_bound"] == pytest.approx(25.3538722, abs=1e-5)
+    assert document["status"] == "feasible"
+
+
+def test_budget_allocation_takes_its_iterations(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--bound", "damage=2", "--method", "budget-allocation"]
+    few = answer(capsys, *arguments, "--iterations", "0")
+    assert few["lower_bound"] <= 27.7191166 <= few["upper_bound"] + 1e-6
+    assert few["constraints"]["damage"]["expected"] <= 2.0 + 1e-9
+    all_of_them = answer(capsys, *arguments, "--iterations", "inf", "--gap", "1e-6")
+    assert all_of_them["upper_bound"] == pytest.approx(27.7191165, abs=1e-5)
+
+
+def test_a_bound_that_nothing_keeps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "small-building", "--bound", "damage=-1", "--quiet"]) == 1
+    printed = capsys.readouterr()
+    assert "the least achievable damage is" in printed.err
+    assert "above the bound -1" in printed.err
+    document = answer(capsys, "--bound", "damage=-1", code=1)
+    assert document["status"] == "infeasible"
+    assert document["upper_bound"] is None
+    assert document["lower_bound"] is None
+    assert document["gap"] is None
+    assert document["choices"] == {}
+    assert document["constraints"]["damage"]["expected"] is None
+    assert document["activities"]["go-to-E"]["usage"] == {"damage": None}
+
+
+def test_out_of_time_is_not_infeasible(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "small-building", "--time-limit", "1e-9", "--quiet"]) == 1
+    printed = capsys.readouterr()
+    assert "no feasible policy was found before the stop (time limit); one may still exist" in printed.err
+    assert answer(capsys, "--time-limit", "1e-9", code=1)["status"] == "unknown"
+
+
+def test_the_plan_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "small-building", "--bound", "damage=2", "--quiet"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "small-building: least expected time, damage at most 2" in printed.out
+    assert "at start  go-to-door (rather than go-to-E)" in printed.out
+    assert "never executed: go-to-E" in printed.out
+    assert "damage: 1.8969 expected, at most 2 allowed; one unit more would save about" in printed.out
+    assert "expected time between 27.719" in printed.out
+    assert "this plan is optimal" in printed.out
+    assert "a plan that draws lots could reach 25.353872" in printed.out
+    assert "Stopped because the wanted gap is reached: method exact" in printed.out
+    rows = [line.split() for line in printed.out.splitlines()]
+    assert ["activity", "executions", "time", "damage", "budget"] in rows
+    assert ["go-to-door", "1.0000", "6.8995", "1.4794", "1.4794"] in rows
+
+
+def test_a_loose_gap_is_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "small-building", "--bound", "damage=2", "--gap", "0.5", "--quiet"]) == 0
+    assert "this plan is feasible; its cost could be lower by at most" in capsys.readouterr().out
+
+
+def test_a_scale_multiplies_every_length(capsys: pytest.CaptureFixture[str]) -> None:
+    small = answer(capsys, "--bound", "damage=inf")
+    large = answer(capsys, "--bound", "damage=inf", "--scale", "2")
+    assert large["upper_bound"] > 1.5 * small["upper_bound"]

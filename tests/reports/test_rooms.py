@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hcssp.cli import main
+from hcssp.cssp.grid import DIRECTIONS
+from hcssp.errors import NoSolution
+from hcssp.hierarchy import HCSSP
+from hcssp.reports import draw_rooms
+from hcssp.reports.passages import passages
+from hcssp.scenarios import small_building
+from hcssp.scenarios.evacuation import SMALL
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[HCSSP, Result]:
+    problem = small_building(2.0)
+    return problem, solve(problem, PolicyBranching(), [Gap(1e-6)])
+
+
+def test_passages_carry_what_the_plan_does(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    found = {each.name: each for each in passages(SMALL, problem, result.policy, result.evaluation)}
+    assert set(found) == {"go-to-door", "return-to-E", "leave-through-E", "leave-through-door"}
+    for name, passage in found.items():
+        index = problem.activity_index(name)
+        cssp = problem.activities[index].cssp
+        actions = result.policy.activity(index).actions(cssp)
+        drawn = {
+            (int(column), int(row)): DIRECTIONS[heading]
+            for (column, row), heading in zip(passage.cells, passage.headings, strict=True)
+        }
+        assert drawn == {cell: actions[cell] for cell in drawn}
+        # Every visit is a step of one unit of time.
+        assert passage.visits.sum() == pytest.approx(passage.executions * passage.each["time"])
+    assert found["return-to-E"].executions == pytest.approx(0.2)
+
+
+def test_the_busiest_passage_has_the_cell(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    found = {each.name: each for each in passages(SMALL, problem, result.policy, result.evaluation)}
+    first, second = found["go-to-door"], found["return-to-E"]
+    cells = [
+        tuple(map(tuple, p.where_busiest([o]).cells.tolist())) for p, o in ((first, second), (second, first))
+    ]
+    assert not set(cells[0]) & set(cells[1])
+    union = {tuple(cell) for cell in np.vstack([first.cells, second.cells]).tolist()}
+    assert set(cells[0]) | set(cells[1]) == union
+
+
+def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    figure = draw_rooms(SMALL, problem, result)
+    titles = [axes.get_title() for axes in figure.get_axes()]
+    panels = [title.split(" ")[0] for title in titles if "executed" in title]
+    assert panels == ["go-to-door", "leave-through-door", "return-to-E", "leave-through-E"]
+    assert "executed once\neach: time 6.899, damage 1.479" in titles[1]
+    assert "expected damage 1.8969 of at most 2" in figure.get_suptitle()
+    hatched = [patch for axes in figure.get_axes() for patch in axes.patches if patch.get_hatch()]
+    # Three hazards on the map, and one in each of the four panels.
+    assert len(hatched) == 3 + 4
+
+
+def test_a_result_without_a_plan_cannot_be_drawn() -> None:
+    with pytest.raises(NoSolution):
+        draw_rooms(SMALL, small_building(), Result())
+
+
+def test_the_command_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "plan.png"
+    assert main(["solve", "small-building", "--plot", str(target), "--quiet"]) == 0
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert str(target) in capsys.readouterr().out
