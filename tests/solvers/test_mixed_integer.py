@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from brute_force_procedures import brute_force_flat
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation import evaluate
+from hcssp.hierarchy.flattening import Flattening
 from hcssp.solvers import mixed_integer
 from hcssp.solvers.flow_bounds import FlowBounds
 from hcssp.solvers.mixed_integer import MixedInteger
 from random_problems import random_cssp
+from random_procedures import random_procedure
 
 # Problems on which HiGHS's presolve loses the optimum if it is asked for more than it can do.
 DELICATE = (658, 872, 986)
@@ -113,3 +116,18 @@ def test_a_time_limit_leaves_a_true_interval() -> None:
     assert steps[-1].finished in ("time limit", "proved")
     assert all(step.lower_bound <= steps[-1].upper_bound for step in steps)
     assert steps[-1].lower_bound > 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_procedure_is_solved_flat(seed: int) -> None:
+    problem = random_procedure(seed)
+    flat = Flattening(problem).cssp
+    optimum = brute_force_flat(flat).optimum(flat.bounds)
+    *_, progress = MixedInteger().iterate(problem)
+    if optimum is None:
+        assert progress.finished == "infeasible"
+        return
+    assert progress.finished == "proved"
+    assert progress.upper_bound == pytest.approx(optimum[0], rel=1e-7, abs=1e-9)
+    assert progress.incumbent is not None
+    assert evaluate(flat, DeterministicPolicy(progress.incumbent)).keeps_bounds()

@@ -25,7 +25,6 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, diags_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
@@ -36,8 +35,9 @@ from hcssp.hierarchy.model import HCSSP
 from hcssp.search.progress import Progress
 from hcssp.solvers.flow_bounds import flow_bounds, largest_cost
 from hcssp.solvers.highs import TOLERANCE, Answer, Claim, Model, Outcome, run
+from hcssp.solvers.integer_model import integer_model
 from hcssp.solvers.linear_program import Incumbent, LinearProgram, best_feasible, conclude, flat_problem
-from hcssp.solvers.occupation import balance, most_visited
+from hcssp.solvers.occupation import most_visited
 from hcssp.solvers.relaxation import Relaxation, allowance, relax
 
 BOUND_TOLERANCE = 1e-7
@@ -46,7 +46,6 @@ BOUND_TOLERANCE = 1e-7
 INTEGER_TOLERANCE = 1e-8
 """Feasibility tolerance asked of HiGHS here; at 1e-9 its presolve has been seen to lose the optimum."""
 
-_ROOM = 1e-7
 _RAISE_BY = 8.0
 _OWN_COST_SLACK = 1e-6
 
@@ -274,60 +273,6 @@ class _Search:
             stochastic=self.root.stochastic,
             finished=finished,
         )
-
-
-def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -> Model:
-    """Flows, then binaries; balance, bounds, switches, one binary a state, and the excluded policies.
-
-    Parameters
-    ----------
-    problem
-        A prepared problem.
-    limits
-        The largest flow of each row.
-    excluded
-        The rows used by each policy that is not wanted.
-    """
-    bounded = np.flatnonzero(np.isfinite(problem.bounds))
-    acting = np.flatnonzero(~problem.goals)
-    count = problem.num_rows
-    start = problem.initial[acting]
-    # Presolve may lose a policy that meets a bound or a limit exactly. With a little room it does not, and
-    # a policy that is let in for it is found out by its exact evaluation.
-    allowed = problem.bounds[bounded] + _ROOM * np.maximum(1.0, np.abs(problem.bounds[bounded]))
-    limits = limits * (1.0 + _ROOM)
-    own = csr_array(
-        (np.ones(count), problem.row_state, np.arange(count + 1)), shape=(count, problem.num_states)
-    )
-    sizes = np.array([len(used) for used in excluded], dtype=np.int64)
-    exclusions = csr_array(
-        (
-            np.ones(int(sizes.sum())),
-            (
-                np.concatenate([*excluded, np.zeros(0, dtype=np.int64)]),
-                np.repeat(np.arange(len(sizes)), sizes),
-            ),
-        ),
-        shape=(count, len(sizes)),
-    )
-    secondary = csr_array(problem.costs[1:][bounded].T)
-    columns = block_array(
-        [
-            [balance(problem), secondary, diags_array(np.ones(count)), None, None],
-            [None, None, diags_array(-limits), own[:, acting], exclusions],
-        ],
-        format="csr",
-    )
-    return Model(
-        costs=np.concatenate([problem.costs[0], np.zeros(count)]),
-        upper=np.concatenate([limits, np.ones(count)]),
-        columns=csr_array(columns),
-        row_lower=np.concatenate(
-            [start, np.full(len(bounded) + count, -inf), np.ones(len(acting)), np.full(len(sizes), -inf)]
-        ),
-        row_upper=np.concatenate([start, allowed, np.zeros(count), np.ones(len(acting)), sizes - 1.0]),
-        integer=np.repeat([False, True], count),
-    )
 
 
 def _reduced_rows(prepared: Prepared, rows: IntArray) -> IntArray:
