@@ -13,6 +13,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import InvalidProblem
+from hcssp.lagrangian.improvement import Part, improve
 from hcssp.lagrangian.oracle import Minimum, Vertex
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
@@ -131,8 +132,16 @@ class FlatOracle:
         states = states[np.argsort(distance[states], kind="stable")]
         return states, surcharge[states] * np.exp(-distance[states])
 
-    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
-        return None
+    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        system = self._solver.system
+        counts = [(index, 1 + index) for index in range(len(self.bounds))]
+        values = system.values(vertex.rows)
+        part = Part(self._balance, system, counts, 1.0, vertex.rows, values, vertex.visits)
+        costs = improve([part], vertex.costs, self.bounds, rounds)
+        if costs is None or not part.changed:
+            return None
+        costs = self._balance.initial @ part.values
+        return FlatVertex(ScalarOptimum(part.rows, part.values, costs, -np.inf), system)
 
     def round_up(self, bound: float) -> float:
         if self._granularity == 0.0 or not np.isfinite(bound):

@@ -17,8 +17,10 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner
+from hcssp.lagrangian.improvement import Part, improve
 from hcssp.lagrangian.oracle import Minimum, Vertex
 from hcssp.lagrangian.procedure import ProcedureSolver
+from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
 MAX_SPLITS = 1_000
@@ -135,8 +137,32 @@ class HierarchicalOracle:
         # What the dense solve may have lost; the activities' values are certified already.
         return Minimum(vertex, value - 1e-13 * (1.0 + abs(value)))
 
-    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
-        return None
+    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        if not isinstance(vertex, HierarchicalVertex):
+            raise TypeError("a vertex of another oracle")
+        parts: dict[int, Part] = {}
+        for index, plan in enumerate(vertex.plans):
+            executions = float(vertex.executions[index])
+            if plan is not None and executions > 0.0:
+                planner, counts = self.planners[index], self.counts[index]
+                parts[index] = Part(
+                    planner.balance,
+                    planner.solver.system,
+                    counts,
+                    executions,
+                    plan.rows,
+                    plan.values,
+                    plan.visits,
+                )
+        if improve(list(parts.values()), vertex.costs, self._bounds, rounds) is None:
+            return None
+        plans = list(vertex.plans)
+        for index, part in parts.items():
+            if part.changed:
+                optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
+                plans[index] = ActivityPlan(optimum, self.planners[index].solver)
+        costs = self.totals(vertex.executions, plans)
+        return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
     def round_up(self, bound: float) -> float:
         return bound

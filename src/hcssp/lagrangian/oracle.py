@@ -84,8 +84,8 @@ class Oracle(Protocol):
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
 
-    def improve(self, vertex: Vertex, region: Region) -> Vertex | None:
-        """A feasible policy near `vertex` (repaired if that breaks a bound, else bettered), or None."""
+    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""
 
     def round_up(self, bound: float) -> float:
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""

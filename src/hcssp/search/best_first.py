@@ -79,9 +79,20 @@ class BestFirst(Generic[Node, Solution]):
         else:
             heapq.heappush(self._heap, (bound, next(self._order), node))
 
-    def pop(self) -> tuple[float, Node]:
-        """Take the open node with the least bound. Its children must be pushed, or it must be given up."""
-        bound, _, node = heapq.heappop(self._heap)
+    def pop(self, newest: bool = False) -> tuple[float, Node]:
+        """Take the open node with the least bound, or the newest one, to dive for an incumbent.
+
+        Its children must be pushed, or it must be given up.
+        """
+        if newest:
+            position = max(range(len(self._heap)), key=lambda index: self._heap[index][1])
+            self._heap[0], self._heap[position] = self._heap[position], self._heap[0]
+            bound, _, node = self._heap[0]
+            self._heap[0] = self._heap[-1]
+            self._heap.pop()
+            heapq.heapify(self._heap)
+        else:
+            bound, _, node = heapq.heappop(self._heap)
         return bound, node
 
     def give_up(self, bound: float) -> None:

@@ -32,6 +32,11 @@ from hcssp.solvers.oracles import oracle_of
 from hcssp.solvers.stochastic import optimum_of
 from hcssp.ssp.region import Region
 
+ROOT_ROUNDS = 12
+NODE_ROUNDS = 4
+IMPROVE_EVERY = 8
+"""Improving policies costs as much as a node; every so many nodes it pays."""
+
 
 @dataclass(frozen=True)
 class PolicyBranching:
@@ -84,7 +89,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
     for root in ascend(oracle, Region()):
         iterations += 1
         prices = root.prices
-        _offer(oracle, search, root, Region())
+        _offer(oracle, search, root, ROOT_ROUNDS)
         yield snapshot(root.bound)
     if root.infeasible:
         yield snapshot(np.inf, "infeasible", root)
@@ -95,16 +100,20 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
     while len(search):
         if search.next_bound >= search.cutoff:
             break
-        _, node = search.pop()
+        # While nothing feasible is known, dive; then always the node that holds the bound back.
+        _, node = search.pop(newest=search.incumbent is None)
         iterations += 1
+        children: list[tuple[float, _Node]] = []
         for region in split(oracle, node.region, node.dual):
             known = [v for v in node.dual.vertices if v.lies_in(region, oracle.row_state)]
             dual = maximise(oracle, region, known, start=node.prices, cutoff=search.cutoff)
             if dual.infeasible:
                 continue
-            _offer(oracle, search, dual, region)
+            _offer(oracle, search, dual, 0 if iterations % IMPROVE_EVERY else NODE_ROUNDS)
             bound = oracle.round_up(max(dual.bound, node.dual.bound))
-            search.push(bound, _Node(region, dual.prices, dual))
+            children.append((bound, _Node(region, dual.prices, dual)))
+        for bound, child in sorted(children, key=lambda pair: -pair[0]):
+            search.push(bound, child)
         yield snapshot(search.lower_bound)
     if search.incumbent is None:
         yield snapshot(np.inf, "infeasible")
@@ -140,13 +149,13 @@ def undecided_row(dual: Dual) -> int | None:
     return chosen
 
 
-def _offer(oracle: Oracle, search: BestFirst[_Node, Vertex], dual: Dual, region: Region) -> None:
+def _offer(oracle: Oracle, search: BestFirst[_Node, Vertex], dual: Dual, rounds: int) -> None:
     """Offer every feasible policy the dual has met, and those near its support."""
     for vertex in dual.vertices:
         if vertex.costs[0] < search.upper_bound and is_feasible(vertex.costs, oracle.bounds):
             search.offer(float(vertex.costs[0]), vertex)
-    if dual.converged:
+    if dual.converged and rounds:
         for vertex in dual.support:
-            better = oracle.improve(vertex, region)
-            if better is not None:
+            better = oracle.improve(vertex, rounds)
+            if better is not None and is_feasible(better.costs, oracle.bounds):
                 search.offer(float(better.costs[0]), better)

@@ -60,7 +60,8 @@ class Balance:
             product: FloatArray = self.matrix[rows] @ columns
             return product
         entries = self._entries[rows]
-        return np.einsum("ij,ijk->ik", entries, columns[self._places[rows]])
+        dense: FloatArray = np.einsum("ij,ijk->ik", entries, columns[self._places[rows]])
+        return dense
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
         """``weights @ B[rows]`` for a handful of rows."""
@@ -68,7 +69,9 @@ class Balance:
             product: FloatArray = weights @ self.matrix[rows]
             return product
         spread = weights[:, np.newaxis] * self._entries[rows]
-        return np.bincount(self._places[rows].ravel(), weights=spread.ravel(), minlength=self.num_live)
+        gathered: FloatArray = np.zeros(self.num_live)
+        np.add.at(gathered, self._places[rows], spread)
+        return gathered
 
     def least_of_state(self, row_values: FloatArray) -> FloatArray:
         """The minimum of `row_values` over the rows of each live state."""
