@@ -134,13 +134,14 @@ def test_a_bound_that_nothing_keeps(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     assert "the least achievable damage is" in printed.err
     assert "above the bound -1" in printed.err
+    assert printed.out == ""
     document = answer(capsys, "--bound", "damage=-1", code=1)
     assert document["status"] == "infeasible"
     assert document["upper_bound"] is None
     assert document["lower_bound"] is None
     assert document["gap"] is None
     assert document["choices"] == {}
-    assert document["constraints"]["damage"]["expected"] is None
+    assert document["constraints"]["damage"] == {"expected": None, "at_most": -1.0, "price": None}
     assert document["activities"]["go-to-E"]["usage"] == {"damage": None}
 
 

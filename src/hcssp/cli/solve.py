@@ -162,7 +162,7 @@ def tell(arguments: argparse.Namespace, method: Method, problem: HCSSP, result: 
 
     if arguments.json:
         print(json.dumps(document(arguments.problem, method.name, problem, result), allow_nan=False))
-    else:
+    elif result.status != "infeasible":
         print(plan_in_words(arguments.problem, method, problem, result, Style.of(sys.stdout)))
     sys.stdout.flush()
     if result.found_policy is None:

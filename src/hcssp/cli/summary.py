@@ -53,7 +53,9 @@ class ChoiceSummary:
 
 def constraint_summaries(problem: HCSSP, result: Result) -> tuple[ConstraintSummary, ...]:
     """The constraints, in the problem's order."""
-    evaluation, prices = result.evaluation, result.prices
+    evaluation = result.evaluation
+    # Of a proof that nothing is feasible the multipliers are no prices.
+    prices = None if result.status == "infeasible" else result.prices
     return tuple(
         ConstraintSummary(
             constraint.name,

@@ -26,7 +26,6 @@ _REASONS = {
     "iterations": "the limit of iterations is reached",
     "target": "the target is reached",
     "proved": "the proof is complete",
-    "infeasible": "it is proven that no plan keeps the bounds",
     "interrupted": "it was interrupted",
     "relaxation solved": "the linear program is solved",
     "exhausted": "the method has nothing left to do",
@@ -124,9 +123,7 @@ def _bounds(problem: HCSSP, result: Result) -> str:
 
 def _proven(primary: str, result: Result) -> str:
     lower, upper = result.lower_bound, result.upper_bound
-    if result.status == "infeasible":
-        lines = [f"  {result.message}"]
-    elif isfinite(upper) and isfinite(lower):
+    if isfinite(upper) and isfinite(lower):
         lines = [
             f"  the best deterministic plan has an expected {primary} between {lower:.6f} and {upper:.6f}",
             f"  this plan is {_quality(result)}",
