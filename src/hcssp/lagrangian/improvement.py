@@ -1,4 +1,4 @@
-"""Good incumbents from near misses: repair a policy that breaks a bound, fill the budget of one that does not.
+"""Good incumbents from near misses: repair what breaks a bound, fill the budget of what does not.
 
 Both look at the policies one switch away: taking another row in one state changes every expected cost by
 about the visits of the state times the row's reduced cost. The most promising switches are evaluated
@@ -127,22 +127,21 @@ def _best_switch(
     candidates: list[tuple[float, int, int]] = []
     for index, values in enumerate(merit):
         few = min(TRIED, len(values))
-        for row in np.argpartition(values, few - 1)[:few] if few else ():
-            if np.isfinite(values[row]):
-                candidates.append((float(values[row]), index, int(row)))
+        rows = np.argpartition(values, few - 1)[:few] if few else ()
+        candidates.extend((float(values[row]), index, int(row)) for row in rows if np.isfinite(values[row]))
     best = None
     for _, index, row in sorted(candidates)[:TRIED]:
         part = parts[index]
         switched = part.switched(row)
         if switched is None:
             continue
-        rows, values, change = switched
+        new_rows, new_values, change = switched
         after = costs.copy()
         after[0] += part.executions * change[0]
         for constraint, own in part.counts:
             after[1 + constraint] += part.executions * change[own]
         if _acceptable(after, costs, bounds, repairing) and (best is None or after[0] < best[3][0]):
-            best = (part, rows, values, after)
+            best = (part, new_rows, new_values, after)
     return best
 
 
