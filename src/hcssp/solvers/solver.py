@@ -171,9 +171,11 @@ def explain(names: tuple[str, ...], proof: Infeasibility | None) -> str:
     used = np.flatnonzero(proof.weights > 0.0)
     if len(used) == 1:
         name, weight = names[used[0]], proof.weights[used[0]]
+        # The proof allows for rounding and may fall a hair below zero, which no expected cost can.
+        least = max(0.0, proof.least / weight)
         return (
-            f"no policy keeps the bound on {name!r}: the least achievable {name} is "
-            f"{proof.least / weight:.9g}, above the bound {proof.allowed / weight:.9g}; raise the bound"
+            f"no policy keeps the bound on {name!r}: the least achievable {name} is {least:.9g}, "
+            f"above the bound {proof.allowed / weight:.9g}; raise the bound"
         )
     terms = " + ".join(f"{proof.weights[k]:.6g} * {names[k]}" for k in used)
     return (
