@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from textwrap import fill
 
+from hcssp.cli.rounding import rounded_down, rounded_up
 from hcssp.cli.table_rows import BASELINE, TableRow
 from hcssp.scenarios.published import SHARES
 
@@ -40,9 +41,9 @@ def row_text(row: TableRow) -> str:
     """One row."""
     published, exact = row.published, row.exact
     late = "" if row.baseline_finished else ">"
-    interval = (
-        f"{exact.lower_bound:.4f}-{exact.upper_bound:.4f}" if isfinite(exact.upper_bound) else "no plan"
-    )
+    interval = "no plan"
+    if isfinite(exact.upper_bound):
+        interval = f"{rounded_down(exact.lower_bound, 4)}-{rounded_up(exact.upper_bound, 4)}"
     return _line(
         [
             f"{published.bound:g}",

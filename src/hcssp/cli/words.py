@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from hcssp.cli.rounding import rounded_down, rounded_up
 from hcssp.cli.summary import (
     ActivitySummary,
     ConstraintSummary,
@@ -125,13 +126,14 @@ def _proven(primary: str, result: Result) -> str:
     lower, upper = result.lower_bound, result.upper_bound
     if isfinite(upper) and isfinite(lower):
         lines = [
-            f"  the best deterministic plan has an expected {primary} between {lower:.6f} and {upper:.6f}",
+            f"  the best deterministic plan has an expected {primary} between "
+            f"{rounded_down(lower, 6)} and {rounded_up(upper, 6)}",
             f"  this plan is {_quality(result)}",
         ]
     elif isfinite(upper):
         lines = [f"  nothing but that this plan keeps its bounds; its expected {primary} is {upper:.6f}"]
     elif isfinite(lower):
-        lines = [f"  no plan has an expected {primary} below {lower:.6f}; none was found, one may exist"]
+        lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
     else:
         lines = ["  nothing yet"]
     if result.stochastic is not None:
