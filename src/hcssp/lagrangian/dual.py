@@ -35,6 +35,7 @@ DUAL_TOLERANCE = 1e-9
 """The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
 
 MAX_MULTIPLIER = 1e9
+MAX_RAISES = 3
 MAX_ROUNDS = 2_000
 
 
@@ -130,8 +131,7 @@ def _intersect_lines(
     kept, broken = _best_pair(dual.vertices, index, bound)
     if kept is not None and broken is not None:
         multiplier = _crossing(kept, broken, index)
-    lowest_tried, highest_tried = inf, -inf
-    reset = False
+    lowest_tried, raised = inf, 0
     for _ in range(MAX_ROUNDS):
         prices = np.zeros(len(oracle.bounds))
         prices[index] = multiplier
@@ -139,51 +139,54 @@ def _intersect_lines(
         if minimum is None:
             yield dual
             return
-        vertex = minimum.vertex
-        lowest_tried, highest_tried = min(lowest_tried, multiplier), max(highest_tried, multiplier)
+        lowest_tried = min(lowest_tried, multiplier)
         kept, broken = _best_pair(dual.vertices, index, bound)
         if kept is not None and kept.costs[0] - dual.bound <= DUAL_TOLERANCE * (1.0 + abs(dual.bound)):
             # A feasible policy meets the bound: nothing is left between them.
             _settle(dual, [kept], np.ones(1))
         elif kept is not None and broken is not None:
-            model = _model_value(kept, broken, index, bound)
-            if model - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(model)) or (
-                multiplier == _crossing(kept, broken, index) and vertex is not kept and vertex is not broken
-            ):
-                _settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
-        yield dual
-        if dual.converged:
-            return
-        if kept is not None and broken is not None:
             crossing = _crossing(kept, broken, index)
-            if crossing == multiplier:
-                # Rounding: the model cannot be told from the bound any more.
+            model = float(kept.costs[0] + crossing * (kept.costs[1 + index] - bound))
+            # Where the multiplier does not move any more, the model cannot be told from the bound.
+            if crossing == multiplier or model - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(model)):
                 _settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
-                yield dual
-                return
             multiplier = crossing
-        elif kept is None:
-            if highest_tried >= MAX_MULTIPLIER or (highest_tried > 0.0 and reset):
-                weights = np.zeros(1 + len(oracle.bounds))
-                weights[1 + index] = 1.0
-                least = oracle.minimise(weights, region, near=vertex)
-                if least is None or least.bound > bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
-                    _refute(dual, oracle, weights[1:], least)
-                    yield dual
-                    return
-                dual.vertices.append(least.vertex)
-                kept, broken = _best_pair(dual.vertices, index, bound)
-                if kept is None or broken is None:
-                    yield dual
-                    return
-                multiplier = _crossing(kept, broken, index)
-            else:
-                reset = highest_tried > 0.0
-                scale = max(abs(float(vertex.costs[0])), 1.0) / max(abs(bound), 1e-3)
-                multiplier = min(MAX_MULTIPLIER, max(8.0 * highest_tried, scale))
-        else:
+        elif kept is not None:
             multiplier = lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0
+        elif raised < MAX_RAISES:
+            multiplier = _dearer(minimum.vertex, multiplier, index, bound)
+            raised += 1
+        elif _least_use(oracle, region, dual, index):
+            kept, broken = _best_pair(dual.vertices, index, bound)
+            if kept is None or broken is None:
+                raise RuntimeError("the least use of a constraint keeps its bound, but its policy does not")
+            multiplier = _crossing(kept, broken, index)
+        yield dual
+        if dual.converged or dual.infeasible:
+            return
     raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
+
+
+def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> float:
+    """A higher multiplier to try while no feasible policy is known.
+
+    The first one prices the excess at the whole primary cost, which most often is a little too much.
+    """
+    whole = max(abs(float(broken.costs[0])), 1e-9) / max(float(broken.costs[1 + index]) - bound, 1e-9)
+    return min(MAX_MULTIPLIER, max(8.0 * multiplier, whole))
+
+
+def _least_use(oracle: Oracle, region: Region, dual: Dual, index: int) -> bool:
+    """Whether the least achievable cost keeps the bound; if not, the region is refuted."""
+    bound = float(oracle.bounds[index])
+    weights = np.zeros(1 + len(oracle.bounds))
+    weights[1 + index] = 1.0
+    least = oracle.minimise(weights, region, near=dual.vertices[-1])
+    if least is None or least.bound > bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
+        _refute(dual, oracle, weights[1:], least)
+        return False
+    dual.vertices.append(least.vertex)
+    return True
 
 
 def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Vertex | None, Vertex | None]:
@@ -224,10 +227,6 @@ def _crossing(kept: Vertex, broken: Vertex, index: int) -> float:
     """The multiplier at which both policies have the same Lagrangian value."""
     saved = kept.costs[0] - broken.costs[0]
     return max(0.0, float(saved / (broken.costs[1 + index] - kept.costs[1 + index])))
-
-
-def _model_value(kept: Vertex, broken: Vertex, index: int, bound: float) -> float:
-    return float(kept.costs[0] + _crossing(kept, broken, index) * (kept.costs[1 + index] - bound))
 
 
 def _mixture(kept: Vertex, broken: Vertex, index: int, bound: float) -> FloatArray:

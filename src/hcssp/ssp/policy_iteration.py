@@ -89,6 +89,8 @@ class PolicyIteration:
         self.num_iterations = 0
         # A sweep costs a small part of a factorisation and carries an improvement one step.
         self._max_sweeps = max(MIN_SWEEPS, int(np.sqrt(balance.num_live) / 2))
+        # Where a factorisation is dear, sweep for as long as anything improves.
+        self._sweep_when = 0.0 if balance.num_live > LARGE else SWEEP_WHEN
         self._precision = PRECISION_OF_LARGE if balance.num_live > LARGE else 0.0
         self._proper: IntArray | None = None
 
@@ -153,7 +155,7 @@ class PolicyIteration:
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
             share = np.count_nonzero(improving) / balance.num_live
             sweeps = 0
-            while may_sweep and share > SWEEP_WHEN and sweeps < self._max_sweeps:
+            while may_sweep and share > self._sweep_when and sweeps < self._max_sweeps:
                 value = value + np.minimum(least, 0.0)
                 reduced = balance.reduced_costs(row_costs, value)
                 if forbidden is not None:
