@@ -9,6 +9,8 @@ The decision states are those of the flat problem: events first, then the activi
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +26,8 @@ from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
 MAX_SPLITS = 1_000
+WORTH_THREADS = 100_000
+"""Problems with more flat states than this are planned by several threads."""
 
 
 class HierarchicalOracle:
@@ -40,6 +44,9 @@ class HierarchicalOracle:
         self.flattening = flattening
         self.procedure = ProcedureSolver(flattening)
         self._bounds = problem.bounds
+        # Factorisations release the interpreter: large activities are planned side by side.
+        large = flattening.num_states > WORTH_THREADS
+        self._pool = ThreadPoolExecutor(max_workers=os.cpu_count()) if large else None
         self._splits: dict[Region, list[frozenset[int]]] = {}
         self.counts = [
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
@@ -74,13 +81,15 @@ class HierarchicalOracle:
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         forbidden = self.split(region)
-        plans: list[ActivityPlan | None] = []
-        least = np.full(len(self.planners), np.inf)
-        for index, planner in enumerate(self.planners):
-            answer = planner.plan(self.own_weights(index, weights), forbidden[index + 1])
-            plans.append(None if answer is None else answer[0])
-            if answer is not None:
-                least[index] = answer[1]
+
+        def plan(index: int) -> tuple[ActivityPlan, float] | None:
+            own = self.own_weights(index, weights)
+            return self.planners[index].plan(own, forbidden[index + 1])
+
+        every = range(len(self.planners))
+        answers = list(map(plan, every) if self._pool is None else self._pool.map(plan, every))
+        plans = [None if answer is None else answer[0] for answer in answers]
+        least = np.array([np.inf if answer is None else answer[1] for answer in answers])
         return self._compose(plans, least, forbidden[0])
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
