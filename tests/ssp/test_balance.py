@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.preprocessing import prepare
+from hcssp.ssp.balance import MAX_WIDTH, Balance
+from proper_problems import proper_problem
+from random_problems import cssps
+
+
+@given(cssps())
+@settings(max_examples=60)
+def test_the_matrix_says_what_flows_out_less_what_flows_in(problem: CSSP) -> None:
+    problem = prepare(problem).problem
+    balance = Balance(problem)
+    live = np.flatnonzero(~problem.goals)
+    dense = problem.transitions.toarray()
+    expected = np.zeros((problem.num_rows, len(live)))
+    for row in range(problem.num_rows):
+        for column, state in enumerate(live):
+            expected[row, column] = (problem.row_state[row] == state) - dense[row, state]
+    np.testing.assert_allclose(balance.matrix.toarray(), expected, atol=1e-15)
+    assert balance.live.tolist() == live.tolist()
+    assert live[balance.row_state].tolist() == problem.row_state.tolist()
+    assert balance.initial.tolist() == problem.initial[live].tolist()
+
+
+SHAPES = pytest.mark.parametrize(
+    ("successors", "same"), [(3, False), (3, True), (MAX_WIDTH + 6, False)], ids=["ragged", "even", "wide"]
+)
+
+
+@SHAPES
+def test_products_of_some_rows_are_those_of_the_matrix(successors: int, same: bool) -> None:
+    balance = Balance(proper_problem(1, num_successors=successors, same=same))
+    rng = np.random.default_rng(2)
+    for count in (1, 5, 40):
+        rows = rng.choice(balance.num_rows, count, replace=False)
+        columns = rng.normal(size=(balance.num_live, 4))
+        weights = rng.normal(size=count)
+        dense = balance.matrix.toarray()[rows]
+        np.testing.assert_allclose(balance.times(rows, columns), dense @ columns, atol=1e-13)
+        np.testing.assert_allclose(balance.row_times(weights, rows), weights @ dense, atol=1e-13)
+
+
+@SHAPES
+def test_the_least_of_each_state_is_found_and_so_is_its_first_row(successors: int, same: bool) -> None:
+    balance = Balance(proper_problem(3, num_successors=successors, same=same))
+    # Few values, so that there are ties; infinities, as a region leaves them.
+    values = np.random.default_rng(4).choice([0.0, 1.0, 2.0, np.inf], size=balance.num_rows)
+    ranges = [range(balance.row_start[s], balance.row_start[s + 1]) for s in range(balance.num_live)]
+    least = balance.least_of_state(values)
+    assert least.tolist() == [min(values[row] for row in rows) for rows in ranges]
+    states = np.flatnonzero(np.isfinite(least))[::3]
+    expected = [min(ranges[state], key=lambda row: (values[row], row)) for state in states]
+    assert balance.least_rows(values, least, states).tolist() == expected
+
+
+def test_reduced_costs_of_a_policys_own_values_are_zero_on_its_rows() -> None:
+    problem = proper_problem(5)
+    balance = Balance(problem)
+    rows = balance.row_start[:-1]
+    values = np.linalg.solve(balance.matrix.toarray()[rows], problem.costs[0, rows])
+    reduced = balance.reduced_costs(problem.costs[0], values)
+    assert np.abs(reduced[rows]).max() < 1e-11
+    assert np.abs(reduced).max() > 1.0
+
+
+def test_a_problem_whose_start_is_a_goal_has_nothing_to_balance() -> None:
+    problem = proper_problem(6)
+    initial = np.zeros(problem.num_states)
+    initial[-1] = 1.0
+    balance = Balance(prepare(replace(problem, initial=initial)).problem)
+    assert (balance.num_live, balance.num_rows) == (0, 0)

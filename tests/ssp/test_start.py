@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.cssp.model import CSSP, BoolArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.start import goal_probability, policy_reaches_goal, safe_rows, starting_policy
+from proper_problems import proper_problem
+from random_problems import random_cssp
+
+
+def ends_surely(problem: CSSP, state: int, allowed: BoolArray) -> bool:
+    """Whether some policy within `allowed` reaches a goal almost surely from `state`, by enumeration."""
+    initial = np.zeros(problem.num_states)
+    initial[state] = 1.0
+    policies = brute_force(
+        replace(problem, initial=initial, bounds=np.full_like(problem.bounds, np.inf))
+    ).policies
+    return any(allowed[rows[rows != NO_ROW]].all() for rows in policies)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_safe_rows_are_found_exactly_where_the_region_can_end(seed: int) -> None:
+    problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
+    balance = Balance(problem)
+    rng = np.random.default_rng(seed)
+    allowed = rng.random(problem.num_rows) < rng.choice([0.4, 0.7, 1.0])
+    rows, safe = safe_rows(balance, problem.costs[0], allowed)
+    ends = np.array([ends_surely(problem, int(state), allowed) for state in balance.live])
+    assert (rows != NO_ROW).tolist() == ends.tolist()
+    lost = np.zeros(problem.num_states)
+    lost[balance.live[~ends]] = 1.0
+    keeps_out = problem.transitions @ lost == 0.0
+    alive = ends[balance.row_state]
+    assert (safe & alive).tolist() == (allowed & keeps_out & alive).tolist()
+    assert safe[rows[ends]].all()
+    # The policy is proper: filled up with anything that ends, it can be evaluated.
+    everywhere, _ = safe_rows(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
+    filled = np.where(ends, rows, everywhere)
+    assert policy_reaches_goal(balance, filled)
+    assert np.isfinite(PolicySystem(balance).values(filled)).all()
+
+
+def test_an_empty_region_is_safe_nowhere() -> None:
+    balance = Balance(proper_problem(0))
+    rows, safe = safe_rows(balance, balance.costs[0], np.zeros(balance.num_rows, dtype=np.bool_))
+    assert (rows == NO_ROW).all()
+    assert not safe.any()
+
+
+def test_the_starting_policy_follows_the_shortest_way() -> None:
+    problem = proper_problem(1, num_states=12)
+    # Steps that do as told: then a shortest path is optimal, and value iteration finds its length.
+    best = np.argmax(problem.transitions.toarray(), axis=1)
+    certain = np.zeros((problem.num_rows, problem.num_states))
+    certain[np.arange(problem.num_rows), best] = 1.0
+    problem = replace(problem, transitions=certain, costs=problem.costs + 1.0)
+    balance = Balance(problem)
+    rows = starting_policy(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
+    ends = rows != NO_ROW
+    distance = np.where(problem.goals, 0.0, np.inf)
+    for _ in range(problem.num_states):
+        through = problem.costs[0] + distance[best]
+        for row, state in enumerate(problem.row_state):
+            distance[state] = min(distance[state], through[row])
+    assert np.isfinite(distance[balance.live]).tolist() == ends.tolist()
+    assert ends.any()
+    through = problem.costs[0] + distance[best]
+    np.testing.assert_allclose(through[rows[ends]], distance[balance.live[ends]])
+
+
+def test_the_probability_to_end_at_once_is_what_the_live_states_leave() -> None:
+    problem = proper_problem(2)
+    expected = problem.transitions.toarray()[:, problem.goals].sum(axis=1)
+    np.testing.assert_allclose(goal_probability(Balance(problem)), expected, atol=1e-12)
+    assert (goal_probability(Balance(problem))[expected == 0.0] == 0.0).all()
+
+
+def test_a_policy_with_a_circle_does_not_reach_a_goal() -> None:
+    problem = proper_problem(3, num_states=6, max_actions=1)
+    assert policy_reaches_goal(Balance(problem), np.arange(4))
+    looping = problem.transitions.toarray()
+    looping[2] = np.eye(6)[2]
+    assert not policy_reaches_goal(Balance(replace(problem, transitions=looping)), np.arange(4))
