@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Literal
 
@@ -61,7 +62,7 @@ class FlatOracle:
     """
 
     def __init__(self, problem: CSSP, evaluation: Evaluation = "auto") -> None:
-        self._problem = problem
+        self._bounds = problem.bounds
         self._prepared = prepare(problem)
         self._balance = Balance(self._prepared.problem)
         systems = {"auto": None, "factorise": PolicySystem, "sweep": SweepSystem}
@@ -73,7 +74,7 @@ class FlatOracle:
 
     @property
     def bounds(self) -> FloatArray:
-        return self._problem.bounds
+        return self._bounds
 
     @property
     def row_start(self) -> IntArray:
@@ -142,6 +143,11 @@ class FlatOracle:
             return None
         costs = self._balance.initial @ part.values
         return FlatVertex(ScalarOptimum(part.rows, part.values, costs, -np.inf), system)
+
+    def under(self, bounds: FloatArray) -> FlatOracle:
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         if self._granularity == 0.0 or not np.isfinite(bound):

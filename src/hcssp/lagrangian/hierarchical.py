@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -172,6 +173,11 @@ class HierarchicalOracle:
                 plans[index] = ActivityPlan(optimum, self.planners[index].solver)
         costs = self.totals(vertex.executions, plans)
         return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
+
+    def under(self, bounds: FloatArray) -> HierarchicalOracle:
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         return bound

@@ -87,6 +87,9 @@ class Oracle(Protocol):
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""
 
+    def under(self, bounds: FloatArray) -> Oracle:
+        """The same problem under other bounds; all that was learnt is shared."""
+
     def round_up(self, bound: float) -> float:
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""
 

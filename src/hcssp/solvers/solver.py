@@ -121,7 +121,7 @@ def _conclude(problem: Problem, record: _Record, reason: str) -> Result:
     names = constraint_names(problem)
     policy, evaluation, upper_bound = None, None, inf
     if progress.incumbent is not None:
-        policy, evaluation = _evaluate(problem, progress.incumbent)
+        policy, evaluation = evaluate_rows(problem, progress.incumbent)
         upper_bound = float(evaluation.costs[0])
         _check(evaluation, upper_bound, progress)
     lower_bound = min(progress.lower_bound, upper_bound) if policy is not None else progress.lower_bound
@@ -184,7 +184,8 @@ def explain(names: tuple[str, ...], proof: Infeasibility | None) -> str:
     )
 
 
-def _evaluate(problem: Problem, incumbent: IntArray) -> tuple[Any, Any]:
+def evaluate_rows(problem: Problem, incumbent: IntArray) -> tuple[Any, Any]:
+    """The policy that takes these rows, one for each (flat) state, and its independent evaluation."""
     if isinstance(problem, HCSSP):
         policy = HierarchicalPolicy.from_flat(Flattening(problem), incumbent)
         return policy, evaluate_hierarchical(problem, policy)
