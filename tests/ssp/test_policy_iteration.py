@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import BruteForce, brute_force
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.sweep_system import SweepSystem
+from proper_problems import proper_problem, random_rows
+from random_problems import random_cssp
+
+SYSTEMS = pytest.mark.parametrize("system", [PolicySystem, SweepSystem])
+CHUNK = 25
+
+
+def least_weighted(truth: BruteForce, weights: FloatArray, allowed: BoolArray | None = None) -> float:
+    """The least weighted cost of the policies within `allowed`, by enumeration; ``inf`` if there is none."""
+    weighted = truth.costs @ weights
+    if allowed is not None:
+        used = np.where(truth.policies == NO_ROW, len(allowed), truth.policies)
+        weighted = weighted[np.append(allowed, True)[used].all(axis=1)]
+    return float(np.min(weighted, initial=np.inf))
+
+
+def some_weights(rng: np.random.Generator, count: int) -> FloatArray:
+    """Random weights; often some are zero, so that circles may cost nothing."""
+    return rng.choice([0.0, 0.0, 0.3, 1.0, 20.0], count) * rng.choice([1.0, rng.random()], count)
+
+
+def check(optimum: ScalarOptimum | None, expected: float, weights: FloatArray) -> None:
+    if optimum is None:
+        assert expected == np.inf
+        return
+    scale = 1.0 + expected
+    assert optimum.bound <= expected + 1e-12 * scale
+    assert optimum.bound >= expected - 1e-8 * scale
+    assert float(weights @ optimum.costs) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def check_values(optimum: ScalarOptimum, balance: Balance) -> None:
+    system = balance.matrix.toarray()[optimum.rows]
+    values = np.linalg.solve(system, balance.costs[:, optimum.rows].T)
+    np.testing.assert_allclose(optimum.values, values, rtol=1e-9, atol=1e-9 * (1.0 + values.max(initial=0.0)))
+    np.testing.assert_allclose(optimum.costs, balance.initial @ values, rtol=1e-9, atol=1e-9)
+
+
+@SYSTEMS
+@pytest.mark.parametrize("first", range(0, 4 * CHUNK, CHUNK))
+def test_it_agrees_with_brute_force_under_all_weights_and_regions(
+    system: type[PolicySystem] | type[SweepSystem], first: int
+) -> None:
+    empty = dead = 0
+    for seed in range(first, first + CHUNK):
+        problem = prepare(random_cssp(seed, zero_costs=0.6)).problem
+        balance = Balance(problem)
+        if balance.num_live == 0:
+            continue
+        truth = brute_force(problem)
+        solver = PolicyIteration(balance, system(balance))
+        rng = np.random.default_rng(seed)
+        warm = None
+        for share in (1.0, 1.0, 0.9, 0.9, 0.7, 0.7, 0.5, 1.0):
+            weights = some_weights(rng, problem.num_constraints + 1)
+            allowed = None if share == 1.0 else rng.random(problem.num_rows) < share
+            optimum = solver.minimise(weights, allowed, warm)
+            check(optimum, least_weighted(truth, weights, allowed), weights)
+            if optimum is None:
+                empty += 1
+                continue
+            if system is PolicySystem:
+                check_values(optimum, balance)
+            warm = optimum.rows if rng.random() < 0.7 else None
+            visits = solver.system.visits(optimum.rows)
+            assert allowed is None or allowed[optimum.rows[visits > 1e-9]].all()
+            if optimum.dead is not None:
+                dead += 1
+                assert visits[optimum.dead] == pytest.approx(0.0, abs=1e-12)
+    assert empty > 0
+    assert dead > 0
+
+
+@SYSTEMS
+def test_a_circle_without_cost_is_no_solution(system: type[PolicySystem] | type[SweepSystem]) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    left, right, out = plan.add_state("left"), plan.add_state("right"), plan.add_goal("out")
+    plan.add_action(left, "cross", to=right, costs=(0.0, 1.0))
+    plan.add_action(right, "back", to=left, costs=(0.0, 0.0))
+    plan.add_action(left, "wait", to=left, costs=(0.0, 0.0))
+    plan.add_action(left, "leave", to=out, costs=(5.0, 0.0))
+    plan.add_action(right, "leave", to=out, costs=(3.0, 9.0))
+    balance = Balance(plan.build())
+    for weights, least in (((1.0, 0.0), 3.0), ((0.0, 1.0), 0.0), ((1.0, 1.0), 5.0), ((0.0, 0.0), 0.0)):
+        optimum = PolicyIteration(balance, system(balance)).minimise(np.array(weights))
+        assert optimum is not None
+        assert optimum.costs @ np.array(weights) == pytest.approx(least)
+        assert least - 1e-9 <= optimum.bound <= least
+
+
+@SYSTEMS
+def test_ties_do_not_make_it_go_round_in_circles(system: type[PolicySystem] | type[SweepSystem]) -> None:
+    balance = Balance(prepare(symmetric_grid(8)).problem)
+    solver = PolicyIteration(balance, system(balance))
+    rng = np.random.default_rng(0)
+    for price, least in ((0.0, 14.0), (1 / 3, 16.0), (0.5, 16.5), (10.0, 20.0)):
+        for _ in range(5):
+            allowed = np.ones(balance.num_rows, dtype=np.bool_)
+            optimum = solver.minimise(np.array([1.0, price]), allowed, None)
+            assert optimum is not None
+            assert optimum.bound == pytest.approx(least, rel=1e-9)
+            solver.minimise(rng.random(2))
+    assert solver.num_iterations < 4 * 5 * 2 * 40
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_proper_policy_may_be_its_start(seed: int) -> None:
+    problem = proper_problem(seed, num_states=80)
+    balance = Balance(problem)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        weights = some_weights(rng, 3)
+        cold = PolicyIteration(balance).minimise(weights)
+        assert cold is not None
+        for share in (1.0, 0.95, 0.6):
+            allowed = rng.random(balance.num_rows) < share
+            allowed[balance.row_start[:-1]] = True
+            free = PolicyIteration(balance).minimise(weights, allowed)
+            warm = PolicyIteration(balance).minimise(weights, allowed, random_rows(problem, rng))
+            assert free is not None
+            assert warm is not None
+            assert warm.bound == pytest.approx(free.bound, rel=1e-9, abs=1e-9)
+            assert warm.bound >= cold.bound - 1e-9 * (1.0 + abs(cold.bound))
+            assert allowed[warm.rows].all()
+
+
+def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
+    balance = Balance(prepare(hazard_grid(20, 20, seed=1)).problem)
+    factorised = PolicyIteration(balance, PolicySystem(balance))
+    swept = PolicyIteration(balance, SweepSystem(balance))
+    for price in (0.0, 0.4, 3.0, 50.0):
+        first = factorised.minimise(np.array([1.0, price]))
+        second = swept.minimise(np.array([1.0, price]))
+        assert first is not None
+        assert second is not None
+        assert second.bound == pytest.approx(first.bound, rel=1e-8)
+        assert second.bound <= float(first.costs @ [1.0, price]) * (1.0 + 1e-12)
+        assert float(second.costs @ [1.0, price]) == pytest.approx(
+            float(first.costs @ [1.0, price]), rel=1e-9
+        )
+
+
+def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    balance = Balance(proper_problem(0))
+    assert isinstance(PolicyIteration(balance).system, PolicySystem)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGEST_FACTORISED", 10)
+    assert isinstance(PolicyIteration(balance).system, SweepSystem)
+
+
+def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE", 10)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.PRECISION_OF_LARGE", 0.05)
+    balance = Balance(prepare(hazard_grid(20, 20, seed=1)).problem)
+    rough = PolicyIteration(balance)
+    monkeypatch.undo()
+    exact = PolicyIteration(balance)
+    stopped_early = 0
+    for price in (0.0, 0.4, 3.0, 50.0):
+        coarse = rough.minimise(np.array([1.0, price]))
+        best = exact.minimise(np.array([1.0, price]))
+        assert coarse is not None
+        assert best is not None
+        least = float(best.costs @ [1.0, price])
+        assert coarse.bound <= least * (1.0 + 1e-12)
+        assert coarse.bound >= 0.95 * least
+        assert least * (1.0 - 1e-12) <= float(coarse.costs @ [1.0, price]) <= 1.06 * least
+        stopped_early += coarse.bound < best.bound * (1.0 - 1e-9)
+    assert stopped_early > 0
+
+
+def test_a_region_without_a_way_out_is_empty() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "wait", to=here, costs=1.0)
+    plan.add_action(here, "leave", to=out, costs=1.0)
+    solver = PolicyIteration(Balance(plan.build()))
+    weights = np.ones(1)
+    assert solver.minimise(weights, np.array([True, False])) is None
+    assert solver.minimise(weights, np.array([False, False])) is None
+    optimum = solver.minimise(weights, np.array([True, True]))
+    assert optimum is not None
+    assert solver.minimise(weights, np.array([True, False]), warm=optimum.rows) is None
+
+
+def start_in_goal() -> CSSP:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "leave", to=out, costs=1.0)
+    plan.set_initial(out)
+    return plan.build()
+
+
+def test_where_nothing_is_left_to_do_everything_costs_nothing() -> None:
+    optimum = PolicyIteration(Balance(prepare(start_in_goal()).problem)).minimise(np.ones(1))
+    assert optimum is not None
+    assert (optimum.bound, optimum.costs.tolist()) == (0.0, [0.0])
