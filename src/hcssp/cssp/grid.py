@@ -5,8 +5,8 @@ top, and a ring of wall surrounds it (column 0 or ``width + 1``, row 0 or ``heig
 goal in the ring is an opening. The states are the free interior cells and the openings.
 
 A step goes as intended or slips 90 degrees to a side; a step into a wall stays where it is. Every step
-costs `step_cost` of the primary cost, and a step taken *from* a hazardous cell costs what the hazard
-says besides; where hazards overlap their costs add up.
+costs `step_cost`, and a step taken *from* a hazardous cell costs what the hazard says besides; where
+hazards overlap their costs add up.
 
 >>> room = GridWorld(width=3, height=2, start=(0, 1), goal=(4, 2), slip=0.2,
 ...                  hazards=[Hazard(2, 1, 1, 1, {"damage": 50.0})], bounds={"damage": 5.0})
@@ -87,9 +87,9 @@ class GridWorld:
     slip
         The probability of slipping, half of it to either side; or a pair, to the left and right.
     step_cost
-        The primary cost of every step.
+        The primary cost of every step; or several costs of it, by name.
     cost_names
-        The primary cost, then the secondary ones. By default "time" and what the hazards name.
+        The primary cost, then the secondary ones. By default "time" and what the steps and hazards name.
     bounds
         Upper bounds on secondary costs, by name.
     """
@@ -101,13 +101,14 @@ class GridWorld:
     walls: Sequence[Rectangle] = ()
     hazards: Sequence[Hazard] = ()
     slip: float | tuple[float, float] = 0.0
-    step_cost: float = 1.0
+    step_cost: float | Mapping[str, float] = 1.0
     cost_names: tuple[str, ...] = ()
     bounds: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.cost_names:
-            named = (name for hazard in self.hazards for name in hazard.costs)
+            steps = self.step_cost if isinstance(self.step_cost, Mapping) else ()
+            named = (*steps, *(name for hazard in self.hazards for name in hazard.costs))
             object.__setattr__(self, "cost_names", tuple(dict.fromkeys(["time", *named])))
         found = list(self._violations())
         if found:
@@ -120,7 +121,7 @@ class GridWorld:
         hazards: Mapping[str, Mapping[str, float]] | None = None,
         *,
         slip: float | tuple[float, float] = 0.0,
-        step_cost: float = 1.0,
+        step_cost: float | Mapping[str, float] = 1.0,
         cost_names: tuple[str, ...] = (),
         bounds: Mapping[str, float] | None = None,
     ) -> GridWorld:
@@ -190,9 +191,16 @@ class GridWorld:
         rows, columns = np.nonzero(self.free)
         return np.column_stack((columns, rows)).astype(np.int64)
 
+    @property
+    def step_costs(self) -> Mapping[str, float]:
+        """What every step costs, by name."""
+        if isinstance(self.step_cost, Mapping):
+            return self.step_cost
+        return {self.cost_names[0]: self.step_cost}
+
     def cell_costs(self, name: str) -> FloatArray:
         """What a step from each cell costs, ``[row, column]``, the wall ring included."""
-        costs = np.full(self.free.shape, self.step_cost if name == self.cost_names[0] else 0.0)
+        costs = np.full(self.free.shape, self.step_costs.get(name, 0.0))
         for hazard in self.hazards:
             column, row, width, height = hazard.rectangle
             costs[row : row + height, column : column + width] += hazard.costs.get(name, 0.0)
@@ -291,11 +299,14 @@ class GridWorld:
                     f"{what} ({column}, {row}, {width}, {height}): it must be a rectangle (column, row, "
                     f"width, height) of interior cells, columns 1 to {self.width}, rows 1 to {self.height}"
                 )
-        for hazard in self.hazards:
-            for name in hazard.costs:
+        for where, names in (
+            ("step_cost", self.step_costs),
+            *((f"hazard {hazard.rectangle}", hazard.costs) for hazard in self.hazards),
+        ):
+            for name in names:
                 if name not in self.cost_names:
                     known = ", ".join(repr(known) for known in self.cost_names)
-                    yield f"hazard {hazard.rectangle}: there is no cost {name!r}; the costs are {known}"
+                    yield f"{where}: there is no cost {name!r}; the costs are {known}"
         for what, cell in (
             *(("start", cell) for cell in self.starts),
             *(("goal", cell) for cell in self.goals),

@@ -1,0 +1,269 @@
+"""Writing a problem as a problem file; loading it gives the same problem, number by number.
+
+Activities whose grids are known are written as grids, and grids that agree in everything but start and
+goal only once; all others are written as tables. What a file cannot say is refused: states whose names
+become the same when written as texts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem
+from hcssp.files.problems.layout import Line, to_json, to_yaml
+from hcssp.files.problems.targets import label_text, state_label
+from hcssp.files.reading.fields import name_problem
+from hcssp.hierarchy import HCSSP, Activity, Outcome
+
+FORMAT, VERSION = "hcssp-problem", 1
+_HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
+
+
+def dump_problem(
+    problem: HCSSP,
+    *,
+    name: str = "",
+    description: str = "",
+    worlds: Mapping[str, GridWorld | None] | None = None,
+    rooms: Mapping[str, str] | None = None,
+    positions: Mapping[str, Cell] | None = None,
+    style: Literal["yaml", "json"] = "yaml",
+) -> str:
+    """The text of a problem file.
+
+    Parameters
+    ----------
+    problem
+        What to write.
+    name, description
+        What to call it.
+    worlds
+        The grids that activities were made from, where they were.
+    rooms
+        For activities with grids, the name of the shared room.
+    positions
+        Where rooms lie on a map of them all.
+    style
+        YAML, which is made for people, or JSON.
+
+    Raises
+    ------
+    InvalidProblem
+        If something has a name that a file cannot hold.
+    """
+    _check_names(problem)
+    writer = _Writer(problem, worlds or {}, rooms or {}, positions or {})
+    document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    if name:
+        document["name"] = name
+    if description:
+        document["description"] = description
+    document["costs"] = writer.cost_names
+    activities = {activity.name: writer.activity(activity) for activity in problem.activities}
+    if writer.models:
+        document["models"] = writer.models
+    document["activities"] = activities
+    document["procedure"] = _procedure(problem)
+    if problem.constraints:
+        document["constraints"] = _constraints(problem)
+    return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+
+
+class _Writer:
+    """Writes activities, and remembers which models have been written."""
+
+    def __init__(
+        self,
+        problem: HCSSP,
+        worlds: Mapping[str, GridWorld | None],
+        rooms: Mapping[str, str],
+        positions: Mapping[str, Cell],
+    ) -> None:
+        self.models: dict[str, Any] = {}
+        named = [activity.cssp.cost_names for activity in problem.activities]
+        # What most activities agree on is said once.
+        self.cost_names = list(Counter(named).most_common(1)[0][0]) if named else ["cost"]
+        self._worlds = worlds
+        self._rooms = rooms
+        self._positions = positions
+        self._written: dict[object, str] = {}
+
+    def activity(self, activity: Activity) -> dict[str, Any]:
+        world = self._worlds.get(activity.name)
+        if world is None:
+            return self._table(activity)
+        ends = {"start": _start(world.starts, list), "goal": _goal(world.goals)}
+        model = self._grid(activity.name, world)
+        room = self._rooms.get(activity.name, activity.name)
+        key = (room if room != activity.name else None, repr(model))
+        if key in self._written:
+            return Line(model=self._written[key], **ends)
+        if room != activity.name and room not in self.models:
+            self.models[room] = model
+            self._written[key] = room
+            return Line(model=room, **ends)
+        # A room of its own, or one that differs from the room of that name.
+        self._written[key] = activity.name
+        return {**model, **ends}
+
+    def _grid(self, name: str, world: GridWorld) -> dict[str, Any]:
+        grid: dict[str, Any] = {"width": world.width, "height": world.height}
+        if world.walls:
+            grid["walls"] = [list(wall) for wall in world.walls]
+        hazards: list[Line] = []
+        for hazard in world.hazards:
+            costs = Line(hazard.costs)
+            if hazards and hazards[-1]["costs"] == costs:
+                hazards[-1]["at"].append(list(hazard.rectangle))
+            else:
+                hazards.append(Line(at=[list(hazard.rectangle)], costs=costs))
+        for each in hazards:
+            if len(each["at"]) == 1:
+                (each["at"],) = each["at"]
+        if hazards:
+            grid["hazards"] = hazards
+        grid.update(_slip(world.slip))
+        if isinstance(world.step_cost, Mapping):
+            grid["step_cost"] = Line(world.step_cost)
+        elif world.step_cost != 1.0:
+            grid["step_cost"] = world.step_cost
+        model: dict[str, Any] = {"grid": grid, **self._costs(world.cost_names)}
+        position = self._positions.get(self._rooms.get(name, name))
+        if position is not None:
+            model["position"] = list(position)
+        return model
+
+    def _table(self, activity: Activity) -> dict[str, Any]:
+        cssp = activity.cssp
+        if id(cssp) in self._written:
+            return Line(model=self._written[id(cssp)])
+        self._written[id(cssp)] = activity.name
+        texts = [label_text(label) for label in cssp.state_labels]
+        starts = {texts[state]: float(cssp.initial[state]) for state in np.flatnonzero(cssp.initial).tolist()}
+        goals = [texts[state] for state in np.flatnonzero(cssp.goals).tolist()]
+        return {
+            "table": _rows(cssp, texts),
+            **self._costs(cssp.cost_names),
+            "start": _start(starts, str),
+            "goal": goals[0] if len(goals) == 1 else goals,
+        }
+
+    def _costs(self, names: Sequence[str]) -> dict[str, Any]:
+        return {} if list(names) == self.cost_names else {"costs": list(names)}
+
+
+def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:
+    table: dict[str, Any] = {text: {} for text in texts}
+    indptr, indices, data = (
+        part.tolist() for part in (cssp.transitions.indptr, cssp.transitions.indices, cssp.transitions.data)
+    )
+    costs = cssp.costs.T.tolist()
+    for row, state in enumerate(cssp.row_state.tolist()):
+        entries = range(indptr[row], indptr[row + 1])
+        to = Line({texts[indices[entry]]: data[entry] for entry in entries})
+        paid = Line({name: cost for name, cost in zip(cssp.cost_names, costs[row], strict=True) if cost})
+        action = Line(
+            to=next(iter(to)) if list(to.values()) == [1.0] else to, **({"costs": paid} if paid else {})
+        )
+        table[texts[state]][label_text(cssp.action_labels[row])] = action
+    return table
+
+
+def _slip(slip: float | tuple[float, float]) -> dict[str, Any]:
+    if isinstance(slip, tuple):
+        return {"slip": Line(left=slip[0], right=slip[1])}
+    intended = round(1.0 - slip, 9)
+    # 0.09999999999999998 is what 1 - 0.9 leaves behind; say 0.9, which gives the same number back.
+    if len(repr(slip)) > len(repr(intended)) and 1.0 - intended == slip:
+        return {"intended": intended}
+    return {"slip": slip} if slip else {}
+
+
+def _start(starts: Mapping[Any, float], written: type[list[Any]] | type[str]) -> Any:
+    if list(starts.values()) == [1.0]:
+        return written(next(iter(starts)))
+    return [Line(at=written(state), probability=chance) for state, chance in starts.items()]
+
+
+def _goal(goals: Sequence[Cell]) -> Any:
+    return list(goals[0]) if len(goals) == 1 else [list(goal) for goal in goals]
+
+
+def _procedure(problem: HCSSP) -> dict[str, Any]:
+    events: dict[str, Any] = {}
+    for event, name in enumerate(problem.events):
+        choices = [problem.choices[index] for index in problem.choices_at(event)]
+        events[name] = {choice.name: _outcomes(problem, choice.outcomes) for choice in choices}
+    return {"start": problem.events[problem.start], "end": problem.events[problem.end], "events": events}
+
+
+def _outcomes(problem: HCSSP, outcomes: Sequence[Outcome]) -> Any:
+    written = []
+    for outcome in outcomes:
+        parts = Line() if len(outcomes) == 1 else Line(probability=float(outcome.probability))
+        if outcome.runs is not None:
+            parts["runs"] = problem.activities[outcome.runs].name
+        parts["to"] = problem.events[outcome.event]
+        written.append(parts)
+    return written[0] if len(written) == 1 else written
+
+
+def _constraints(problem: HCSSP) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for constraint in problem.constraints:
+        counts = {
+            problem.activities[index].name: problem.activities[index].cssp.cost_names[cost]
+            for index, cost in sorted(constraint.counts.items())
+        }
+        (cost, *others) = dict.fromkeys(counts.values())
+        having = [a.name for a in problem.activities if cost in a.cssp.cost_names[1:]]
+        shared = not others and list(counts) == having
+        written[constraint.name] = Line(
+            at_most=float(constraint.at_most), counts=cost if shared else Line(counts)
+        )
+    return written
+
+
+def _check_names(problem: HCSSP) -> None:
+    """Refuse what a file could not give back."""
+    found = []
+    named = {
+        "event": problem.events,
+        "activity": [activity.name for activity in problem.activities],
+        "choice": [choice.name for choice in problem.choices],
+        "constraint": [constraint.name for constraint in problem.constraints],
+        "cost": [name for activity in problem.activities for name in activity.cssp.cost_names],
+    }
+    for kind, names in named.items():
+        for name in dict.fromkeys(names):
+            reason = name_problem(name)
+            if reason is not None:
+                found.append(f"{kind} {name!r}: a file cannot hold it: {reason}")
+    for activity in problem.activities:
+        labels = activity.cssp.state_labels
+        if not isinstance(labels, range):
+            found += _unwritable(f"activity {activity.name!r}", labels)
+    if found:
+        raise InvalidProblem(found)
+
+
+def _unwritable(where: str, labels: Sequence[Hashable]) -> list[str]:
+    texts: dict[str, Hashable] = {}
+    for label in labels:
+        text = label_text(label)
+        reason = name_problem(text)
+        if text in texts:
+            reason = f"as a text it is the same as {texts[text]!r}"
+        elif isinstance(label, str) and state_label(text) != label:
+            reason = "as a text it is a cell"
+        if reason is not None:
+            return [f"{where}, state {label!r}: a file cannot hold it: {reason}"]
+        texts[text] = label
+    return []

@@ -1,0 +1,43 @@
+"""A table written into the problem file: states, their actions, and where each leads at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from hcssp.files.problems.grid import read_costs
+from hcssp.files.problems.table import TableBuilder, TableModel
+from hcssp.files.problems.targets import state_label
+from hcssp.files.reading.fields import Field
+
+
+def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel | None:
+    """A table; None, and the mistakes noted, if it cannot be read."""
+    states = field.members("a mapping from states to their actions")
+    if states is None:
+        return None
+    if not states:
+        field.wrong("the table is empty; give at least one state with an action")
+        return None
+    builder = TableBuilder(cost_names, field.findings.add)
+    for text, state in states.items():
+        number = builder.list_state(state_label(text))
+        for action, row in (state.members("a mapping from actions to where they lead") or {}).items():
+            parts = row.entries("where an action leads, {to: ..., costs: {...}}", ("to",), ("costs",))
+            if parts is None or "to" not in parts:
+                continue
+            costs = read_costs(parts["costs"], cost_names) if "costs" in parts else {}
+            to = _successors(parts["to"])
+            if to is not None:
+                vector = [costs.get(name, 0.0) for name in cost_names]
+                builder.add_row(number, action, to, vector, parts["to"].line, parts["to"].path)
+    return builder.build()
+
+
+def _successors(field: Field) -> list[tuple[Hashable, float]] | None:
+    if not field.is_mapping:
+        name = field.name("a state, or a mapping from states to probabilities")
+        return None if name is None else [(state_label(name), 1.0)]
+    members = field.members("a mapping from states to probabilities") or {}
+    found = [(state_label(name), member.probability()) for name, member in members.items()]
+    known = [(label, probability) for label, probability in found if probability is not None]
+    return known if len(known) == len(found) else None

@@ -1,0 +1,94 @@
+"""What is wrong with a file, each with its file, line and field, told together.
+
+>>> findings = Findings("mine.yaml")
+>>> findings.add(12, "activities.cross.slip", "1.4 is not a probability between 0 and 1")
+>>> findings.raise_if_any()
+Traceback (most recent call last):
+    ...
+hcssp.errors.InvalidProblem: mine.yaml:12: activities.cross.slip: 1.4 is not a probability between 0 and 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NoReturn
+
+from hcssp.errors import InvalidProblem
+
+MOST_FINDINGS = 100
+"""Findings beyond this many are counted instead of listed."""
+
+
+class Findings:
+    """What has been found wrong so far.
+
+    Parameters
+    ----------
+    file
+        What the user calls the file.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._files = [file]
+        self._found: dict[tuple[int, int, str], None] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, line: int, path: str, message: str, file: str | None = None) -> None:
+        """Note that something is wrong.
+
+        Parameters
+        ----------
+        line
+            Where, counted from 1.
+        path
+            The field, such as ``activities.cross.slip``; empty for the whole document.
+        message
+            The value and the remedy.
+        file
+            The file beside the document that it is wrong in; None: the document.
+        """
+        place = self.file if file is None else file
+        if place not in self._files:
+            self._files.append(place)
+        where = f"{path}: " if path else ""
+        text = f"{place}:{line}: {where}{message}"
+        self._found[self._files.index(place), line, " ".join(text.splitlines())] = None
+
+    def fatal(self, line: int, path: str, message: str, file: str | None = None) -> NoReturn:
+        """Note what makes the rest unreadable, and report everything."""
+        self.add(line, path, message, file)
+        self.raise_if_any()
+        raise InvalidProblem([message])  # not reached: something has just been noted
+
+    def raise_if_any(self) -> None:
+        """Report everything, file by file and line by line.
+
+        Raises
+        ------
+        InvalidProblem
+            If anything has been noted.
+        """
+        if not self._found:
+            return
+        # Sorting is stable: what stands on one line is told in the order it was found in.
+        told = [text for _, _, text in sorted(self._found, key=lambda found: found[:2])]
+        more = len(told) - MOST_FINDINGS
+        if more > 0:
+            told = [*told[:MOST_FINDINGS], f"... and {more} more"]
+        raise InvalidProblem(told)
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message: ``'a', 'b'``; of very many only the first."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return (shown + (f" and {len(names) - most} more" if len(names) > most else "")) or "none"
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The nearest of the known names as a question, or all of them."""
+    nearest = get_close_matches(name, known[:1000], n=1)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"there are {listed(known)}"
