@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hcssp.cssp.model import CSSP as CSSP
     from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
+    from hcssp.cssp.preprocessing import prepare as prepare
+    from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
     from hcssp.errors import DeadEnd as DeadEnd
     from hcssp.errors import HcsspError as HcsspError
     from hcssp.errors import ImproperPolicy as ImproperPolicy
@@ -34,10 +36,15 @@ if TYPE_CHECKING:
     from hcssp.evaluation.chain import is_proper as is_proper
     from hcssp.evaluation.exact import Evaluation as Evaluation
     from hcssp.evaluation.exact import evaluate as evaluate
+    from hcssp.evaluation.hierarchical import evaluate_hierarchical as evaluate_hierarchical
+    from hcssp.evaluation.simulation import Simulation as Simulation
+    from hcssp.evaluation.simulation import simulate as simulate
     from hcssp.hierarchy.builder import ProcedureBuilder as ProcedureBuilder
+    from hcssp.hierarchy.flattening import Flattening as Flattening
     from hcssp.hierarchy.model import HCSSP as HCSSP
     from hcssp.hierarchy.model import Outcome as Outcome
     from hcssp.hierarchy.policy import HierarchicalPolicy as HierarchicalPolicy
+    from hcssp.scenarios.evacuation import evacuation as evacuation
     from hcssp.search.progress import Progress as Progress
     from hcssp.search.result import Result as Result
     from hcssp.search.result import Status as Status
@@ -45,19 +52,29 @@ if TYPE_CHECKING:
     from hcssp.search.stop import MaxIterations as MaxIterations
     from hcssp.search.stop import MaxRuntime as MaxRuntime
     from hcssp.search.stop import Target as Target
+    from hcssp.solvers.anytime import Anytime as Anytime
+    from hcssp.solvers.linear_program import LinearProgram as LinearProgram
+    from hcssp.solvers.mixed_integer import MixedInteger as MixedInteger
     from hcssp.solvers.policy_branching import PolicyBranching as PolicyBranching
     from hcssp.solvers.solver import solve as solve
+    from hcssp.solvers.stochastic import stationary as stationary
+    from hcssp.solvers.trade_off import TradeOff as TradeOff
+    from hcssp.solvers.trade_off import trade_off as trade_off
 
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
+    "Anytime": "hcssp.solvers.anytime",
     "CSSP": "hcssp.cssp.model",
     "CSSPBuilder": "hcssp.cssp.builder",
     "DeadEnd": "hcssp.errors",
     "DeterministicPolicy": "hcssp.cssp.policy",
+    "evacuation": "hcssp.scenarios.evacuation",
     "evaluate": "hcssp.evaluation.exact",
+    "evaluate_hierarchical": "hcssp.evaluation.hierarchical",
     "Evaluation": "hcssp.evaluation.exact",
     "explore": "hcssp.cssp.exploration",
+    "Flattening": "hcssp.hierarchy.flattening",
     "from_arrays": "hcssp.cssp.arrays",
     "Gap": "hcssp.search.stop",
     "GridWorld": "hcssp.cssp.grid",
@@ -68,21 +85,30 @@ _HOME = {
     "ImproperPolicy": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
+    "LinearProgram": "hcssp.solvers.linear_program",
     "MaxIterations": "hcssp.search.stop",
     "MaxRuntime": "hcssp.search.stop",
     "MissingDependency": "hcssp.errors",
+    "MixedInteger": "hcssp.solvers.mixed_integer",
     "NoSolution": "hcssp.errors",
     "Outcome": "hcssp.hierarchy.model",
     "PolicyBranching": "hcssp.solvers.policy_branching",
+    "prepare": "hcssp.cssp.preprocessing",
     "ProcedureBuilder": "hcssp.hierarchy.builder",
     "Progress": "hcssp.search.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "render_policy": "hcssp.cssp.grid_drawing",
     "Result": "hcssp.search.result",
+    "simulate": "hcssp.evaluation.simulation",
+    "Simulation": "hcssp.evaluation.simulation",
     "solve": "hcssp.solvers.solver",
+    "stationary": "hcssp.solvers.stochastic",
     "Status": "hcssp.search.result",
     "Target": "hcssp.search.stop",
+    "trade_off": "hcssp.solvers.trade_off",
+    "TradeOff": "hcssp.solvers.trade_off",
     "UnsupportedProblem": "hcssp.errors",
+    "with_giving_up": "hcssp.cssp.preprocessing",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from hcssp.cssp.arrays import from_arrays
 from hcssp.cssp.builder import Action, CSSPBuilder, State
-from hcssp.cssp.collapse import Collapsed, FreeLoops, collapse_free_loops, free_loops
 from hcssp.cssp.exploration import explore
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_drawing import render_policy
@@ -22,17 +21,13 @@ __all__ = [
     "NO_ROW",
     "Action",
     "CSSPBuilder",
-    "Collapsed",
     "DeterministicPolicy",
-    "FreeLoops",
     "GridWorld",
     "Hazard",
     "Prepared",
     "RandomisedPolicy",
     "State",
-    "collapse_free_loops",
     "explore",
-    "free_loops",
     "from_arrays",
     "prepare",
     "render_policy",

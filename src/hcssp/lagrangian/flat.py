@@ -134,10 +134,11 @@ class FlatOracle:
         return states, surcharge[states] * np.exp(-distance[states])
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        if not isinstance(vertex, FlatVertex):
+            raise TypeError("a vertex of another oracle")
         system = self._solver.system
         counts = [(index, 1 + index) for index in range(len(self.bounds))]
-        values = system.values(vertex.rows)
-        part = Part(self._balance, system, counts, 1.0, vertex.rows, values, vertex.visits)
+        part = Part(self._balance, system, counts, 1.0, vertex.rows, vertex.values, vertex.visits)
         costs = improve([part], vertex.costs, self.bounds, rounds)
         if costs is None or not part.changed:
             return None

@@ -26,6 +26,8 @@ TRIED = 4  # switches evaluated exactly in one round
 class EvaluatesPolicies(Protocol):
     """What is asked of a policy system here."""
 
+    coarse: bool
+
     def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
         """Expected costs to go under a policy."""
 
@@ -82,7 +84,7 @@ class Part:
         rows = self.rows.copy()
         rows[self.balance.row_state[row]] = row
         try:
-            values = self.system.values(rows)
+            values = self.system.values(rows, fresh=self.system.coarse)
         except ImproperPolicy:
             return None
         change: FloatArray = self.balance.initial @ (values - self.values)

@@ -137,7 +137,8 @@ class PolicyIteration:
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
         may_sweep = dead is None and bool(np.all(usable > 1e-6 * np.max(usable, initial=0.0)))
-        total, fresh = np.inf, False
+        # A coarse value could make a loop without cost look like a gain.
+        total, fresh = np.inf, self.system.coarse and not may_sweep
         for _ in range(MAX_ITERATIONS):
             values, value, reduced, exact = self._evaluate(rows, weights, row_costs, fresh)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
@@ -147,8 +148,9 @@ class PolicyIteration:
             least = balance.least_of_state(reduced)
             improving = least < -TIE * (1.0 + np.abs(value))
             self.num_iterations += 1
-            if stalled or not improving.any() or (exact and self._negligible(reduced, row_costs)):
-                if not (exact or fresh):
+            if stalled or not improving.any() or self._negligible(reduced, row_costs):
+                # A coarse system is asked once more, for every cost, whatever its weight.
+                if not fresh and (self.system.coarse or not exact):
                     total, fresh = np.inf, True
                     continue
                 bound = _corrected(float(balance.initial @ value), row_costs, reduced)

@@ -32,6 +32,8 @@ COLUMN_MEMORY = 32 * 2**20  # bytes of columns kept for one reference
 class PolicySystem:
     """Evaluates policies of one problem, given as one row for each live state."""
 
+    coarse = False  # every answer is exact up to rounding
+
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
         self.num_factorisations = 0

@@ -28,6 +28,8 @@ class SweepSystem:
     is exact up to rounding.
     """
 
+    coarse = True
+
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
         self.num_factorisations = 0
