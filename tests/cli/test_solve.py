@@ -66,17 +66,19 @@ def test_the_activities_add_up_to_the_whole(capsys: pytest.CaptureFixture[str]) 
     document = answer(capsys, "--bound", "damage=2")
     activities = document["activities"]
     assert set(activities) == {activity.name for activity in small_building().activities}
-    assert sum(each["cost"] for each in activities.values()) == pytest.approx(document["upper_bound"])
-    used = sum(each["usage"]["damage"] for each in activities.values())
+    executed = [each for each in activities.values() if each["expected_executions"]]
+    cost = sum(each["expected_executions"] * each["cost"] for each in executed)
+    assert cost == pytest.approx(document["upper_bound"])
+    used = sum(each["expected_executions"] * each["usage"]["damage"] for each in executed)
     assert used == pytest.approx(document["constraints"]["damage"]["expected"])
-    assert all(each["budget"]["damage"] >= each["usage"]["damage"] for each in activities.values())
+    assert all(each["budget"]["damage"] >= each["usage"]["damage"] for each in executed)
     # At this bound the plan tries the door, which is locked one time in five.
     assert activities["return-to-E"]["expected_executions"] == pytest.approx(0.2)
     assert activities["go-to-E"] == {
         "expected_executions": 0.0,
-        "cost": 0.0,
-        "usage": {"damage": 0.0},
-        "budget": {"damage": 0.0},
+        "cost": None,
+        "usage": {"damage": None},
+        "budget": {"damage": None},
     }
 
 
@@ -128,7 +130,8 @@ def test_budget_allocation_tells_its_budgets(capsys: pytest.CaptureFixture[str],
     assert document["gap"] <= 0.1
     assert document["constraints"]["damage"]["expected"] <= 2.0 + 1e-9
     for activity in document["activities"].values():
-        assert activity["usage"]["damage"] <= activity["budget"]["damage"] + 1e-9
+        if activity["expected_executions"]:
+            assert activity["usage"]["damage"] <= activity["budget"]["damage"] + 1e-9
 
 
 def test_a_bound_that_nothing_keeps(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,8 +170,11 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a plan that draws lots could reach 25.353872" in printed.out
     assert "Stopped because the wanted gap is reached: method exact" in printed.out
     rows = [line.split() for line in printed.out.splitlines()]
-    assert ["activity", "executions", "time", "damage", "budget"] in rows
-    assert ["go-to-door", "1.0000", "6.8995", "1.4794", "1.4794"] in rows
+    assert ["activity", "executions", "time", "share", "damage", "budget", "share"] in rows
+    assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "1.4794", "78.0%"] in rows
+    # A fifth of the time, 5.52 each time.
+    assert ["return-to-E", "0.2000", "5.5199", "4.0%", "0.6496", "0.6496", "6.8%"] in rows
+    assert ["in", "all", "27.7191", "1.8969", "2.0000"] in rows
 
 
 def test_a_loose_gap_is_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,7 @@ def test_a_budget_is_what_the_method_allots_or_else_the_usage() -> None:
     assert all(each.budget == each.usage for each in without.values())
     allotted = replace(result, details={"return-to-E": {"damage": 5.0}})
     summaries = {each.name: each for each in activity_summaries(problem, allotted)}
-    # Five for each execution, of which there are 0.2.
-    assert summaries["return-to-E"].budget == {"damage": pytest.approx(1.0)}
+    assert summaries["return-to-E"].budget == {"damage": 5.0}
     assert summaries["go-to-door"].budget == without["go-to-door"].usage
 
 

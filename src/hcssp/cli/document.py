@@ -1,4 +1,9 @@
-"""A result as one JSON object; ``null`` where a figure is unknown or infinite."""
+"""A result as one JSON object; ``null`` where a figure is unknown or infinite.
+
+An activity's ``cost``, ``usage`` and ``budget`` are those of *one* execution, in expectation (the paper's
+f, g and allotted budget), and ``null`` if it is never executed. Weighted with ``expected_executions``, costs
+and usages add up to those of the whole plan.
+"""
 
 from __future__ import annotations
 

@@ -28,8 +28,9 @@ HELP = "solve a problem"
 DESCRIPTION = """\
 Find the plan of least expected cost that keeps the bounds, and prove how good it is.
 
-The plan is told in words, or with --json as one object. All figures of an activity are
-expectations over the whole procedure: they count all its executions together."""
+The plan is told in words, or with --json as one object. Cost, usage and budget of an
+activity are those of one execution, in expectation, and null if it is never executed;
+weighted with expected_executions, costs and usages add up to those of the whole plan."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

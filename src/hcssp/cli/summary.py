@@ -23,16 +23,21 @@ class ConstraintSummary:
 
 @dataclass(frozen=True)
 class ActivitySummary:
-    """An activity in the plan; all figures count all its executions together, in expectation.
+    """An activity in the plan: how often it is executed, and what *one* execution costs, in expectation.
+
+    Weighted with the expected executions, costs and usages add up to those of the whole plan. They are
+    the paper's :math:`f^E`, :math:`g^E` and allotted budgets; None where the activity is never executed.
 
     Attributes
     ----------
-    name, expected_executions, cost
-        Its name, how often it is executed, and its share of the primary cost; None if there is no plan.
+    name, expected_executions
+        Its name, and how often it is executed; None if there is no plan.
+    cost
+        The primary cost of an execution.
     usage
-        Its share of each constraint that counts it.
+        What an execution uses of each constraint that counts the activity.
     budget
-        What was allotted to it of each of those constraints: its usage, unless the method allots more.
+        What an execution may use of each of those: its usage, unless the method allots more.
     """
 
     name: str
@@ -76,9 +81,10 @@ def activity_summaries(problem: HCSSP, result: Result) -> tuple[ActivitySummary,
             summaries.append(ActivitySummary(activity.name, None, None, unknown, unknown))
             continue
         share = result.evaluation.activities[index]
-        budget = {**share.usage, **_allotted(result, activity.name, share.expected_executions)}
+        usage = share.usage_per_execution or dict.fromkeys(share.usage)
+        budget = {**usage, **_allotted(result, activity.name)} if share.expected_executions else usage
         summaries.append(
-            ActivitySummary(activity.name, share.expected_executions, share.cost, share.usage, budget)
+            ActivitySummary(activity.name, share.expected_executions, share.cost_per_execution, usage, budget)
         )
     return tuple(summaries)
 
@@ -102,8 +108,8 @@ def choice_summaries(problem: HCSSP, result: Result) -> tuple[ChoiceSummary, ...
     return tuple(summaries)
 
 
-def _allotted(result: Result, activity: str, executions: float) -> dict[str, float]:
-    """What the method allotted to an activity, all executions together; empty if it allots nothing.
+def _allotted(result: Result, activity: str) -> Mapping[str, float]:
+    """What the method allotted to an execution of an activity; empty if it allots nothing.
 
     A method that does tells it as the result's details: from an activity's name and a constraint's to the
     budget of one execution.
@@ -111,4 +117,4 @@ def _allotted(result: Result, activity: str, executions: float) -> dict[str, flo
     if not isinstance(result.details, Mapping):
         return {}
     budgets: Mapping[str, float] = result.details.get(activity, {})
-    return {name: executions * budget for name, budget in budgets.items()}
+    return budgets

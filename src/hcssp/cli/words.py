@@ -49,7 +49,7 @@ def plan_in_words(name: str, method: Method, problem: HCSSP, result: Result, sty
     blocks = [style.strong(f"{name}: least expected {problem.primary_name}, {bounds or 'no bounds'}")]
     if result.found_policy is not None:
         blocks.append(style.strong("Choices") + "\n" + _choices(problem, result))
-        blocks.append(style.strong("Activities") + " (expected, all executions together)")
+        blocks.append(style.strong("Activities") + " (expected, for one execution; share: of the whole)")
         blocks[-1] += "\n" + _activities(problem, result)
     blocks.append(style.strong("Bounds") + "\n" + _bounds(problem, result))
     blocks.append(style.strong("Proven") + "\n" + _proven(problem.primary_name, result))
@@ -77,13 +77,13 @@ def _activities(problem: HCSSP, result: Result) -> str:
     summaries = activity_summaries(problem, result)
     constraints = constraint_summaries(problem, result)
     executed = [activity for activity in summaries if activity.expected_executions]
-    header = ["activity", "executions", problem.primary_name]
+    header = ["activity", "executions", problem.primary_name, "share"]
     for constraint in constraints:
-        header += [constraint.name, "budget"]
-    rows = [header, *(_row(activity, constraints) for activity in executed)]
-    total = ["in all", "", f"{result.upper_bound:.4f}"]
+        header += [constraint.name, "budget", "share"]
+    rows = [header, *(_row(activity, result.upper_bound, constraints) for activity in executed)]
+    total = ["in all", "", f"{result.upper_bound:.4f}", ""]
     for constraint in constraints:
-        total += [_number(constraint.expected), _number(constraint.at_most)]
+        total += [_number(constraint.expected), _number(constraint.at_most), ""]
     rows.append(total)
     text = _table(rows)
     idle = [activity.name for activity in summaries if not activity.expected_executions]
@@ -92,11 +92,29 @@ def _activities(problem: HCSSP, result: Result) -> str:
     return text
 
 
-def _row(activity: ActivitySummary, constraints: Sequence[ConstraintSummary]) -> list[str]:
-    row = [activity.name, f"{activity.expected_executions:.4f}", f"{activity.cost:.4f}"]
+def _row(activity: ActivitySummary, cost: float, constraints: Sequence[ConstraintSummary]) -> list[str]:
+    executions = activity.expected_executions
+    row = [
+        activity.name,
+        _number(executions),
+        _number(activity.cost),
+        _share(executions, activity.cost, cost),
+    ]
     for constraint in constraints:
-        row += [_number(activity.usage.get(constraint.name)), _number(activity.budget.get(constraint.name))]
+        used = activity.usage.get(constraint.name)
+        row += [
+            _number(used),
+            _number(activity.budget.get(constraint.name)),
+            _share(executions, used, constraint.expected),
+        ]
     return row
+
+
+def _share(executions: float | None, each: float | None, whole: float | None) -> str:
+    """How much of the whole all executions together make up."""
+    if executions is None or each is None or not whole:
+        return "-"
+    return f"{100 * executions * each / whole:.1f}%"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
