@@ -11,11 +11,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from math import isfinite
 
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
 from hcssp.files.problems.targets import state_label
-from hcssp.files.reading.fields import name_problem
+from hcssp.files.reading.fields import LARGEST_COST, name_problem
 from hcssp.files.reading.findings import did_you_mean
 
 COLUMNS = ("state", "action", "next", "probability")
@@ -133,8 +132,8 @@ def _number(text: str, line: int, column: str, wrong: Wrong) -> float | None:
     except ValueError:
         wrong(line, column, f"{text[:60]!r} is not a number")
         return None
-    if not (isfinite(value) and value >= 0.0):
-        wrong(line, column, f"{text[:60]!r} is not a finite number of at least 0")
+    if not 0.0 <= value <= LARGEST_COST:
+        wrong(line, column, f"{text[:60]!r} is not a number from 0 to {LARGEST_COST:g}")
         return None
     return value
 

@@ -100,11 +100,12 @@ def _sound(field: Field, numbered: list[tuple[int, str]], known: set[str]) -> bo
         if len(line) != len(top):
             message = f"this line of the map has {len(line)} characters, but the first has {len(top)}"
         elif unknown:
-            character = min(unknown)
             message = (
-                f"{character!r} in the map has no meaning; it must be '#', '.', 'S', 'G', "
+                f"{min(unknown)!r} in the map has no meaning; it must be '#', '.', 'S', 'G', "
                 "a hazard or a place of the grid"
             )
+            if " " in unknown:
+                message = "a line of the map has a space in it; begin the map with | to keep its lines apart"
         if message:
             found += 1
             if found <= MOST_FINDINGS_OF_A_MAP:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from math import isfinite
 
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
+from hcssp.files.reading.fields import LARGEST_COST
 from hcssp.files.reading.findings import did_you_mean, listed
 
 TOLERANCE = 1e-6
@@ -238,7 +238,7 @@ class _Reader:
             value = float(text)
         elif (fraction := _FRACTION.fullmatch(text)) and int(fraction[2]) > 0:
             value = int(fraction[1]) / int(fraction[2])
-        if not (isfinite(value) and value >= 0.0):
-            self._wrong(line, "", f"{text[:60]!r} is not a finite number of at least 0")
+        if not 0.0 <= value <= LARGEST_COST:
+            self._wrong(line, "", f"{text[:60]!r} is not a number from 0 to {LARGEST_COST:g}")
             return 0.0
         return value

@@ -21,6 +21,8 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
     builder = TableBuilder(cost_names, field.findings.add)
     for text, state in states.items():
         number = builder.list_state(state_label(text))
+        if state.is_nothing:
+            continue
         for action, row in (state.members("a mapping from actions to where they lead") or {}).items():
             parts = row.entries("where an action leads, {to: ..., costs: {...}}", ("to",), ("costs",))
             if parts is None or "to" not in parts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hcssp.files.problems.models import Models, read_cost_names
 from hcssp.files.problems.procedure import Procedure
 from hcssp.files.reading.document import parse_document, read_document
 from hcssp.files.reading.fields import Field
-from hcssp.files.reading.findings import Findings, did_you_mean
+from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.limits import Limits
 from hcssp.files.reading.tree import Node
 from hcssp.hierarchy import HCSSP
@@ -151,9 +152,9 @@ def _check_format(document: Field) -> None:
         findings.fatal(document.line, "", f"{document.shown} is not a problem; begin with 'format: {FORMAT}'")
     parts = document.members("a problem") or {}
     if "format" not in parts:
-        guess = did_you_mean("format", [*parts]) if parts else ""
-        question = f"; {guess}" if guess.startswith("did") else ""
-        findings.fatal(document.line, "", f"the key 'format' is missing; write 'format: {FORMAT}'{question}")
+        nearest = get_close_matches("format", parts, n=1)
+        instead = f" instead of {nearest[0]!r}" if nearest else ""
+        findings.fatal(document.line, "", f"the key 'format' is missing; write 'format: {FORMAT}'{instead}")
     kind = parts["format"]
     if kind.value != FORMAT:
         findings.fatal(kind.line, kind.path, f"{kind.shown} is not a problem file; write 'format: {FORMAT}'")

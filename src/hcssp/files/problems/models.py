@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.validation import violations
+from hcssp.cssp.validation import validated
+from hcssp.errors import InvalidProblem
 from hcssp.files.problems.csv_table import read_csv_table
 from hcssp.files.problems.drn_table import read_drn_table
 from hcssp.files.problems.folder import Folder
@@ -103,7 +104,7 @@ class Models:
         for table, goals in self._used_as_goals.items():
             for state, mistake in table.unlisted.items():
                 if state not in goals:
-                    mistake("give it actions, or let an activity that uses the table end there")
+                    mistake()
         return loaded
 
     def _spec(self, name: str, field: Field, *, is_activity: bool) -> _Spec:
@@ -199,17 +200,16 @@ class Models:
             return None
         if not self._fits(spec.field, model):
             return None
-        made = (
-            self._grid(model, start, goal)
-            if isinstance(model, GridModel)
-            else self._table(model, start, goal)
-        )
-        if made is None:
+        try:
+            if isinstance(model, GridModel):
+                made = self._grid(model, start, goal)
+            else:
+                made = self._table(model, start, goal)
+        except InvalidProblem as error:
+            for violation in error.violations:
+                spec.field.wrong(violation)
             return None
-        cssp, world = made
-        for violation in violations(cssp):
-            spec.field.wrong(violation)
-        return LoadedActivity(spec.field, cssp, world, at.name)
+        return None if made is None else LoadedActivity(spec.field, *made, at.name)
 
     def _fits(self, field: Field, model: GridModel | TableModel) -> bool:
         self._states_left -= model.num_states
@@ -268,7 +268,7 @@ class Models:
         self._used_as_goals.setdefault(model, set()).update(goals)
         key = (id(model), tuple(starts.items()), goals)
         if key not in self._made:
-            self._made[key] = (model.cssp(starts, goals), None)
+            self._made[key] = (validated(model.cssp(starts, goals)), None)
         return self._made[key]
 
 

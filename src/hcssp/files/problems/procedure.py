@@ -61,17 +61,22 @@ class Procedure:
             return self._builder.build(start=start, end=end)
         except InvalidProblem as error:
             for violation in error.violations:
-                self._place(violation).wrong(violation)
+                self._wrong(violation)
             return None
 
-    def _place(self, violation: str) -> Field:
-        """Where a violation belongs: its sentence begins with the thing that is wrong."""
+    def _wrong(self, violation: str) -> None:
+        """Note a violation where it belongs: its sentence begins with the thing that is wrong."""
         places = {
             **{f"event {name!r}": field for name, (_, field) in self._events.items()},
             **{f"activity {name!r}": each.field for name, each in self._activities.items()},
             **{f"constraint {name!r}": field for name, field in self._constraints.items()},
         }
-        return next((field for head, field in places.items() if violation.startswith(head)), self._document)
+        for head, field in places.items():
+            if violation.startswith(head):
+                # The path says what the head says.
+                field.wrong(violation.removeprefix(f"{head}: "))
+                return
+        self._document.wrong(violation)
 
     def _single(self) -> None:
         """Without a procedure the only activity is run, and that is all."""
@@ -101,10 +106,14 @@ class Procedure:
         # There is nothing to say about the end, so it need not be listed.
         if end is not None and end not in self._events:
             self._events[end] = (self._builder.add_event(end), parts["end"])
+        if "events" not in parts:
+            return
+        before = len(procedure.findings)
         start = self._event(parts["start"]) if "start" in parts else None
         for name, field in events.items():
             self._choices(name, field, is_end=name == end)
-        for name in self._names:
+        # An outcome that is wrong might have run what seems to be run by none.
+        for name in self._names if len(procedure.findings) == before else ():
             if name in self._activities and name not in self._run_by:
                 self._activities[name].field.wrong(
                     "no outcome runs this activity; let one run it, or leave it out"
@@ -120,8 +129,7 @@ class Procedure:
         return name
 
     def _choices(self, event: str, field: Field, *, is_end: bool) -> None:
-        nothing = not field.is_list and not field.is_mapping and field.value is None
-        choices = {} if nothing else field.members("a mapping from choices to outcomes") or {}
+        choices = {} if field.is_nothing else field.members("a mapping from choices to outcomes") or {}
         if is_end and choices:
             field.wrong("the procedure ends at this event, so there is nothing to choose; remove the choices")
             return

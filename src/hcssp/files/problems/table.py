@@ -54,7 +54,7 @@ class TableModel:
     places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     starts: tuple[int, ...] = ()
     goals: tuple[int, ...] = ()
-    unlisted: Mapping[int, Callable[[str], None]] = field(default_factory=dict)
+    unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
 
     @property
     def num_states(self) -> int:
@@ -207,16 +207,13 @@ class TableBuilder:
             unlisted=unlisted,
         )
 
-    def _mistake(self, state: int) -> Callable[[str], None]:
+    def _mistake(self, state: int) -> Callable[[], None]:
         line, path = self._mentioned[state]
         label = self.labels[state]
 
-        def note(remedy: str) -> None:
-            known = [str(self.labels[other]) for other in self._listed]
-            guess = did_you_mean(str(label), known)
-            question = f"; {guess}" if guess.startswith("did") else ""
-            self.wrong(
-                line, path, f"it leads to {label!r}, which has no actions and is no goal{question} {remedy}"
-            )
+        def note() -> None:
+            guess = did_you_mean(str(label), [str(self.labels[other]) for other in self._listed])
+            remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
+            self.wrong(line, path, f"it leads to {label!r}, which has no actions and is no goal; {remedy}")
 
         return note

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from math import inf, isfinite, isnan
 
 from hcssp.files.reading.findings import Findings, did_you_mean, listed
-from hcssp.files.reading.tree import Entries, Items, Node, Scalar, joined, kind_of, shown
+from hcssp.files.reading.tree import Entries, Items, Node, Scalar, joined, shown
 
 LONGEST_NAME = 200
+LARGEST_COST = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class Field:
     @property
     def is_mapping(self) -> bool:
         return isinstance(self.node, Entries)
+
+    @property
+    def is_nothing(self) -> bool:
+        return isinstance(self.node, Scalar) and self.node.value is None
 
     @property
     def value(self) -> str | int | float | bool | None:
@@ -136,8 +141,8 @@ class Field:
         return self.number("a probability between 0 and 1", 0.0, 1.0)
 
     def cost(self) -> float | None:
-        """A number that is not negative."""
-        return self.number("a cost, a finite number that is not negative", 0.0)
+        """A number that is not negative, and not so large that sums overflow."""
+        return self.number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0.0, LARGEST_COST)
 
     def whole(self, what: str, least: int, most: int) -> int | None:
         """A whole number between `least` and `most`."""
@@ -151,10 +156,10 @@ class Field:
         return int(value)
 
     def _expected(self, what: str, remedy: str = "") -> None:
-        found = f"{kind_of(self.node)}" if not isinstance(self.node, Scalar) else self.shown
-        if isinstance(self.node, Scalar) and self.value is None:
-            found = "nothing is given here, which"
-        self.wrong(f"{found} is not {what}{remedy}")
+        if self.is_nothing:
+            self.wrong(f"nothing is given here; give {what}")
+        else:
+            self.wrong(f"{self.shown} is not {what}{remedy}")
 
 
 def name_problem(name: str) -> str | None:

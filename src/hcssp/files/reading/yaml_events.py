@@ -58,7 +58,9 @@ def yaml_events(text: str, findings: Findings) -> Iterator[Event]:
                     yield Event(kind, line, None, event.anchor)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line = mark.line + 1 if mark is not None else 1
+        # A character that YAML forbids is told by its place, not its line.
+        place = getattr(error, "position", None) or 0
+        line = mark.line + 1 if mark is not None else text.encode()[:place].count(b"\n") + 1
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
         context = getattr(error, "context", None)
         told = f"{context}, {problem}" if isinstance(context, str) else problem
