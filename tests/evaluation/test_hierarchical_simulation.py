@@ -6,7 +6,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
+from hcssp.evaluation.hierarchical_simulation import narrate_hierarchical, simulate_hierarchical
 from hcssp.hierarchy import Flattening, HierarchicalPolicy, Outcome, ProcedureBuilder
 from random_procedures import random_procedure
 from small_procedures import corridor, fork, forking, retrying
@@ -22,7 +22,7 @@ def test_the_means_are_those_of_the_exact_evaluation(seed: int, several_exits: b
     policy = HierarchicalPolicy.from_flat(flattening, rows)
     exact = evaluate_hierarchical(flattening, policy)
     simulated = simulate_hierarchical(flattening, policy, runs=2000, seed=seed)
-    assert simulated.finished.all()
+    assert simulated.num_truncated == 0
     assert simulated.cost_names == exact.cost_names
     assert np.all(np.abs(simulated.means - exact.costs) <= 5 * simulated.standard_errors + 1e-9)
     executions = [activity.expected_executions for activity in exact.activities]
@@ -37,14 +37,16 @@ def test_every_run_is_a_run_of_the_procedure() -> None:
     crossings, leaving = simulated.executions.T
     assert (crossings >= 1).all()
     assert set(leaving.tolist()) == {1}
-    tries = simulated.costs[:, 1] / 4
-    assert np.array_equal(simulated.costs[:, 0], 3 * crossings + tries)
-    assert np.array_equal(simulated.costs[:, 1], simulated.costs[:, 2])
+    time, damage, damage_at_last = simulated.totals
+    assert np.array_equal(time, 3 * crossings + damage / 4)
+    assert np.array_equal(damage, damage_at_last)
+    # Both choices of every round, each crossing and each try are a step.
+    assert np.array_equal(simulated.steps, 3 * crossings + damage / 4)
 
 
 def test_the_same_seed_gives_the_same_runs() -> None:
     first, again, other = (
-        simulate_hierarchical(retrying(), DASH_LAST, runs=50, seed=seed).costs for seed in (3, 3, 4)
+        simulate_hierarchical(retrying(), DASH_LAST, runs=50, seed=seed).totals for seed in (3, 3, 4)
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -64,10 +66,11 @@ def test_passing_straight_through_is_an_execution() -> None:
     assert evaluate_hierarchical(problem, policy).activity("walk").expected_executions == pytest.approx(1)
 
 
-def test_runs_that_are_cut_off_are_marked() -> None:
+def test_runs_that_are_cut_off_are_counted_as_infinite() -> None:
     simulated = simulate_hierarchical(retrying(), DASH_LAST, runs=100, max_steps=4)
-    assert 0 < np.count_nonzero(simulated.finished) < 100
-    assert (simulated.executions[simulated.finished] == 1).all()
+    assert 0 < simulated.num_truncated < 100
+    assert (simulated.executions[~simulated.truncated] == 1).all()
+    assert simulated.mean("time").value == np.inf
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
@@ -76,5 +79,39 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         simulate_hierarchical(
             forking(), HierarchicalPolicy(waiting, (np.array([1, -1, -1]), np.array([0, 1, -1])))
         )
-    with pytest.raises(InvalidProblem, match="runs is 1; a standard error needs at least 2"):
-        simulate_hierarchical(retrying(), DASH_LAST, runs=1)
+    with pytest.raises(InvalidProblem, match="runs is 0; it must be positive"):
+        simulate_hierarchical(retrying(), DASH_LAST, runs=0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_is_told_event_by_event(seed: int) -> None:
+    legs = list(narrate_hierarchical(retrying(), DASH_LAST, seed=seed))
+    assert [(leg.event, leg.choice) for leg in legs] == [("start", "cross"), ("hall", "leave")] * (
+        len(legs) // 2
+    )
+    # Each leg begins where the last one ended.
+    assert [leg.reaches for leg in legs] == [*(leg.event for leg in legs[1:]), "out"]
+    for leg in legs:
+        if leg.activity == "cross":
+            assert leg.actions == (("in", "round", {"time": 3.0, "damage": 0.0, "damage-at-last": 0.0}),)
+    # Back to the start means that nothing was run on the way.
+    assert all(leg.activity is None and not leg.actions for leg in legs if leg.reaches == "start")
+    last = legs[-1]
+    assert last.activity == "leave"
+    assert {action.action for action in last.actions} == {"dash"}
+    assert legs == list(narrate_hierarchical(retrying(), DASH_LAST, seed=seed))
+
+
+def test_the_state_that_an_event_is_entered_in_is_told() -> None:
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
+    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.array([0, 1, -1])))
+    told = [list(narrate_hierarchical(forking(), policy, seed=seed))[1] for seed in range(10)]
+    assert {(leg.event, leg.entry, leg.activity) for leg in told} == {
+        ("hall", "left", "walk"),
+        ("hall", "right", "walk"),
+    }
+
+
+def test_a_told_run_that_is_cut_off_reaches_nothing() -> None:
+    (leg,) = narrate_hierarchical(retrying(), DASH_LAST, max_steps=1)
+    assert (leg.activity, leg.actions, leg.reaches) == ("cross", (), None)

@@ -3,61 +3,46 @@
 Problem: what happens when a hierarchical policy is followed, run by run; and a check of the exact
 evaluation by a method that solves no equations.
 
-Method: all runs walk at once. At an event an outcome of the chosen choice is drawn, then the state in
-which its activity starts; within an activity the next state. Costs and executions are counted on the way.
+Method: all runs walk at once (:mod:`hcssp.evaluation.steps`). At an event an outcome of the chosen choice is
+drawn together with the state in which its activity starts; within an activity the next state. Costs and
+executions are counted on the way.
 
-Guarantee: the means are unbiased if no run was cut off; their standard errors are given.
+Guarantee: as for :func:`hcssp.evaluation.simulation.simulate`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import induced_chain
+from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive, truncated_runs
+from hcssp.evaluation.steps import Steps, Walk
 from hcssp.hierarchy import HCSSP, Flattening, HierarchicalPolicy, policy_chain
 from hcssp.hierarchy.entries import entry_distribution
 
-_NOTHING_RUN = -1
+_NOTHING = -1
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalSimulation:
-    """What happened, run by run.
+class HierarchicalSimulation(Simulation):
+    """The runs of a hierarchical policy; `steps` counts actions within activities and choices.
 
     Attributes
     ----------
-    cost_names
-        The primary cost's name, then the constraints'.
     activity_names
         The activities' names.
-    costs
-        The costs of each run, one line a run.
     executions
         How often each activity was executed in each run, one line a run.
-    finished
-        Which runs reached the end within the steps allowed; if not all did, the means are too low.
     """
 
-    cost_names: tuple[str, ...]
     activity_names: tuple[str, ...]
-    costs: FloatArray
     executions: IntArray
-    finished: BoolArray
-
-    @property
-    def means(self) -> FloatArray:
-        """The mean of each cost over the runs."""
-        return np.asarray(self.costs.mean(axis=0))
-
-    @property
-    def standard_errors(self) -> FloatArray:
-        """The standard error of each mean cost."""
-        return _standard_errors(self.costs)
 
     @property
     def mean_executions(self) -> FloatArray:
@@ -66,17 +51,48 @@ class HierarchicalSimulation:
 
     @property
     def executions_standard_errors(self) -> FloatArray:
-        """The standard error of each mean number of executions."""
-        return _standard_errors(self.executions)
+        """The standard error of each mean number of executions; there must be at least two runs."""
+        return np.asarray(self.executions.std(axis=0, ddof=1) / np.sqrt(self.num_runs))
+
+
+class Action(NamedTuple):
+    """An action of a narrated run, by name, and what it is expected to cost."""
+
+    state: Hashable
+    action: Hashable
+    costs: Mapping[str, float]
+
+
+class Leg(NamedTuple):
+    """What a narrated run does from one event to the next.
+
+    Attributes
+    ----------
+    event, entry
+        The event, and the label of the state it was entered in, if that is not always the same.
+    choice
+        What is chosen there.
+    activity, actions
+        The activity that the outcome runs, if it runs one, and every action in it.
+    reaches
+        The event that is reached; None if the run was cut off before.
+    """
+
+    event: str
+    entry: Hashable | None
+    choice: str
+    activity: str | None
+    actions: tuple[Action, ...]
+    reaches: str | None
 
 
 def simulate_hierarchical(
     problem: HCSSP | Flattening,
     policy: HierarchicalPolicy,
     *,
-    runs: int = 1000,
+    runs: int = 10_000,
     seed: int = 0,
-    max_steps: int = 1_000_000,
+    max_steps: int = MAX_STEPS,
 ) -> HierarchicalSimulation:
     """Follow `policy` from the start to the end, `runs` times.
 
@@ -87,7 +103,7 @@ def simulate_hierarchical(
     policy
         What to follow.
     runs
-        How many times, at least twice.
+        How many times.
     seed
         The same seed gives the same runs.
     max_steps
@@ -98,77 +114,103 @@ def simulate_hierarchical(
     ImproperPolicy
         If the end is not reached almost surely.
     InvalidProblem
-        If the policy does not fit the problem, or there are too few runs for a standard error.
+        If the policy does not fit the problem, or a number is not positive.
     """
-    if runs < 2:
-        raise InvalidProblem([f"runs is {runs}; a standard error needs at least 2"])
-    flattening = problem if isinstance(problem, Flattening) else Flattening(problem)
-    rows = policy.to_flat(flattening)
-    chain, only_policy = policy_chain(flattening, rows)
-    induced = induced_chain(chain, only_policy)
-    induced.require_proper()
-    steps = _steps(flattening, rows)
-    generator = np.random.default_rng(seed)
-    costs = np.zeros((runs, len(chain.cost_names)))
-    executions = np.zeros((runs, flattening.problem.num_activities), dtype=np.int64)
-    walking = np.arange(runs)
-    states = np.full(runs, flattening.start)
-    for _ in range(max_steps):
-        under_way = states != flattening.end
-        walking, states = walking[under_way], states[under_way]
-        if not len(walking):
-            break
-        costs[walking] += induced.costs[:, states].T
-        taken = steps.draw(states, generator)
-        states = steps.state[taken]
-        ran = steps.activity[taken]
-        begins = ran != _NOTHING_RUN
-        executions[walking[begins], ran[begins]] += 1
-    finished = np.ones(runs, dtype=np.bool_)
-    finished[walking[states != flattening.end]] = False
-    names = tuple(activity.name for activity in flattening.problem.activities)
-    return HierarchicalSimulation(chain.cost_names, names, costs, executions, finished)
+    require_positive(runs=runs, max_steps=max_steps)
+    path = _Path(problem, policy)
+    count = path.flattening.problem.num_activities
+    walk = path.walk(runs, seed)
+    totals = np.zeros((len(path.chain.cost_names), runs))
+    lengths = np.zeros(runs, dtype=np.int64)
+    executions = np.zeros((runs, count), dtype=np.int64)
+    for under_way, taken in walk.go(max_steps):
+        totals[:, under_way] += path.chain.costs[:, path.steps.row[taken]]
+        lengths[under_way] += 1
+        begun = path.begins[taken]
+        begins = begun != _NOTHING
+        executions[under_way[begins], begun[begins]] += 1
+    truncated = truncated_runs(walk, runs, max_steps)
+    names = tuple(activity.name for activity in path.flattening.problem.activities)
+    chain = path.chain
+    return HierarchicalSimulation(
+        totals, lengths, truncated, chain.cost_names, chain.bounds, seed, names, executions
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Everything that can happen next, state by state.
+def narrate_hierarchical(
+    problem: HCSSP | Flattening, policy: HierarchicalPolicy, seed: int = 0, max_steps: int = MAX_STEPS
+) -> Iterator[Leg]:
+    """Tell one run, event by event.
 
-    Attributes
+    Parameters
     ----------
-    start
-        Steps ``start[s]:start[s + 1]`` are those that can happen in state ``s``.
-    cumulated
-        The probabilities of all steps before each, those of other states included.
-    state, activity
-        Where each step leads, and the activity that begins with it, if one does.
+    problem, policy, seed, max_steps
+        As for :func:`simulate_hierarchical`.
     """
+    require_positive(max_steps=max_steps)
+    path = _Path(problem, policy)
+    flattening = path.flattening
+    hierarchy, chain = flattening.problem, path.chain
+    leg: Leg | None = None
+    actions: list[Action] = []
+    for _, (taken,) in path.walk(1, seed).go(max_steps):
+        row = int(path.steps.row[taken])
+        state = int(chain.row_state[row])
+        if state < flattening.num_event_states:
+            event, entry = flattening.event_states[state]
+            choice = hierarchy.choices[int(flattening.event_row_choice[path.rows[state]])].name
+            begun = int(path.begins[taken])
+            activity = None if begun == _NOTHING else hierarchy.activities[begun].name
+            leg = Leg(hierarchy.events[event], entry, choice, activity, (), None)
+        else:
+            number = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+            _, label = cast("tuple[str, Hashable]", flattening.state_labels[state])
+            cssp = hierarchy.activities[number].cssp
+            action = cssp.action_labels[int(path.rows[state] - flattening.row_offset[number])]
+            costs = dict(zip(chain.cost_names, chain.costs[:, row].tolist(), strict=True))
+            actions.append(Action(label, action, costs))
+        reached = int(path.steps.state[taken])
+        if leg is not None and reached < flattening.num_event_states:
+            event, _ = flattening.event_states[reached]
+            yield leg._replace(actions=tuple(actions), reaches=hierarchy.events[event])
+            leg, actions = None, []
+    if leg is not None:
+        yield leg._replace(actions=tuple(actions))
 
-    start: IntArray
-    cumulated: FloatArray
-    state: IntArray
-    activity: IntArray
 
-    def draw(self, states: IntArray, generator: np.random.Generator) -> IntArray:
-        """One step for each of `states`."""
-        first, last = self.start[states], self.start[states + 1]
-        low, high = self.cumulated[first], self.cumulated[last]
-        wanted = low + generator.random(len(states)) * (high - low)
-        drawn = np.searchsorted(self.cumulated, wanted, side="right") - 1
-        # Rounding may carry a number drawn near the edge over to the neighbouring state's steps.
-        return np.clip(drawn, first, last - 1)
+class _Path:
+    """A policy's chain, and what can happen next on it."""
+
+    def __init__(self, problem: HCSSP | Flattening, policy: HierarchicalPolicy) -> None:
+        self.flattening = problem if isinstance(problem, Flattening) else Flattening(problem)
+        self.rows = policy.to_flat(self.flattening)
+        chain, only_policy = policy_chain(self.flattening, self.rows)
+        induced_chain(chain, only_policy).require_proper()
+        self.chain: CSSP = chain
+        self.steps, self.begins = _steps(self.flattening, self.rows)
+
+    def walk(self, runs: int, seed: int) -> Walk:
+        starts = np.full(runs, self.flattening.start)
+        return Walk(self.chain, self.steps, starts, np.random.default_rng(seed))
 
 
-def _steps(flattening: Flattening, rows: IntArray) -> _Steps:
-    """What a policy's choices and actions can lead to."""
+def _steps(flattening: Flattening, rows: IntArray) -> tuple[Steps, IntArray]:
+    """What a policy's choices and actions can lead to, and the activity that begins with each step.
+
+    Rows are those of the policy's chain, which has one for each state with an action. The chain alone
+    would not do: on it two outcomes that lead to the same state are one.
+    """
+    acts = rows != NO_ROW
     counts = np.zeros(flattening.num_states, dtype=np.int64)
     probabilities: list[FloatArray] = []
     states: list[IntArray] = []
-    activities: list[IntArray] = []
+    begins: list[IntArray] = []
     for state, (_, entry) in enumerate(flattening.event_states):
-        if rows[state] == NO_ROW:
+        if not acts[state]:
             continue
         for outcome in flattening.problem.choices[int(flattening.event_row_choice[rows[state]])].outcomes:
+            if not outcome.probability > 0.0:
+                continue
             if outcome.runs is None:
                 entered = np.array([flattening.event_state(outcome.event, entry)])
                 chances = np.ones(1)
@@ -178,25 +220,23 @@ def _steps(flattening: Flattening, rows: IntArray) -> _Steps:
             counts[state] += len(entered)
             probabilities.append(outcome.probability * chances)
             states.append(entered)
-            run = _NOTHING_RUN if outcome.runs is None else outcome.runs
-            activities.append(np.full(len(entered), run))
+            begins.append(np.full(len(entered), _NOTHING if outcome.runs is None else outcome.runs))
     for activity in range(flattening.problem.num_activities):
         first, last = flattening.state_offset[activity : activity + 2]
-        acting = np.flatnonzero(rows[first:last] != NO_ROW)
+        acting = first + np.flatnonzero(acts[first:last])
         transitions = flattening.activity_transitions(
-            activity, rows[first + acting] - flattening.row_offset[activity]
+            activity, rows[acting] - flattening.row_offset[activity]
         )
-        counts[first + acting] = np.diff(transitions.indptr)
+        transitions.eliminate_zeros()
+        counts[acting] = np.diff(transitions.indptr)
         probabilities.append(transitions.data)
         states.append(transitions.indices)
-        activities.append(np.full(transitions.nnz, _NOTHING_RUN))
-    return _Steps(
+        begins.append(np.full(transitions.nnz, _NOTHING))
+    own_row = np.cumsum(acts) - 1
+    steps = Steps(
         start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
-        cumulated=np.cumsum(np.concatenate([np.zeros(1), *probabilities])),
+        probabilities=np.concatenate(probabilities),
         state=np.concatenate(states).astype(np.int64),
-        activity=np.concatenate(activities),
+        row=np.repeat(own_row, counts),
     )
-
-
-def _standard_errors(samples: FloatArray | IntArray) -> FloatArray:
-    return np.asarray(samples.std(axis=0, ddof=1) / np.sqrt(len(samples)))
+    return steps, np.concatenate(begins)

@@ -40,7 +40,7 @@ import numpy as np
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import Policy
-from hcssp.evaluation.dice import Dice
+from hcssp.evaluation.steps import Walk, draw_starts, steps_of
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +89,16 @@ class Simulation:
     cost_names: tuple[str, ...]
     bounds: FloatArray
     seed: int
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean of each cost over the runs, as far as they were followed."""
+        return np.asarray(self.totals.mean(axis=1))
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """The standard error of each of the `means`; there must be at least two runs."""
+        return np.asarray(self.totals.std(axis=1, ddof=1) / np.sqrt(self.num_runs))
 
     @property
     def num_runs(self) -> int:
@@ -185,33 +195,17 @@ def simulate(
     InvalidProblem
         If the policy does not fit the problem, or a number is not positive.
     """
-    _require_positive(runs=runs, max_steps=max_steps)
-    rng = np.random.default_rng(seed)
-    dice = Dice(problem, policy)
-    states = dice.starts(rng.random(runs))
+    require_positive(runs=runs, max_steps=max_steps)
+    generator = np.random.default_rng(seed)
+    steps = steps_of(problem, policy)
+    walk = Walk(problem, steps, draw_starts(problem, generator.random(runs)), generator)
     totals = np.zeros((len(problem.cost_names), runs))
-    steps = np.zeros(runs, dtype=np.int64)
-    active = np.flatnonzero(~problem.goals[states])
-    states = states[active]
-    for _ in range(max_steps):
-        if not len(active):
-            break
-        rows = dice.rows(states, rng)
-        totals[:, active] += problem.costs[:, rows]
-        steps[active] += 1
-        states = dice.successors(rows, rng.random(len(rows)))
-        going = ~problem.goals[states]
-        active, states = active[going], states[going]
-    truncated = np.zeros(runs, dtype=np.bool_)
-    truncated[active] = True
-    if len(active):
-        logger.warning(
-            "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
-            len(active),
-            runs,
-            max_steps,
-        )
-    return Simulation(totals, steps, truncated, problem.cost_names, problem.bounds, seed)
+    lengths = np.zeros(runs, dtype=np.int64)
+    for under_way, taken in walk.go(max_steps):
+        totals[:, under_way] += problem.costs[:, steps.row[taken]]
+        lengths[under_way] += 1
+    truncated = truncated_runs(walk, runs, max_steps)
+    return Simulation(totals, lengths, truncated, problem.cost_names, problem.bounds, seed)
 
 
 def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Step]:
@@ -222,24 +216,34 @@ def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_S
     problem, policy, seed, max_steps
         As for :func:`simulate`.
     """
-    _require_positive(max_steps=max_steps)
-    rng = np.random.default_rng(seed)
-    dice = Dice(problem, policy)
-    states = dice.starts(rng.random(1))
-    for _ in range(max_steps):
-        state = int(states[0])
-        if problem.goals[state]:
-            return
-        rows = dice.rows(states, rng)
-        states = dice.successors(rows, rng.random(1))
+    require_positive(max_steps=max_steps)
+    generator = np.random.default_rng(seed)
+    steps = steps_of(problem, policy)
+    walk = Walk(problem, steps, draw_starts(problem, generator.random(1)), generator)
+    for _, (taken,) in walk.go(max_steps):
+        row = int(steps.row[taken])
         yield Step(
-            state=problem.state_labels[state],
-            action=problem.action_labels[int(rows[0])],
-            costs=dict(zip(problem.cost_names, problem.costs[:, rows[0]].tolist(), strict=True)),
-            successor=problem.state_labels[int(states[0])],
+            state=problem.state_labels[int(problem.row_state[row])],
+            action=problem.action_labels[row],
+            costs=dict(zip(problem.cost_names, problem.costs[:, row].tolist(), strict=True)),
+            successor=problem.state_labels[int(steps.state[taken])],
         )
-    if not problem.goals[states[0]]:
+    if len(walk.runs):
         logger.warning("the run had not reached a goal after %d steps", max_steps)
+
+
+def truncated_runs(walk: Walk, runs: int, max_steps: int) -> BoolArray:
+    """Which of so many runs have not ended, after a warning in the log if any."""
+    truncated = np.zeros(runs, dtype=np.bool_)
+    truncated[walk.runs] = True
+    if len(walk.runs):
+        logger.warning(
+            "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
+            len(walk.runs),
+            runs,
+            max_steps,
+        )
+    return truncated
 
 
 def _quantile(level: float) -> float:
@@ -248,7 +252,8 @@ def _quantile(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2.0)
 
 
-def _require_positive(**numbers: int) -> None:
+def require_positive(**numbers: int) -> None:
+    """Raise :class:`InvalidProblem` unless all numbers are positive."""
     violations = [
         f"{name} is {number}; it must be positive" for name, number in numbers.items() if number < 1
     ]
