@@ -19,8 +19,9 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
         field.wrong("the table is empty; give at least one state with an action")
         return None
     builder = TableBuilder(cost_names, field.findings.add)
-    for text, state in states.items():
-        number = builder.list_state(state_label(text))
+    # First all that are listed, then those that are only led to: so the file decides on their order.
+    numbers = [builder.list_state(state_label(text)) for text in states]
+    for number, state in zip(numbers, states.values(), strict=True):
         if state.is_nothing:
             continue
         for action, row in (state.members("a mapping from actions to where they lead") or {}).items():

@@ -1,0 +1,136 @@
+"""The published schema and the loader agree: on what is valid, and on what kinds of things are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from hcssp.errors import InvalidProblem
+from hcssp.files import dump_scenario, schema_text
+from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.reading.document import parse_document
+from hcssp.files.reading.findings import Findings
+from hcssp.files.reading.limits import Limits
+from hcssp.files.reading.tree import plain
+from hcssp.scenarios.registry import SCENARIOS
+
+HERE = Path(__file__).parent
+VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
+CASES = yaml.safe_load((HERE / "malformed.yaml").read_text(encoding="utf-8"))
+SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text()))
+
+# What a schema cannot see: whether names exist, numbers fit together, a key stands twice, a text is one
+# that YAML spells with a tag, and what is no number at all.
+SEMANTIC = (
+    "there is no cost",
+    "there is no place",
+    "there is no state",
+    "there is no event",
+    "there is no model or activity",
+    "there is no activity",
+    "there is no file",
+    "has no cost",
+    "has no meaning",
+    "has a space in it",
+    "has 7 characters",
+    "no activity has the secondary cost",
+    "is the cost to minimise",
+    "does not lie inside",
+    "lies outside",
+    "lies in the wall",
+    "is a corner",
+    "cells; at most",
+    "which is more than 1",
+    "sum to",
+    "stands here a second time",
+    "begins or ends with a space",
+    "not a text; put it in quotes",
+    "leads out of the problem's folder",
+    "is missing, here and in the model",
+    "go in a circle",
+    "which has no actions and is no goal",
+    "is run on line",
+    "no outcome runs this activity",
+    "there is nothing to choose",
+    "cannot be reached",
+    "is not reached with certainty",
+    ".nan is not",
+    "-.inf is not",
+    "1e999 is not",
+    "cannot draw a place",
+    "the key 'procedure' is missing; with",
+)
+SYNTACTIC = ("not YAML", "the tag", "the alias", "second document", "nested more than", "cannot be a key")
+
+
+def document(text: str) -> Any:
+    return plain(parse_document(text, Findings("it"), Limits()))
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+def test_it_accepts_what_is_valid() -> None:
+    SCHEMA.validate(document(VALID))
+    for scenario in SCENARIOS.values():
+        SCHEMA.validate(json.loads(dump_scenario(scenario, style="json")))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['change'].strip()} > {case['to'].strip()}")
+def test_it_refuses_what_is_malformed(case: dict[str, Any]) -> None:
+    if any(mark in said for said in case["says"] for mark in SYNTACTIC):
+        return
+    valid = SCHEMA.is_valid(document(VALID.replace(case["change"], case["to"])))
+    only_semantic = all(any(mark in said for mark in SEMANTIC) for said in case["says"])
+    assert valid == only_semantic, case["says"]
+
+
+VARIANTS = [
+    "activities: {a: {grid: {map: [S.G]}}}",
+    "activities: {a: {grid: {map: S.G, slip: 0.1, step_cost: 2}, description: x}}",
+    "activities: {a: {grid: {width: 2, height: 1, walls: []}, start: [1, 1], goal: [[2, 1]]}}",
+    "activities: {a: {table: {x: {go: {to: y}}, y: }, start: x, goal: [y]}}",
+    "activities: {a: {table: {x: {go: {to: {y: 1}}}}, start: [{at: x, probability: 1}], goal: y}}",
+    "models: {m: {grid: {map: S.G}, position: [-3, 4]}}\nactivities: {a: {model: m}}",
+    "activities: {a: {grid: {map: S.G}}}\nconstraints: {}",
+    "activities: {}\nprocedure: {start: a, end: b, events: {a: {go: [{to: b}]}, b: }}",
+    "activities: {}\nprocedure: {start: a, end: a, events: {}}",
+    "activities: {a: {grid: {map: S.G, intended: 1}, costs: [t, u]}}\nconstraints: {u: {at_most: .inf}}",
+]
+
+
+@pytest.mark.parametrize("body", VARIANTS)
+def test_both_accept_every_way_to_say_it(body: str) -> None:
+    text = f"format: hcssp-problem\nversion: 1\ncosts: [time]\n{body}\n"
+    load_problem_text(text)
+    SCHEMA.validate(document(text))
+
+
+REFUSED = [
+    "activities: {a: {grid: {map: S.G, slip: 0.1, intended: 0.9}}}",
+    "activities: {a: {grid: {map: S.G, walls: []}}}",
+    "activities: {a: {grid: {map: []}}}",
+    "activities: {a: {grid: {map: S.G, hazards: {ab: {}}}}}",
+    "activities: {a: {grid: {map: S.G}, table: {x: {}}}}",
+    "activities: {a: {table: {}, start: x, goal: y}}",
+    "activities: {a: {table: {x: {go: {to: y}}}, position: [1, 1], start: x, goal: y}}",
+    "activities: {a: {grid: {map: S.G}, start: []}}",
+    "activities: []",
+    "activities: {a: {grid: {map: S.G}}}\nprocedure: []",
+    "activities: {a: {grid: {map: S.G}}}\nconstraints: [1]",
+    "activities: {a: {grid: {map: S.G}}}\nmodels: 3",
+]
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_both_refuse(body: str) -> None:
+    text = f"format: hcssp-problem\nversion: 1\ncosts: [time]\n{body}\n"
+    assert not SCHEMA.is_valid(document(text))
+    with pytest.raises(InvalidProblem):
+        load_problem_text(text)
