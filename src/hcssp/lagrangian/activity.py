@@ -147,7 +147,7 @@ class ActivityPlanner:
 
         None if no proper plan avoids them.
         """
-        if any(not forbidden.isdisjoint(known) and known <= forbidden for known in self._impossible):
+        if any(known <= forbidden for known in self._impossible):
             return None
         if self._index is not None and weights[0] == 1.0:
             return self._look_up(weights, forbidden, self._index)
