@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.__main__", "hcssp.cli"),
     ("hcssp.reports",),
     ("hcssp.files",),
+    ("hcssp.execution",),
     ("hcssp.scenarios",),
     ("hcssp.solvers",),
     ("hcssp.search",),

@@ -13,8 +13,8 @@ class HcsspError(Exception):
     """Base class of all errors that a user can cause and mend."""
 
 
-class InvalidProblem(HcsspError):
-    """A problem that breaks one or more rules; all violations are reported together.
+class _Violations(HcsspError):
+    """One or more broken rules, reported together.
 
     Parameters
     ----------
@@ -30,6 +30,18 @@ class InvalidProblem(HcsspError):
         else:
             message = f"{count} violations:\n" + "\n".join(f"  - {v}" for v in self.violations)
         super().__init__(message)
+
+
+class InvalidProblem(_Violations):
+    """A problem that breaks one or more rules; all violations are reported together."""
+
+
+class InvalidPlan(_Violations):
+    """A plan file that cannot be used: it is broken, or for another problem."""
+
+
+class ImpossibleObservation(HcsspError):
+    """Something was observed that the model calls impossible; the message lists what is possible."""
 
 
 class DeadEnd(HcsspError):

@@ -12,7 +12,8 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation import evaluate
-from random_problems import cssps
+from hcssp.evaluation.exact import expected_remaining
+from random_problems import cssps, random_cssp
 
 
 def attempts(success: float, bound: float = 10.0) -> CSSP:
@@ -129,3 +130,15 @@ def test_the_answer_cannot_be_changed() -> None:
     answer = evaluate(attempts(0.5), ONLY)
     with pytest.raises(ValueError, match="read-only"):
         answer.costs[0] = 0.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_remains_is_what_a_start_there_would_cost(seed: int) -> None:
+    problem = random_cssp(seed)
+    policy = DeterministicPolicy(brute_force(problem).policies[-1])
+    remaining = expected_remaining(problem, policy)
+    assert (remaining[:, problem.goals] == 0.0).all()
+    for state in np.flatnonzero(~np.isnan(remaining[0])):
+        there = replace(problem, initial=np.eye(problem.num_states)[state])
+        assert remaining[:, state] == pytest.approx(evaluate(there, policy).costs)
+    assert np.array_equal(np.isnan(remaining[0]), (evaluate(problem, policy).visits == 0.0) & ~problem.goals)

@@ -126,25 +126,36 @@ def evaluate(problem: CSSP, policy: Policy) -> Evaluation:
     return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
 
 
+def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
+    """What is still to come, in expectation, from each state until a goal.
+
+    Returns
+    -------
+    FloatArray
+        One row a cost, one column a state; nought at goals, not a number where the policy never goes.
+
+    Raises
+    ------
+    ImproperPolicy, InvalidProblem
+        As for :func:`evaluate`.
+    """
+    chain = induced_chain(problem, policy)
+    chain.require_proper()
+    remaining = np.full((len(problem.cost_names), problem.num_states), np.nan)
+    remaining[:, problem.goals] = 0.0
+    inner = np.flatnonzero(chain.reached & ~problem.goals)
+    if len(inner):
+        system = csr_array(chain.transitions[inner])[:, inner]
+        _, factors = _factorised(csr_array(system))
+        remaining[:, inner] = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T").T
+    return remaining
+
+
 def _visits_and_values(
     chain: InducedChain, inner: IntArray, among: csr_array
 ) -> tuple[FloatArray, FloatArray]:
     """The visits ``x = mu + Q^T x`` and the values ``V = C + Q V`` on the states `inner`."""
-    system = csr_array(eye_array(len(inner), format="csr") - among)
-    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied but the indices.
-    transposed = csc_array(
-        (system.data, system.indices.astype(np.int32), system.indptr.astype(np.int32)), shape=system.shape
-    )
-    try:
-        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids.
-        factors: Any = splu(
-            transposed, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
-    except RuntimeError as singular:
-        raise ImproperPolicy(
-            "the policy reaches a goal with a probability too small for double precision; "
-            "its expected costs cannot be computed"
-        ) from singular
+    transposed, factors = _factorised(among)
     initial = chain.problem.initial[inner]
     visits = factors.solve(initial)
     for _ in range(_MAX_REFINEMENTS):
@@ -159,3 +170,23 @@ def _visits_and_values(
     values = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T")
     # Rounding can leave a visit a hair below zero.
     return np.maximum(visits, 0.0), values
+
+
+def _factorised(among: csr_array) -> tuple[csc_array, Any]:
+    """The matrix ``I - Q^T`` for the probabilities `among` some states, and its factors."""
+    system = csr_array(eye_array(among.shape[0], format="csr") - among)
+    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied but the indices.
+    transposed = csc_array(
+        (system.data, system.indices.astype(np.int32), system.indptr.astype(np.int32)), shape=system.shape
+    )
+    try:
+        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids.
+        factors: Any = splu(
+            transposed, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+    except RuntimeError as singular:
+        raise ImproperPolicy(
+            "the policy reaches a goal with a probability too small for double precision; "
+            "its expected costs cannot be computed"
+        ) from singular
+    return transposed, factors

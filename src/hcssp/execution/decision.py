@@ -1,0 +1,58 @@
+"""What a robot's code is told: what to do now, where, and with what left."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do now, where, and with what left.
+
+    Attributes
+    ----------
+    action
+        The label of the action to take, or at an event the name of the choice; None once the run is over.
+    event
+        The event that was reached last.
+    activity
+        The activity that is being executed; None at an event.
+    state
+        The label of the activity's state; at an event that of the state it was entered in, if it can be
+        entered in several; else None.
+    spent
+        The expected costs of all actions decided before this one, by name.
+    remaining
+        The expected costs from here to the end, by name, this action's included.
+    budget_left
+        For each constraint the bound less what is spent; ``inf`` where there is no bound.
+    """
+
+    action: Hashable | None
+    event: str
+    activity: str | None
+    state: Hashable | None
+    spent: Mapping[str, float]
+    remaining: Mapping[str, float]
+    budget_left: Mapping[str, float]
+
+    @property
+    def over(self) -> bool:
+        """Whether the end is reached and nothing is left to do."""
+        return self.action is None
+
+    def __str__(self) -> str:
+        if self.activity is None:
+            what = "over" if self.over else f"choose {self.action}"
+            entered = "" if self.state is None else f" (entered in {self.state!r})"
+            where = f"at {self.event}{entered}: {what}"
+        else:
+            where = f"in {self.activity}, state {self.state!r}: {self.action}"
+        figures = f"spent: {_listed(self.spent)}" if self.over else f"to come: {_listed(self.remaining)}"
+        left = f"; left: {_listed(self.budget_left)}" if self.budget_left else ""
+        return f"{where}; {figures}{left}"
+
+
+def _listed(figures: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in figures.items())

@@ -1,0 +1,310 @@
+"""Following a plan in the world: tell what was observed, be told what to do next.
+
+Problem: a robot's code has a plan and sensors. At every moment it needs the next thing to do.
+
+Method: a :class:`Run` knows where in the procedure it is. Every call of :meth:`Run.step` takes what was
+observed since the last one and answers with a :class:`Decision`: at an event the choice made there, in an
+activity the action to take. What is observed is
+
+- after an action, the label of the state that the robot is in now;
+- after a choice, how it turned out: the name of the event that was reached or of the activity that
+  begins, or the label of the state that the activity begins in, whichever tells it; both, where neither
+  does alone (``run.step((3, 4), outcome="cross")``);
+- nothing, where the model leaves only one possibility: ``run.step()``. So a run begins.
+
+Guarantee: an observation that the model calls impossible raises
+:class:`~hcssp.errors.ImpossibleObservation` and changes nothing; the next call may tell something else.
+
+**Figures.** The model knows the expected costs of an action, not what it really cost this time.
+:attr:`Decision.spent` is the sum of the expected costs of all actions decided before, and
+:attr:`Decision.budget_left` the bound less that. A bound is kept in expectation, over many runs: in an
+unlucky one the budget left may fall below nought, and the plan is still the one that keeps its bounds.
+:attr:`Decision.remaining` is what is still to come in expectation, from here to the end.
+
+>>> from hcssp import CSSPBuilder, Outcome, PolicyBranching, ProcedureBuilder, solve
+>>> from hcssp.execution import Plan
+>>> room = CSSPBuilder(cost_names=("minutes", "smoke"))
+>>> inside, door = room.add_state("inside"), room.add_goal("door")
+>>> _ = room.add_action(inside, "crawl", to=door, costs={"minutes": 4})
+>>> _ = room.add_action(inside, "run", to={door: 0.5, inside: 0.5}, costs={"minutes": 1, "smoke": 2})
+>>> room.set_initial(inside)
+>>> procedure = ProcedureBuilder()
+>>> start, at_door, out = (procedure.add_event(name) for name in ("start", "at-door", "out"))
+>>> cross = procedure.add_activity("cross", room.build())
+>>> back = procedure.add_activity("go-round", room.build())
+>>> _ = procedure.add_choice(start, "cross", to=[Outcome(1.0, at_door, runs=cross)])
+>>> _ = procedure.add_choice(at_door, "open", to=[Outcome(0.9, out), Outcome(0.1, out, runs=back)])
+>>> _ = procedure.add_constraint("smoke", at_most=1.0, counts={cross: "smoke", back: "smoke"})
+>>> problem = procedure.build(start=start, end=out)
+>>> plan = Plan.from_result(problem, solve(problem, PolicyBranching()))
+
+>>> run = plan.start()
+>>> print(run.step())
+at start: choose cross; to come: minutes 4.2, smoke 0.4; left: smoke 1
+>>> print(run.step("inside"))
+in cross, state 'inside': crawl; to come: minutes 4.2, smoke 0.4; left: smoke 1
+>>> print(run.step("door"))
+at at-door: choose open; to come: minutes 0.2, smoke 0.4; left: smoke 1
+>>> run.possible()
+[('out', None), ('go-round', 'inside')]
+>>> print(run.step("go-round"))
+in go-round, state 'inside': run; to come: minutes 2, smoke 4; left: smoke 1
+>>> run.step("hall")
+Traceback (most recent call last):
+    ...
+hcssp.errors.ImpossibleObservation: activity 'go-round', state 'inside', action 'run': 'hall' cannot be
+observed next; possible: 'inside', 'door'
+>>> print(run.step("inside"))
+in go-round, state 'inside': run; to come: minutes 2, smoke 4; left: smoke -1
+>>> print(run.step("door"))
+at out: over; spent: minutes 6, smoke 4; left: smoke -3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.errors import ImpossibleObservation
+from hcssp.execution.decision import Decision
+from hcssp.hierarchy import Outcome
+from hcssp.hierarchy.entries import entry_distribution
+
+if TYPE_CHECKING:
+    from hcssp.execution.plan import Plan
+
+_SHOWN = 10
+
+
+class Run:
+    """One execution of a plan, from its start to its end; :meth:`Plan.start` makes one."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._problem = plan.problem
+        self._remaining = plan.remaining  # checks the policy, too
+        self._spent: FloatArray = np.zeros(len(plan.chain.cost_names))
+        self._begun = False
+        self._event_state = plan.flattening.start
+        # The activity and its local state; None at an event.
+        self._inside: tuple[int, int] | None = None
+        self._flat_states: dict[int, IntArray] = {}
+
+    def step(self, observation: Any = None, *, outcome: str | None = None) -> Decision:
+        """Tell what was observed, and be told what to do.
+
+        Parameters
+        ----------
+        observation
+            A state's label, or after a choice also the name of an event or activity; None if nothing
+            else is possible. A list or an array counts as a tuple.
+        outcome
+            After a choice, the event or activity that it led to, where `observation` is a state.
+
+        Raises
+        ------
+        ImpossibleObservation
+            If the model calls it impossible, or it does not tell what happened; the run stays as it was.
+        """
+        # What was read from JSON or computed with arrays is meant as a tuple.
+        seen: Hashable | None = (
+            tuple(np.asarray(observation).tolist())
+            if isinstance(observation, list | np.ndarray)
+            else observation
+        )
+        if not self._begun:
+            self._begin(seen, outcome)
+        elif self._inside is not None:
+            activity, local = self._observed_state(seen, outcome)
+            self._spend()
+            self._enter(activity, local)
+        elif self._event_state == self._plan.flattening.end:
+            raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
+        else:
+            happened, start = self._observed_outcome(seen, outcome)
+            if happened.runs is None or start is None:
+                self._event_state = self._plan.flattening.event_state(happened.event, self._entry)
+            else:
+                self._enter(happened.runs, start)
+        return self.decision
+
+    @property
+    def decision(self) -> Decision:
+        """What to do now; the same that the last step told."""
+        flattening, state = self._plan.flattening, self._flat_state
+        names = flattening.cost_names
+        spent = dict(zip(names, self._spent.tolist(), strict=True))
+        event, entry = flattening.event_states[self._event_state]
+        action: Hashable | None = None
+        activity, label = None, entry
+        if self._inside is not None:
+            index, local = self._inside
+            cssp = self._problem.activities[index].cssp
+            activity = self._problem.activities[index].name
+            label = cssp.state_labels[local]
+            action = cssp.action_labels[int(self._plan.policy.activities[index][local])]
+        elif state != flattening.end:
+            action = self._problem.choices[self._plan.policy.choices[event, entry]].name
+        return Decision(
+            action=action,
+            event=self._problem.events[event],
+            activity=activity,
+            state=label,
+            spent=spent,
+            remaining=dict(zip(names, self._remaining[:, state].tolist(), strict=True)),
+            budget_left={c.name: c.at_most - spent[c.name] for c in self._problem.constraints},
+        )
+
+    @property
+    def over(self) -> bool:
+        """Whether the end is reached."""
+        return self._begun and self._flat_state == self._plan.flattening.end
+
+    def possible(self) -> list[tuple[str | None, Hashable | None]]:
+        """What can be observed next: pairs of an outcome and a state, None where there is none to tell."""
+        if not self._begun:
+            return [(self._problem.events[self._problem.start], None)]
+        if self._inside is not None:
+            labels = self._problem.activities[self._inside[0]].cssp.state_labels
+            return [(None, labels[local]) for local in self._successors()]
+        if self.over:
+            return []
+        return [(self._name(each), self._start_label(each, start)) for each, start in self._outcomes()]
+
+    @property
+    def _flat_state(self) -> int:
+        if self._inside is None:
+            return self._event_state
+        return self._flat(*self._inside)
+
+    def _flat(self, activity: int, local: int) -> int:
+        if activity not in self._flat_states:
+            self._flat_states[activity] = self._plan.flattening.flat_state(activity)
+        return int(self._flat_states[activity][local])
+
+    @property
+    def _entry(self) -> Hashable | None:
+        return self._plan.flattening.event_states[self._event_state][1]
+
+    def _begin(self, seen: Hashable | None, outcome: str | None) -> None:
+        start = self._problem.events[self._problem.start]
+        for told in (seen, outcome):
+            if told not in (None, start):
+                raise ImpossibleObservation(f"a run begins at event {start!r}, not in {told!r}")
+        self._begun = True
+
+    def _enter(self, activity: int, local: int) -> None:
+        """Be in a state of an activity, which may be its end and so the next event."""
+        if self._problem.activities[activity].cssp.goals[local]:
+            self._event_state = self._flat(activity, local)
+            self._inside = None
+        else:
+            self._inside = (activity, local)
+
+    def _spend(self) -> None:
+        """Count the costs of the action that was taken."""
+        row = int(self._plan.chain.row_start[self._flat_state])
+        self._spent = self._spent + self._plan.chain.costs[:, row]
+
+    def _successors(self) -> list[int]:
+        """The local states that the action can lead to."""
+        if self._inside is None:
+            return []
+        activity, local = self._inside
+        transitions = self._problem.activities[activity].cssp.transitions
+        row = int(self._plan.policy.activities[activity][local])
+        span = slice(transitions.indptr[row], transitions.indptr[row + 1])
+        return [int(state) for state in transitions.indices[span][transitions.data[span] > 0.0]]
+
+    def _observed_state(self, seen: Hashable | None, outcome: str | None) -> tuple[int, int]:
+        """The state that the robot is in after an action."""
+        if self._inside is None or outcome is not None:
+            raise ImpossibleObservation(
+                f"{self._where()}: an action has no outcome {outcome!r} but a next state; tell that"
+            )
+        activity, _ = self._inside
+        labels = self._problem.activities[activity].cssp.state_labels
+        successors = self._successors()
+        matching = successors if seen is None else [each for each in successors if labels[each] == seen]
+        if len(matching) != 1:
+            raise self._impossible(seen, [repr(labels[each]) for each in successors])
+        return activity, matching[0]
+
+    def _outcomes(self) -> list[tuple[Outcome, int | None]]:
+        """How the choice can turn out: outcomes, and the local state in which their activity begins."""
+        event = self._plan.flattening.event_states[self._event_state]
+        found: list[tuple[Outcome, int | None]] = []
+        for each in self._problem.choices[self._plan.policy.choices[event]].outcomes:
+            if not each.probability > 0.0:
+                continue
+            if each.runs is None:
+                found.append((each, None))
+            else:
+                starts, _ = entry_distribution(self._problem.activities[each.runs].cssp, self._entry)
+                found += [(each, int(start)) for start in starts]
+        return found
+
+    def _observed_outcome(self, seen: Hashable | None, outcome: str | None) -> tuple[Outcome, int | None]:
+        """How the choice turned out."""
+        possible = self._outcomes()
+
+        def named(each: Outcome, name: Hashable) -> bool:
+            return name in (self._name(each), self._problem.events[each.event])
+
+        matching = [pair for pair in possible if outcome is None or named(pair[0], outcome)]
+        if seen is not None:
+            by_state = [(each, start) for each, start in matching if self._start_label(each, start) == seen]
+            exactly = [pair for pair in matching if self._name(pair[0]) == seen]
+            loosely = [pair for pair in matching if named(pair[0], seen)]
+            # An activity's own name says more than that of the event behind it.
+            matching = by_state or exactly or loosely
+        if len(matching) != 1:
+            told = seen if outcome is None else (outcome if seen is None else (outcome, seen))
+            raise self._impossible(
+                told,
+                [
+                    repr(self._name(each))
+                    + ("" if start is None else f" in {self._start_label(each, start)!r}")
+                    for each, start in (matching or possible)
+                ],
+                unclear=bool(matching),
+            )
+        return matching[0]
+
+    def _name(self, outcome: Outcome) -> str:
+        """What an outcome is called: its activity, or its event if it runs none."""
+        if outcome.runs is None:
+            return self._problem.events[outcome.event]
+        return self._problem.activities[outcome.runs].name
+
+    def _start_label(self, outcome: Outcome, start: int | None) -> Hashable | None:
+        if outcome.runs is None or start is None:
+            return None
+        return self._problem.activities[outcome.runs].cssp.state_labels[start]
+
+    def _shown(self, outcome: Outcome, start: int | None) -> str:
+        where = "" if start is None else f" in {self._start_label(outcome, start)!r}"
+        return repr(self._name(outcome)) + where
+
+    def _where(self) -> str:
+        decision = self.decision
+        if decision.activity is None:
+            choice = "" if decision.over else f", choice {decision.action!r}"
+            return f"event {decision.event!r}{choice}"
+        return f"activity {decision.activity!r}, state {decision.state!r}, action {decision.action!r}"
+
+    def _impossible(
+        self, seen: Hashable | None, possible: Sequence[str], unclear: bool = False
+    ) -> ImpossibleObservation:
+        listed = ", ".join(possible[:_SHOWN]) + (" and more" if len(possible) > _SHOWN else "")
+        if seen is None:
+            return ImpossibleObservation(f"{self._where()}: tell what was observed; possible: {listed}")
+        if unclear:
+            return ImpossibleObservation(
+                f"{self._where()}: {seen!r} does not tell which happened; tell outcome and state; "
+                f"possible: {listed}"
+            )
+        return ImpossibleObservation(f"{self._where()}: {seen!r} cannot be observed next; possible: {listed}")

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.errors import ImproperPolicy, NoSolution
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.execution import ImpossibleObservation, Plan, Run
+from hcssp.hierarchy import HCSSP, HierarchicalPolicy, Outcome, ProcedureBuilder
+from hcssp.scenarios import small_building
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import corridor, fork, forking, retrying, risky_room
+
+DASH_LAST = HierarchicalPolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
+FAST = HierarchicalPolicy(
+    {(0, None): 0, (1, "left"): 1, (1, "right"): 2}, (np.array([1, -1, -1]), np.array([0, -1, -1]))
+)
+
+
+def test_a_run_is_followed_from_start_to_end() -> None:
+    run = Plan(retrying(), DASH_LAST).start()
+    first = run.step()
+    assert (first.event, first.activity, first.action, first.state) == ("start", None, "cross", None)
+    assert first.remaining == pytest.approx({"time": 5.75, "damage": 8.0, "damage-at-last": 8.0})
+    inside = run.step("in")
+    assert (inside.event, inside.activity, inside.action, inside.state) == ("start", "cross", "round", "in")
+    hall = run.step("out")
+    assert (hall.event, hall.activity, hall.action) == ("hall", None, "leave")
+    assert hall.spent == {"time": 3.0, "damage": 0.0, "damage-at-last": 0.0}
+    again = run.step("start")
+    assert (again.event, again.action) == ("start", "cross")
+    assert again.remaining == pytest.approx(dict(first.remaining))
+    for told in ("in", "out", "leave", "in"):
+        decision = run.step(told)
+    assert (decision.activity, decision.action) == ("leave", "dash")
+    # Twice round, once a dash that failed: 4 of the 2 units of damage, and no bound on the other.
+    assert decision.spent == {"time": 7.0, "damage": 4.0, "damage-at-last": 4.0}
+    assert decision.budget_left == {"damage": -2.0, "damage-at-last": np.inf}
+    assert not run.over
+    last = run.step("out")
+    assert last.over
+    assert run.over
+    assert (last.event, last.action, last.activity) == ("out", None, None)
+    assert set(last.remaining.values()) == {0.0}
+    assert run.possible() == []
+    with pytest.raises(ImpossibleObservation, match="event 'out': the run is over; begin another one"):
+        run.step("out")
+
+
+def test_where_only_one_thing_can_happen_nothing_need_be_told() -> None:
+    run = Plan(retrying(), DASH_LAST).start()
+    assert run.possible() == [("start", None)]
+    assert run.step().action == "cross"
+    assert run.step().action == "round"
+    assert run.step().action == "leave"
+    assert run.possible() == [("leave", "in"), ("start", None)]
+    with pytest.raises(
+        ImpossibleObservation,
+        match=r"event 'hall', choice 'leave': tell what was observed; possible: 'leave' in 'in', 'start'",
+    ):
+        run.step()
+
+
+def test_an_impossible_observation_changes_nothing() -> None:
+    run = Plan(retrying(), DASH_LAST).start()
+    with pytest.raises(ImpossibleObservation, match="a run begins at event 'start', not in 'hall'"):
+        run.step("hall")
+    run.step("start")
+    before = run.step("in")
+    with pytest.raises(
+        ImpossibleObservation,
+        match=r"activity 'cross', state 'in', action 'round': 'in' cannot be observed next; possible: 'out'",
+    ):
+        run.step("in")
+    with pytest.raises(ImpossibleObservation, match="an action has no outcome 'hall' but a next state"):
+        run.step(outcome="hall")
+    assert run.decision == before
+    run.step("out")
+    with pytest.raises(ImpossibleObservation, match="'out-of-order' cannot be observed next"):
+        run.step(outcome="out-of-order")
+    assert run.step("leave").action == "dash"
+
+
+def test_the_exit_of_an_activity_is_the_entry_of_what_follows() -> None:
+    run = Plan(forking(), FAST).start()
+    for told in (None, "fork"):
+        run.step(told)
+    left = run.step("left")
+    assert (left.event, left.state, left.action) == ("hall", "left", "walk")
+    assert (walking := run.step("left")).activity == "walk"
+    assert walking.action == "walk"
+    assert run.step("end").over
+    run = Plan(forking(), FAST).start()
+    for told in (None, "fork"):
+        run.step(told)
+    right = run.step("right")
+    assert (right.event, right.state, right.action) == ("hall", "right", "wait")
+    # An outcome without an activity passes the entry on.
+    assert run.step("hall") == right
+    assert run.step("out").over
+    assert (
+        str(left) == "at hall (entered in 'left'): choose walk; to come: time 10, damage 0; left: damage -1"
+    )
+
+
+def some_starts() -> HCSSP:
+    """Either of two activities, each of which begins in one of two states."""
+    room = CSSPBuilder(cost_names=("time",))
+    near, far, out = room.add_state((1, 1)), room.add_state((1, 2)), room.add_goal((9, 9))
+    room.add_action(near, "go", to=out, costs=1.0)
+    room.add_action(far, "go", to=out, costs=5.0)
+    room.set_initial({near: 0.5, far: 0.5})
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    first, second = plan.add_activity("first", room.build()), plan.add_activity("second", room.build())
+    plan.add_choice(start, "see", to=[Outcome(0.5, end, runs=first), Outcome(0.5, end, runs=second)])
+    return plan.build(start=start, end=end)
+
+
+def test_outcome_and_state_are_told_together_where_neither_suffices() -> None:
+    policy = HierarchicalPolicy({(0, None): 0}, (np.array([0, 1, -1]),) * 2)
+
+    def begun() -> Run:
+        run = Plan(some_starts(), policy).start()
+        run.step()
+        return run
+
+    message = r"'first' does not tell which happened; tell outcome and state; possible: 'first' in \(1, 1\), "
+    with pytest.raises(ImpossibleObservation, match=message):
+        begun().step("first")
+    with pytest.raises(ImpossibleObservation, match=r"\(1, 2\) does not tell which happened"):
+        begun().step((1, 2))
+    with pytest.raises(ImpossibleObservation, match=r"\('first', \(7, 7\)\) cannot be observed next"):
+        begun().step((7, 7), outcome="first")
+    told = begun().step((1, 2), outcome="second")
+    assert (told.activity, told.state, told.remaining) == ("second", (1, 2), {"time": 5.0})
+    # What came as JSON, or out of an array, is a tuple all the same.
+    assert begun().step([1, 2], outcome="second") == told
+    assert begun().step(np.array([1, 2]), outcome="second") == told
+
+
+def test_an_activity_that_begins_at_its_goal_is_passed_through() -> None:
+    plan = ProcedureBuilder()
+    start, hall, out = (plan.add_event(name) for name in ("start", "hall", "out"))
+    choose = plan.add_activity("choose", fork())
+    walk = plan.add_activity("walk", corridor(("left", "other", "right")))
+    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
+    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    run = Plan(plan.build(start=start, end=out), policy).start()
+    for told in (None, "fork", "right"):
+        decision = run.step(told)
+    assert (decision.event, decision.action) == ("hall", "walk")
+    assert run.step("right").over
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_followed_in_the_model_it_costs_what_is_expected(seed: int) -> None:
+    problem = small_building(2.0)
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    plan = Plan.from_result(problem, result, "small-building", "exact")
+    generator = np.random.default_rng(seed)
+    totals = []
+    for _ in range(40):
+        run = plan.start()
+        decision = run.step()
+        assert decision.remaining["time"] == pytest.approx(result.upper_bound)
+        while not decision.over:
+            outcome, state = (possible := run.possible())[generator.integers(len(possible))]
+            before = decision
+            decision = run.step(state, outcome=outcome if before.activity is None else None)
+            # What is spent and to come changes by the luck of the step alone.
+            assert decision.spent["time"] >= before.spent["time"]
+            assert decision.budget_left["damage"] == pytest.approx(2.0 - decision.spent["damage"])
+        totals.append(decision.spent["time"])
+    assert min(totals) > 0.0
+
+
+def test_what_remains_is_the_average_over_what_can_happen() -> None:
+    problem = retrying()
+    exact = evaluate_hierarchical(problem, DASH_LAST)
+    run = Plan(problem, DASH_LAST).start()
+    assert list(run.step().remaining.values()) == pytest.approx(exact.costs.tolist())
+    run.step("in")
+    at_hall = run.step("out")
+    back = Plan(problem, DASH_LAST).start().step().remaining["time"]
+    # A dash of 2 tries on average, or back to the start.
+    assert at_hall.remaining["time"] == pytest.approx(0.8 * 2.0 + 0.2 * back)
+
+
+def test_a_policy_that_never_ends_is_not_begun() -> None:
+    policy = HierarchicalPolicy({(0, None): 0}, DASH_LAST.activities)
+    with pytest.raises(ImproperPolicy, match="no action in state 'hall'"):
+        Plan(retrying(), policy).start()
+
+
+def test_a_plan_is_made_from_a_result() -> None:
+    problem = small_building(2.0)
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    plan = Plan.from_result(problem, result, "small-building", "exact")
+    assert plan.bounds == {"damage": 2.0}
+    assert plan.status == result.status == "optimal"
+    assert plan.gap == result.gap
+    assert plan.evaluate().costs == pytest.approx(result.evaluation.costs)
+    other = plan.under(problem.with_bounds(damage=3.0))
+    assert (other.lower_bound, other.bounds, other.status) == (-np.inf, {"damage": 3.0}, "feasible")
+    assert plan.under(problem).lower_bound == plan.lower_bound
+    with pytest.raises(NoSolution, match="no policy was found"):
+        Plan.from_result(problem, Result())
+    with pytest.raises(NoSolution, match="is a DeterministicPolicy, not that of a procedure"):
+        Plan.from_result(problem, solve(risky_room(), PolicyBranching()))
