@@ -9,18 +9,27 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hcssp.cli import methods, problems, solve, table
+from hcssp.cli import methods, new, problems, schema, solve, table
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
 
-_COMMANDS = {"solve": solve, "table": table, "methods": methods, "problems": problems}
+_COMMANDS = {
+    "solve": solve,
+    "new": new,
+    "table": table,
+    "methods": methods,
+    "problems": problems,
+    "schema": schema,
+}
 
 _EPILOG = """\
 examples:
   hcssp solve evacuation --bound damage=2
   hcssp solve evacuation --bound damage=2 --method budget-allocation --gap 1e-3 --time-limit 30
   hcssp solve small-building --bound damage=1.5 --json
+  hcssp new small-building > mine.yaml
+  hcssp solve mine.yaml
   hcssp table --bounds 2 5
 
 exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted

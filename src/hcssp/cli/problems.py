@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import UsageError
@@ -12,11 +14,16 @@ from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
+    from hcssp.cssp.grid import GridWorld
     from hcssp.hierarchy import HCSSP
     from hcssp.scenarios.building import Building
 
+_SUFFIXES = (".yaml", ".yml", ".json")
+
 HELP = "list the built-in problems"
-DESCRIPTION = "List the built-in problems, which can be solved by their names."
+DESCRIPTION = (
+    "List the built-in problems, which can be solved by their names and written as files (hcssp new)."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +37,21 @@ class LoadedProblem:
     problem
         The problem.
     building
-        The building that it takes place in, for pictures; None if there is none.
+        The building that it takes place in, for pictures; None for a file.
+    description
+        What it is.
+    worlds, rooms, positions
+        The grid of each activity (None for a table), the room of each activity, and where rooms lie on a
+        map of them all.
     """
 
     name: str
     problem: HCSSP
     building: Building | None = None
+    description: str = ""
+    worlds: Mapping[str, GridWorld | None] = field(default_factory=dict)
+    rooms: Mapping[str, str] = field(default_factory=dict)
+    positions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def load_problem(name: str, scale: int = 1) -> LoadedProblem:
@@ -44,7 +60,8 @@ def load_problem(name: str, scale: int = 1) -> LoadedProblem:
     Parameters
     ----------
     name
-        A built-in problem's name.
+        A built-in problem's name, or a problem file: its name ends in .yaml, .yml or .json, or it is in
+        another folder.
     scale
         Multiplies every length of a built-in problem.
 
@@ -52,11 +69,48 @@ def load_problem(name: str, scale: int = 1) -> LoadedProblem:
     ------
     UnknownName
         If there is no such problem.
+    InvalidProblem
+        If the file is not in order.
+    UsageError
+        If a file is to be scaled.
     """
+    if is_file(name):
+        return _from_file(name, scale)
     from hcssp.scenarios.registry import find_scenario
 
     scenario = find_scenario(name)
-    return LoadedProblem(name, scenario.make(scale), scenario.building.scaled(scale))
+    building = scenario.building.scaled(scale)
+    return LoadedProblem(
+        name=name,
+        problem=building.procedure(scenario.bound),
+        building=building,
+        description=scenario.description,
+        worlds=building.grids(),
+        rooms={crossing.name: crossing.room for crossing in building.crossings},
+        positions=building.corners(),
+    )
+
+
+def is_file(name: str) -> bool:
+    """Whether the user means a file and not a built-in problem."""
+    path = Path(name)
+    return path.suffix.lower() in _SUFFIXES or path.name != name
+
+
+def _from_file(name: str, scale: int) -> LoadedProblem:
+    from hcssp import files
+
+    if scale != 1:
+        raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
+    loaded = files.load_problem(name)
+    return LoadedProblem(
+        name=name,
+        problem=loaded.problem,
+        description=loaded.description,
+        worlds=loaded.worlds,
+        rooms=loaded.rooms,
+        positions=loaded.positions,
+    )
 
 
 def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:

@@ -35,7 +35,9 @@ weighted with expected_executions, costs and usages add up to those of the whole
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp solve``."""
-    parser.add_argument("problem", metavar="PROBLEM", help="a built-in problem; hcssp problems lists them")
+    parser.add_argument(
+        "problem", metavar="PROBLEM", help="a built-in problem (hcssp problems lists them) or a problem file"
+    )
     parser.add_argument(
         "--bound",
         type=bound,

@@ -1,0 +1,40 @@
+"""``hcssp new``: write a built-in problem as a problem file, to begin one's own with."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from hcssp.cli.arguments import scale
+from hcssp.cli.exit_codes import SOLVED
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+
+HELP = "write a built-in problem as a file, to begin your own with"
+DESCRIPTION = """\
+Write a built-in problem as a problem file on stdout, to begin your own with:
+
+  hcssp new small-building > mine.yaml
+  hcssp solve mine.yaml
+
+Solving the file gives the same figures as solving the built-in problem."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp new``."""
+    parser.add_argument("problem", metavar="PROBLEM", help="a built-in problem; hcssp problems lists them")
+    parser.add_argument("--json", action="store_true", help="write JSON instead of YAML")
+    parser.add_argument("--scale", type=scale, default=1, metavar="N", help="multiply every length")
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Print the file."""
+    from hcssp.files import dump_scenario
+    from hcssp.scenarios.registry import find_scenario
+
+    scenario = find_scenario(arguments.problem)
+    text = dump_scenario(scenario, scale=arguments.scale, style="json" if arguments.json else "yaml")
+    sys.stdout.write(text)
+    return SOLVED

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hcssp.cli import main
+from hcssp.files import load_problem, schema_text
+from hcssp.scenarios.registry import SCENARIOS
+
+HERE = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def test_schema_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "schema") == schema_text()
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_a_new_file_gives_the_figures_of_the_built_in_problem(
+    capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    options = ["--json"] if suffix == "json" else []
+    Path(f"mine.{suffix}").write_text(printed(capsys, "new", "small-building", *options), encoding="utf-8")
+    ours = json.loads(printed(capsys, "solve", f"mine.{suffix}", "--json", "-q"))
+    theirs = json.loads(printed(capsys, "solve", "small-building", "--json", "-q"))
+    for key in ("status", "lower_bound", "upper_bound", "constraints", "choices", "activities"):
+        assert ours[key] == theirs[key], key
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_built_in_problem_can_be_written(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    Path("mine.yaml").write_text(printed(capsys, "new", name), encoding="utf-8")
+    assert load_problem("mine.yaml").name == name
+
+
+def test_a_new_file_may_be_scaled(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "width: 12\n" in printed(capsys, "new", "small-building", "--scale", "3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["new", "evacuatoin"], "there is no problem 'evacuatoin'; did you mean 'evacuation'?"),
+        (["solve", "none.yaml"], "none.yaml: there is no such file"),
+        (["solve", "./none"], "none: there is no such file"),
+        (["solve", "bad.yaml"], "bad.yaml:1: format: 'plan' is not a problem file"),
+        (["solve", "two.yml"], "  - two.yml:4: costs[1]: the cost 'a' is named twice"),
+        (["solve", "bad.yaml", "--scale", "2"], "--scale 2: only built-in problems can be scaled"),
+    ],
+)
+def test_what_is_wrong_with_a_file(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Path("bad.yaml").write_text("format: plan\n", encoding="utf-8")
+    Path("two.yml").write_text("format: hcssp-problem\nversion: 1\nx: 1\ncosts: [a, a]\n", encoding="utf-8")
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("arguments", [["new", "--help"], ["schema", "--help"], ["schema"]])
+def test_they_need_nothing_that_they_do_not_need(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from hcssp.cli import main\n"
+        f"assert main({arguments}) == 0\n"
+        "heavy = {'scipy.optimize', 'highspy', 'matplotlib', 'yaml'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=HERE
+    )
+    assert answer.returncode == 0, answer.stderr
