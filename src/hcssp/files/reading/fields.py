@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf, isfinite, isnan
 
-from hcssp.files.reading.findings import Findings, did_you_mean, listed
+from hcssp.files.reading.findings import Findings, listed
 from hcssp.files.reading.tree import Entries, Items, Node, Scalar, joined, shown
 
 LONGEST_NAME = 200
@@ -91,14 +92,21 @@ class Field:
             return None
         known = [*required, *optional]
         found = {}
+        meant = set()
         for key, node in self.node.entries.items():
             field = Field(node, joined(self.path, key), self.node.key_lines[key], self.findings)
             if key in known:
                 found[key] = field
             else:
-                field.wrong(f"there is no such key; {_suggestion(key, known)}")
+                nearest = get_close_matches(key, known, n=1)
+                guess = (
+                    f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known, 40)}"
+                )
+                field.wrong(f"there is no such key; {guess}")
+                meant.update(nearest)
         for key in required:
-            if key not in self.node.key_lines:
+            # A key that is misspelt is not missing as well.
+            if key not in self.node.key_lines and key not in meant:
                 self.wrong(f"the key {key!r} is missing")
         return found
 
@@ -173,8 +181,3 @@ def name_problem(name: str) -> str | None:
     if name != name.strip():
         return f"the name {name!r} begins or ends with a space; remove it"
     return None
-
-
-def _suggestion(key: str, known: Sequence[str]) -> str:
-    guess = did_you_mean(key, known)
-    return guess if guess.startswith("did") else f"the keys here are {listed(known, most=40)}"

@@ -1,0 +1,66 @@
+"""Writing a file as a whole or not at all.
+
+The text goes to a temporary file in the same folder, reaches the disk, and takes the old file's place in one
+step. Whatever happens meanwhile, even ``kill -9`` or a power cut, there is the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hcssp.errors import CannotWrite
+
+
+def write_atomically(path: str | Path, text: str) -> None:
+    """Write `text` to `path`.
+
+    Raises
+    ------
+    CannotWrite
+        If that is impossible; an old file is then as it was.
+    """
+    # A link stays one: what it points to is replaced.
+    target = Path(path).resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            # Not tempfile, whose files nobody else may read.
+            with temporary.open("w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name reach the disk, on systems where a folder can be opened."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_writable(path: str | Path) -> None:
+    """Find out beforehand whether a file can be written there.
+
+    Raises
+    ------
+    CannotWrite
+        If the folder does not exist or takes no files, or `path` is a folder itself.
+    """
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise CannotWrite(f"{path}: it is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise CannotWrite(f"{path}: there is no folder {Path(path).parent}; make it first")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise CannotWrite(f"{path}: the folder {Path(path).parent} takes no files; choose another one")
