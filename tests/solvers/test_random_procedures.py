@@ -1,0 +1,91 @@
+"""Exact solvers and brute force on hundreds of random procedures: cycles, several exits, 1-3 constraints."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.search.result import Result, Status
+from hcssp.solvers.mixed_integer import MixedInteger
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from random_procedures import random_procedure
+
+CHUNK = 30
+
+
+def procedure(seed: int) -> HCSSP:
+    """One in four is plain; the others have cycles, several exits, or both."""
+    return random_procedure(
+        seed, cycles=seed % 2 == 1, several_exits=seed % 4 >= 2, num_constraints=1 + seed % 3
+    )
+
+
+def complaints(problem: HCSSP, result: Result, optimum: float) -> list[str]:
+    """Everything that is wrong with a result, in words, so that a failure names all of it."""
+    status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
+    if result.status is not status:
+        return [f"status {result.status}, not {status} ({result.stopped_by})"]
+    found = []
+    slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
+    if any(
+        point.lower_bound > optimum + slack or point.upper_bound < optimum - slack for point in result.trace
+    ):
+        found.append(f"the interval leaves out {optimum}: {result.trace}")
+    if optimum < inf:
+        if abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
+            found.append(f"upper bound {result.upper_bound}, not {optimum}")
+        evaluation = evaluate_hierarchical(problem, result.policy)
+        if not evaluation.keeps_bounds():
+            found.append(f"the policy breaks its bounds: {evaluation.violations()}")
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, 330, CHUNK))
+def test_branching_on_the_hierarchy_the_integer_program_and_brute_force_agree(first: int) -> None:
+    failures = []
+    for seed in range(first, first + CHUNK):
+        problem = procedure(seed)
+        best = brute_force(problem).optimum(problem.bounds)
+        optimum = inf if best is None else best[0]
+        results = {
+            "policy branching": solve(problem, PolicyBranching()),
+            "mixed-integer program": solve(problem, MixedInteger()),
+        }
+        for name, result in results.items():
+            failures += [f"seed {seed}, {name}: {wrong}" for wrong in complaints(problem, result, optimum)]
+    assert failures == []
+
+
+@pytest.mark.parametrize("first", range(0, 90, CHUNK))
+def test_the_flat_problem_has_the_same_optimum_and_the_same_relaxation(first: int) -> None:
+    failures = []
+    for seed in range(first, first + CHUNK):
+        problem = procedure(seed)
+        whole = solve(problem, PolicyBranching())
+        flat = solve(Flattening(problem).cssp, PolicyBranching())
+        relaxed = [inf if r.stochastic is None else r.stochastic.value for r in (whole, flat)]
+        if whole.status is not flat.status:
+            failures.append(f"seed {seed}: {whole.status}, flat {flat.status}")
+        elif whole.upper_bound != pytest.approx(flat.upper_bound, rel=1e-7, abs=1e-7):
+            failures.append(f"seed {seed}: {whole.upper_bound}, flat {flat.upper_bound}")
+        elif relaxed[0] != pytest.approx(relaxed[1], rel=1e-7, abs=1e-7):
+            failures.append(f"seed {seed}: relaxation {relaxed[0]}, flat {relaxed[1]}")
+    assert failures == []
+
+
+def test_the_procedures_are_of_all_kinds() -> None:
+    """Were none infeasible, bound or entangled, the tests above would say little."""
+    problems = [procedure(seed) for seed in range(330)]
+    assert {problem.num_constraints for problem in problems} == {1, 2, 3}
+    entangled = sum(not Flattening(problem).separable for problem in problems)
+    assert 60 < entangled < 300
+    every = [brute_force(problem) for problem in problems]
+    optima = [each.optimum(problem.bounds) for each, problem in zip(every, problems, strict=True)]
+    assert sum(optimum is None for optimum in optima) > 15
+    binding = [o for o, each in zip(optima, every, strict=True) if o and o[0] > each.costs[:, 0].min() + 1e-9]
+    assert len(binding) > 150
