@@ -113,6 +113,11 @@ def test_rectangles_and_maps_agree() -> None:
     assert np.array_equal(drawn.goals, problem.goals)
 
 
+def test_whole_numbers_are_costs_as_well() -> None:
+    whole = room(step_cost={"time": 1, "damage": 0}, hazards=[Hazard(3, 1, 2, 2, {"damage": 50.5})]).to_cssp()
+    assert np.max(whole.costs[1]) == 50.5
+
+
 def test_several_starts_of_a_map_are_equally_probable() -> None:
     assert GridWorld.from_map("S.S\n.SS\n..G").starts[3, 1] == 0.25
 

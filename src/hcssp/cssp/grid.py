@@ -200,7 +200,7 @@ class GridWorld:
 
     def cell_costs(self, name: str) -> FloatArray:
         """What a step from each cell costs, ``[row, column]``, the wall ring included."""
-        costs = np.full(self.free.shape, self.step_costs.get(name, 0.0))
+        costs = np.full(self.free.shape, self.step_costs.get(name, 0.0), dtype=np.float64)
         for hazard in self.hazards:
             column, row, width, height = hazard.rectangle
             costs[row : row + height, column : column + width] += hazard.costs.get(name, 0.0)
