@@ -40,6 +40,10 @@ class InvalidPlan(_Violations):
     """A plan file that cannot be used: it is broken, or for another problem."""
 
 
+class CannotWrite(HcsspError):
+    """A file cannot be written; the message says why."""
+
+
 class ImpossibleObservation(HcsspError):
     """Something was observed that the model calls impossible; the message lists what is possible."""
 

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.model import CSSP
-from hcssp.errors import NoSolution
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.errors import InvalidPlan, NoSolution
+from hcssp.evaluation import evaluate
 from hcssp.search.progress import Infeasibility, Progress, StochasticOptimum
 from hcssp.search.result import Status
 from hcssp.search.stop import Gap, MaxIterations, MaxRuntime, Target
@@ -19,7 +21,7 @@ from hcssp.solvers.anytime import Anytime
 from hcssp.solvers.linear_program import LinearProgram
 from hcssp.solvers.mixed_integer import MixedInteger
 from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import Solver, UnsoundResult, explain, solve
+from hcssp.solvers.solver import Known, Solver, UnsoundResult, explain, solve
 from known_optima import knapsack, roads
 from small_procedures import retrying
 
@@ -244,3 +246,46 @@ def test_other_errors_are_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         solve(problem(), told, on_progress=fail)
     assert told.closed == [True]
+
+
+def test_what_is_known_from_before_is_the_first_incumbent() -> None:
+    story = [Progress(seconds=1.0, lower_bound=5.0), Progress(seconds=2.0, lower_bound=7.0, finished="done")]
+    result = solve(problem(), Told(story), known=Known(ROUND, 10.0))
+    assert (result.status, result.lower_bound, result.upper_bound) == (Status.FEASIBLE, 7.0, 10.0)
+    assert result.policy.rows.tolist() == ROUND.tolist()
+    assert result.trace == ((0.0, -inf, 10.0), (1.0, 5.0, 10.0), (2.0, 7.0, 10.0))
+    better = solve(
+        problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), known=Known(ROUND, 10.0, 3.0)
+    )
+    assert (better.lower_bound, better.upper_bound) == (3.0, 6.0)
+    assert better.policy.rows.tolist() == THROUGH.tolist()
+
+
+def test_what_is_known_may_suffice() -> None:
+    told = Told([Progress(lower_bound=6.0)])
+    result = solve(problem(), told, [Gap(0.01)], known=Known(THROUGH, 6.0, 6.0))
+    assert (result.status, result.stopped_by, told.closed) == (Status.OPTIMAL, "gap", [])
+
+
+def test_a_known_policy_is_judged_like_any_other() -> None:
+    with pytest.raises(UnsoundResult, match="breaks its bounds"):
+        solve(problem(), Told([]), known=Known(DASH, 4.0))
+    with pytest.raises(InvalidPlan, match=r"the plan's lower bound 8\.0 is not true: a plan of cost 6\.0"):
+        solve(problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), known=Known(ROUND, 10.0, 8.0))
+
+
+def test_details_stay_with_the_policy_that_they_are_about() -> None:
+    own = Progress(upper_bound=10.0, incumbent=ROUND, details="of round")
+    assert (
+        solve(problem(), Told([own]), known=Known(THROUGH, 6.0, details="of through")).details == "of through"
+    )
+    assert solve(problem(), Told([own])).details == "of round"
+
+
+@pytest.mark.parametrize(("damage", "known"), [(4.0, ROUND), (4.0, THROUGH), (0.0, ROUND)])
+def test_branching_goes_on_from_a_known_cost(damage: float, known: np.ndarray) -> None:
+    bounded = roads(damage=damage)
+    cost = float(evaluate(bounded, DeterministicPolicy(known)).costs[0])
+    result = solve(bounded, PolicyBranching(known_cost=cost), known=Known(known, cost))
+    assert (result.status, result.upper_bound) == (Status.OPTIMAL, {4.0: 6.0, 0.0: 10.0}[damage])
+    assert result.stopped_by == "proved"

@@ -3,8 +3,8 @@
 ``format`` and ``version``
     ``"hcssp-plan"`` and 1.
 ``problem``
-    Its ``name`` and its ``fingerprint`` (:mod:`hcssp.files.fingerprint`), which says which problem the plan is
-    for, whatever its bounds are.
+    Its ``name``, and its ``fingerprint`` (:mod:`hcssp.files.fingerprint`), which says which problem the plan
+    is for, whatever its bounds are.
 ``bounds``
     The bound of each constraint that the plan was made for; ``null`` for none.
 ``method``, ``status``, ``stopped_by``, ``seconds``, ``lower_bound``, ``upper_bound``, ``trace``

@@ -7,7 +7,7 @@ that its state has.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -250,12 +250,12 @@ class PlanDocument:
             return unknown
         return value
 
-    def _get(self, key: str, kind: Callable[..., Any], what: str, otherwise: Any) -> Any:
+    def _get(self, key: str, kind: type[Any], what: str, otherwise: Any) -> Any:
         """The value of a key, or `otherwise` if it is null, missing or something else."""
         value = self._content.get(key)
         if value is None:
             return otherwise
-        if not isinstance(value, kind):  # type: ignore[arg-type]
+        if not isinstance(value, kind):
             self._wrong(key, value, what)
             return otherwise
         return value

@@ -36,14 +36,16 @@ class BestFirst(Generic[Node, Solution]):
     ----------
     lower_bound
         A bound known before the search began.
+    upper_bound
+        The cost of a solution known before; only better ones are looked for, and offered.
     """
 
-    def __init__(self, lower_bound: float = -inf) -> None:
+    def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
         self._given_up = inf
         self._lower_bound = lower_bound
-        self.upper_bound = inf
+        self.upper_bound = upper_bound
         self.incumbent: Solution | None = None
 
     def __len__(self) -> int:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -46,16 +47,20 @@ class PolicyBranching:
     ----------
     evaluation
         How policies of a flat problem are evaluated, see :class:`hcssp.lagrangian.flat.FlatOracle`.
+    known_cost
+        The cost of a feasible policy that is known already; regions without a better one are left out.
+        :func:`hcssp.solvers.solver.solve` takes the policy itself.
     """
 
     evaluation: Evaluation = "auto"
+    known_cost: float = inf
     name = "exact"
 
     def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
         oracle = oracle_of(problem, self.evaluation)
-        yield from branch(oracle, began)
+        yield from branch(oracle, began, self.known_cost)
 
 
 @dataclass(frozen=True)
@@ -65,9 +70,18 @@ class _Node:
     dual: Dual
 
 
-def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
-    """Branch and bound over the policies of `oracle`, from the dual of all of them."""
-    search: BestFirst[_Node, Vertex] = BestFirst()
+def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Progress]:
+    """Branch and bound over the policies of `oracle`, from the dual of all of them.
+
+    Parameters
+    ----------
+    oracle, began
+        The problem, and when the clock was started.
+    known_cost
+        The cost of a feasible policy that is known already. If nothing is better, the search ends
+        "proved" without an incumbent of its own.
+    """
+    search: BestFirst[_Node, Vertex] = BestFirst(upper_bound=known_cost)
     iterations = 0
     prices: FloatArray | None = None
     stochastic: StochasticOptimum | None = None
@@ -77,7 +91,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
             seconds=time.perf_counter() - began,
             iterations=iterations,
             lower_bound=min(lower_bound, search.upper_bound),
-            upper_bound=search.upper_bound,
+            upper_bound=inf if search.incumbent is None else search.upper_bound,
             incumbent=None if search.incumbent is None else oracle.lift(search.incumbent),
             prices=prices,
             stochastic=stochastic,
@@ -101,7 +115,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
         if search.next_bound >= search.cutoff:
             break
         # While nothing feasible is known, dive; then always the node that holds the bound back.
-        _, node = search.pop(newest=search.incumbent is None)
+        _, node = search.pop(newest=search.upper_bound == inf)
         iterations += 1
         children: list[tuple[float, _Node]] = []
         for region in split(oracle, node.region, node.dual):
@@ -115,7 +129,7 @@ def branch(oracle: Oracle, began: float) -> Iterator[Progress]:
         for bound, child in sorted(children, key=lambda pair: -pair[0]):
             search.push(bound, child)
         yield snapshot(search.lower_bound)
-    if search.incumbent is None:
+    if search.upper_bound == inf:
         yield snapshot(np.inf, "infeasible")
     else:
         yield snapshot(search.lower_bound, "proved")

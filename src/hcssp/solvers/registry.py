@@ -48,10 +48,10 @@ class Method:
     gap: float = 1e-6
 
 
-def _exact() -> Solver:
+def _exact(known_cost: float = inf) -> Solver:
     from hcssp.solvers.policy_branching import PolicyBranching
 
-    return PolicyBranching()
+    return PolicyBranching(known_cost=known_cost)
 
 
 def _budget_allocation(iterations: float = 0) -> Solver:
@@ -75,7 +75,12 @@ def _linear_program(time_limit: float = inf) -> Solver:
 METHODS = {
     method.name: method
     for method in (
-        Method("exact", "the dual, then branching on policies: proves the best deterministic plan", _exact),
+        Method(
+            "exact",
+            "the dual, then branching on policies: proves the best deterministic plan",
+            _exact,
+            options=("known_cost",),
+        ),
         Method(
             "budget-allocation",
             "the paper's branch and bound over the activities' budgets",

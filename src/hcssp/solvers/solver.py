@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.errors import InvalidPlan
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
 from hcssp.hierarchy.flattening import Flattening
@@ -41,6 +42,28 @@ class Solver(Protocol):
         """Work on `problem`, yielding progress whose bounds hold at every instant."""
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known before a solver begins, from an earlier run.
+
+    Attributes
+    ----------
+    rows
+        A policy that keeps the bounds, one row for each (flat) state.
+    cost
+        Its exact expected cost.
+    lower_bound
+        A lower bound on the optimum under the same bounds.
+    details
+        What the earlier method told besides.
+    """
+
+    rows: IntArray
+    cost: float
+    lower_bound: float = -inf
+    details: Any = None
+
+
 class UnsoundResult(RuntimeError):
     """A solver's claim does not survive the independent evaluation: a bug, never a user's mistake."""
 
@@ -49,18 +72,31 @@ class UnsoundResult(RuntimeError):
 class _Record:
     """What has been proven so far; it only tightens."""
 
-    progress: Progress
-    trace: list[TracePoint]
+    progress: Progress = field(default_factory=Progress)
+    trace: list[TracePoint] = field(default_factory=list)
+    known: Known | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is not None:
+            self.progress = Progress(
+                lower_bound=min(self.known.lower_bound, self.known.cost),
+                upper_bound=self.known.cost,
+                incumbent=self.known.rows,
+                details=self.known.details,
+            )
+            self.trace.append(TracePoint(0.0, self.progress.lower_bound, self.progress.upper_bound))
 
     def add(self, step: Progress) -> None:
         last = self.progress
         better = step.upper_bound < last.upper_bound
+        # The details of a solver's own incumbent say nothing about a better one that it was given.
+        kept = self.known is not None and last.incumbent is self.known.rows
         self.progress = replace(
             step,
             lower_bound=max(step.lower_bound, last.lower_bound),
             upper_bound=min(step.upper_bound, last.upper_bound),
             incumbent=step.incumbent if better else last.incumbent,
-            details=step.details if better or step.details is not None else last.details,
+            details=step.details if better or (step.details is not None and not kept) else last.details,
             prices=step.prices if step.prices is not None else last.prices,
             stochastic=step.stochastic or last.stochastic,
             infeasibility=step.infeasibility or last.infeasibility,
@@ -75,6 +111,7 @@ def solve(
     solver: Solver,
     stop: Iterable[StopCriterion] = (),
     on_progress: Callable[[Progress], None] | None = None,
+    known: Known | None = None,
 ) -> Result:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
 
@@ -88,6 +125,8 @@ def solve(
         Criteria; the first that holds gives the reason. None: run to the proof.
     on_progress
         Called with every snapshot.
+    known
+        The first incumbent, and perhaps a lower bound, from an earlier run.
 
     Returns
     -------
@@ -95,9 +134,9 @@ def solve(
         What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
     """
     criteria = tuple(stop)
-    record = _Record(Progress(), [])
-    reason = "exhausted"
-    steps = solver.iterate(problem)
+    record = _Record(known=known)
+    reason = None if known is None else first_reason(criteria, record.progress)
+    steps = solver.iterate(problem) if reason is None else iter(())
     try:
         for step in steps:
             record.add(step)
@@ -113,7 +152,7 @@ def solve(
         close = getattr(steps, "close", None)
         if close is not None:
             close()
-    return _conclude(problem, record, reason)
+    return _conclude(problem, record, reason or "exhausted")
 
 
 def _conclude(problem: Problem, record: _Record, reason: str) -> Result:
@@ -123,7 +162,7 @@ def _conclude(problem: Problem, record: _Record, reason: str) -> Result:
     if progress.incumbent is not None:
         policy, evaluation = evaluate_rows(problem, progress.incumbent)
         upper_bound = float(evaluation.costs[0])
-        _check(evaluation, upper_bound, progress)
+        _check(evaluation, upper_bound, progress, record.known)
     lower_bound = min(progress.lower_bound, upper_bound) if policy is not None else progress.lower_bound
     infeasible = reason == "infeasible"
     if policy is not None:
@@ -193,7 +232,7 @@ def evaluate_rows(problem: Problem, incumbent: IntArray) -> tuple[Any, Any]:
     return flat, evaluate(problem, flat)
 
 
-def _check(evaluation: Any, cost: float, progress: Progress) -> None:
+def _check(evaluation: Any, cost: float, progress: Progress, known: Known | None) -> None:
     """A policy that breaks its budget, or a bound that is not one, is the worst bug we can have."""
     if not evaluation.keeps_bounds():
         raise UnsoundResult(f"the policy breaks its bounds: {evaluation.violations()}")
@@ -201,6 +240,13 @@ def _check(evaluation: Any, cost: float, progress: Progress) -> None:
     if abs(cost - progress.upper_bound) > 1e-7 * scale:
         raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
     if progress.lower_bound > cost + 1e-7 * scale:
+        if known is not None and known.lower_bound >= progress.lower_bound:
+            raise InvalidPlan(
+                [
+                    f"the plan's lower bound {known.lower_bound} is not true: a plan of cost {cost} keeps "
+                    "the same bounds; begin without it"
+                ]
+            )
         raise UnsoundResult(
             f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
         )

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hcssp.errors import CannotWrite, HcsspError, InvalidPlan
+from hcssp.execution import Plan
+from hcssp.files.atomic import check_writable, write_atomically
+from hcssp.files.plan import load_plan, plan_document, run_lengths, save_plan
+from hcssp.hierarchy import HCSSP, HierarchicalPolicy
+from hcssp.scenarios import small_building
+from hcssp.search.result import TracePoint
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import forking, retrying
+
+PROBLEM = small_building(2.0)
+PLAN = Plan.from_result(PROBLEM, solve(PROBLEM, PolicyBranching(), [Gap(1e-6)]), "small-building", "exact")
+DOCUMENT = json.dumps(plan_document(PLAN))
+
+
+def written(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    document = json.loads(DOCUMENT)
+    change(document)
+    path = folder / "plan.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, retrying(), forking(), small_building(inf)])
+def test_a_plan_comes_back_as_it_was(tmp_path: Path, problem: HCSSP) -> None:
+    plan = Plan.from_result(problem, solve(problem, PolicyBranching(), [Gap(1e-6)]), "mine", "exact")
+    plan = replace(plan, budgets={"cross": {"damage": 1.5}})
+    save_plan(tmp_path / "plan.json", plan)
+    # The bounds of the problem at hand do not matter, those of the plan come back.
+    again = load_plan(tmp_path / "plan.json", problem.with_bounds({c.name: 7.0 for c in problem.constraints}))
+    assert again.bounds == plan.bounds
+    assert again.policy.choices == plan.policy.choices
+    for rows, other in zip(again.policy.activities, plan.policy.activities, strict=True):
+        assert np.array_equal(rows, other)
+    for name in ("name", "method", "lower_bound", "upper_bound", "trace", "stopped_by", "seconds", "budgets"):
+        assert getattr(again, name) == getattr(plan, name)
+    assert again.evaluate().costs == pytest.approx(plan.evaluate().costs)
+    assert again.evaluation is None
+
+
+def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
+    save_plan(tmp_path / "plan.json", PLAN)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    assert (document["format"], document["version"]) == ("hcssp-plan", 1)
+    assert document["problem"]["name"] == "small-building"
+    assert document["bounds"] == {"damage": 2.0}
+    assert document["status"] == "optimal"
+    assert document["policy"]["choices"][0] == {
+        "event": "start",
+        "entered_in": None,
+        "choice": "go-to-door",
+    }
+    evaluation = document["evaluation"]
+    assert evaluation["costs"]["time"] == pytest.approx(document["upper_bound"])
+    # For one execution, as everywhere.
+    assert evaluation["activities"]["return-to-E"]["cost"] == pytest.approx(5.5199, abs=1e-4)
+    assert evaluation["activities"]["go-to-E"]["usage"] == {"damage": None}
+
+
+def test_a_run_that_was_killed_has_proven_less(tmp_path: Path) -> None:
+    trace = (TracePoint(0.1, -inf, inf), TracePoint(0.2, 1.0, 30.0))
+    early = Plan(PROBLEM, PLAN.policy, "small-building", "exact", 1.0, 30.0, trace)
+    save_plan(tmp_path / "plan.json", early)
+    document = json.loads((tmp_path / "plan.json").read_text())
+    assert (document["stopped_by"], document["evaluation"], document["status"]) == (None, None, "feasible")
+    assert document["trace"] == [[0.1, None, None], [0.2, 1.0, 30.0]]
+    assert load_plan(tmp_path / "plan.json", PROBLEM).trace == trace
+
+
+def test_a_plan_for_another_problem_is_refused(tmp_path: Path) -> None:
+    save_plan(tmp_path / "plan.json", PLAN)
+    with pytest.raises(InvalidPlan, match="this plan is for another problem, called 'small-building'"):
+        load_plan(tmp_path / "plan.json", retrying())
+
+
+def set_at(*path: Any) -> Callable[[dict[str, Any]], object]:
+    *keys, last, value = path
+
+    def change(document: Any) -> None:
+        for key in keys:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+ACTIONS = ("policy", "activities", "go-to-E")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_at("format", "hcssp-problem"), "format: \"hcssp-problem\" is not 'hcssp-plan'; this is no plan"),
+        (set_at("version", 2), "version: 2 cannot be read; this hcssp reads version 1"),
+        (set_at("version", True), "version: true cannot be read"),
+        (set_at("problem", None), "problem.fingerprint: nothing is not a text"),
+        (set_at("problem", "x"), 'problem: "x" is not an object'),
+        (set_at("bounds", {}), "bounds: a list of 0 is not the constraints of this problem, 'damage'"),
+        (set_at("bounds", "damage", "2"), 'bounds.damage: "2" is not a number or null'),
+        (set_at("bounds", "damage", 10**400), "bounds.damage: 1000"),
+        (set_at("method", 3), "method: 3 is not a text"),
+        (set_at("lower_bound", [1]), "lower_bound: a list of 1 is not a number or null"),
+        (set_at("upper_bound", True), "upper_bound: true is not a number or null"),
+        (set_at("trace", 0, [1.0]), "trace[0]: a list of 1 is not three numbers"),
+        (set_at("trace", {}), "trace: an object is not a list"),
+        (set_at("budgets", {"x": 3}), "budgets.x: 3 is not an object"),
+        (set_at("policy", None), "policy.choices: nothing is not a list of 6 choices"),
+        (set_at("policy", "choices", []), "policy.choices: a list of 0 is not a list of 6 choices"),
+        (set_at("policy", "choices", 0, 7), "policy.choices[0].event: 7 is not the event 'start'"),
+        (
+            set_at("policy", "choices", 0, "choice", "fly"),
+            "policy.choices[0].choice: \"fly\" is not a choice at 'start'; there are 'go-to-door', 'go-to-E'",
+        ),
+        (set_at("policy", "activities", []), "policy.activities: a list of 0 is not an object"),
+        (set_at("policy", "activities", "swim", {}), 'policy.activities: "swim" is not an activity of this'),
+        (set_at(*ACTIONS, None), "policy.activities.go-to-E: nothing is not an object with 'actions'"),
+        (set_at(*ACTIONS, "actions", [0.5]), "go-to-E.actions: a list of 1 is not a list of whole numbers"),
+        (
+            set_at(*ACTIONS, {"actions": [0], "repeats": [7, 7]}),
+            "go-to-E.repeats: there must be a positive number for each",
+        ),
+        (
+            set_at(*ACTIONS, {"actions": [0], "repeats": [10**12]}),
+            "go-to-E.repeats: they make 1000000000000 actions, but the activity has 14 states",
+        ),
+        (set_at(*ACTIONS, {"actions": [0], "repeats": [-3]}), "there must be a positive number for each"),
+        (set_at(*ACTIONS, {"actions": [9], "repeats": [14]}), "go-to-E.actions: 9 is not -1 or the position"),
+        (set_at(*ACTIONS, {"actions": [10**30], "repeats": [14]}), "is not -1 or the position of an action"),
+        (
+            set_at(*ACTIONS, {"actions": [0], "repeats": [14]}),
+            "has 0 actions, but the plan takes number 0 there, counted from 0",
+        ),
+    ],
+)
+def test_every_mistake_is_told_with_file_and_field(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    path = written(tmp_path, change)
+    with pytest.raises(InvalidPlan) as caught:
+        load_plan(path, PROBLEM)
+    assert f"{path}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["method"] = 3
+        document["bounds"] = {"damage": "two"}
+
+    with pytest.raises(InvalidPlan) as caught:
+        load_plan(written(tmp_path, change), PROBLEM)
+    assert len(caught.value.violations) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "this is not JSON"),
+        (b"{", "this is not JSON"),
+        (b"\xff\xfe", "this is not JSON"),
+        (b"[1]", "format: nothing is not 'hcssp-plan'"),
+        (b"[" * 100_000, "this is not JSON"),
+        (b'{"format": "hcssp-plan", "version": 1, "lower_bound": NaN}', "this is not JSON: NaN is no number"),
+        (b"9" * 5000, "this is not JSON"),
+    ],
+)
+def test_what_is_no_json_is_no_plan(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    with pytest.raises(InvalidPlan) as caught:
+        load_plan(path, PROBLEM)
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidPlan, match=r"plan\.json: there is no such file"):
+        load_plan(tmp_path / "plan.json", PROBLEM)
+
+
+@given(st.data())
+def test_no_mutation_makes_anything_but_a_plan_or_an_error(data: st.DataObject) -> None:
+    import tempfile
+
+    document = json.loads(DOCUMENT)
+    values = st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5),
+        st.just([]), st.just({}), st.lists(st.integers(-2, 5), max_size=3),
+    )  # fmt: skip
+    place: Any = document
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+            continue
+        place[key] = data.draw(values)
+        break
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.json"
+        path.write_text(json.dumps(document))
+        with suppress(HcsspError):
+            load_plan(path, PROBLEM).evaluate()
+
+
+@given(st.lists(st.integers(-1, 2), min_size=1))
+def test_run_lengths_say_the_same(actions: list[int]) -> None:
+    encoded = run_lengths(np.array(actions))
+    assert np.repeat(encoded["actions"], encoded["repeats"]).tolist() == actions
+    assert all(
+        first != second for first, second in zip(encoded["actions"], encoded["actions"][1:], strict=False)
+    )
+
+
+def test_a_policy_without_a_choice_can_be_kept(tmp_path: Path) -> None:
+    policy = HierarchicalPolicy({}, PLAN.policy.activities)
+    save_plan(tmp_path / "plan.json", Plan(PROBLEM, policy))
+    assert load_plan(tmp_path / "plan.json", PROBLEM).policy.choices == {}
+
+
+class Broken(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_whatever_happens_the_old_file_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "plan.json"
+    write_atomically(path, "old")
+
+    def fail(*arguments: object) -> None:
+        raise Broken
+
+    monkeypatch.setattr(os, step, fail)
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(Broken):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link_and_others_may_read(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "plan.json"
+    link.symlink_to(tmp_path / "there" / "plan.json")
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "plan.json").read_text() == "new"
+    mask = os.umask(0o022)
+    os.umask(mask)
+    assert link.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CannotWrite, match="it is a folder; name a file in it"):
+        check_writable(tmp_path)
+    with pytest.raises(CannotWrite, match=r"there is no folder .*nowhere; make it first"):
+        check_writable(tmp_path / "nowhere" / "plan.json")
+    with pytest.raises(CannotWrite, match="it cannot be written: No such file or directory"):
+        write_atomically(tmp_path / "nowhere" / "plan.json", "new")
+    check_writable(tmp_path / "plan.json")
