@@ -100,7 +100,7 @@ def _table(measured: dict[int, dict[str, Any] | None], arguments: argparse.Names
     solved: list[dict[str, Any]] = []
     for scale, answer in measured.items():
         if answer is None:
-            rows.append([f"scale {scale}", "-", number(arguments.cap, exceeded=True), *["-"] * 6])
+            rows.append([f"scale {scale}", "-", number(arguments.cap, exceeded=True), *["-"] * 7])
             continue
         exponent = _exponent(solved[-1], answer) if solved else None
         memory = answer["peak_memory_mb"]
