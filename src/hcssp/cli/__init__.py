@@ -18,6 +18,10 @@ from hcssp.errors import HcsspError
 
 __all__ = ["main"]
 
+# The matrices that a search multiplies are small: threads inside the linear algebra would only wait for one
+# another. Large activities are planned side by side instead. What the user has set stays.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -27,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv
         The arguments after the command's name; None: those of the process.
     """
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv)
         with Interruption() as interruption:
