@@ -1,0 +1,208 @@
+"""The plans that a page shows: the one that is reported, and others along the trade-off curve to compare.
+
+The curve is drawn for one bound, the others stay as they are. Its points are chosen so that the reported
+bound is among them and both sides of it can be seen: from the least that can be kept to a multiple of it,
+or to what the cheapest plan of all spends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, floor, inf, isfinite, log10
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hcssp.errors import UnknownName
+from hcssp.hierarchy import HCSSP, HierarchicalPolicy
+from hcssp.search.result import Result
+
+if TYPE_CHECKING:
+    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
+    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+
+CURVE_GAP = 3e-4
+"""The relative gap at which a point of the curve is done: finer than what can be seen of it."""
+
+_BEYOND = 5.0
+"""How many times the reported bound the curve goes on to, if a larger bound still helps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A plan with what is proven under its bounds.
+
+    Attributes
+    ----------
+    problem
+        The problem under the plan's bounds.
+    policy, evaluation
+        The plan and its exact evaluation.
+    lower_bound, upper_bound
+        The proven interval around the best deterministic plan.
+    prices
+        What one more unit of each bound saves, where that is known.
+    details
+        What the method allotted to activities, as in :class:`~hcssp.search.result.Result`.
+    """
+
+    problem: HCSSP
+    policy: HierarchicalPolicy
+    evaluation: HierarchicalEvaluation
+    lower_bound: float
+    upper_bound: float
+    prices: Mapping[str, float] | None = None
+    details: Any = field(default=None, repr=False)
+
+
+def reported(problem: HCSSP, result: Result) -> Candidate:
+    """The plan of a result.
+
+    Raises
+    ------
+    NoSolution
+        If it has none.
+    """
+    return Candidate(
+        problem,
+        result.policy,
+        result.evaluation,
+        result.lower_bound,
+        result.upper_bound,
+        result.prices,
+        result.details,
+    )
+
+
+def varied_constraint(problem: HCSSP, result: Result, wanted: str | None = None) -> str | None:
+    """The constraint whose bound the curve varies: the one that is wanted, else the scarcest.
+
+    Raises
+    ------
+    UnknownName
+        If there is no constraint of the wanted name.
+    """
+    names = [constraint.name for constraint in problem.constraints]
+    if wanted is not None:
+        if wanted not in names:
+            raise UnknownName("constraint", wanted, names)
+        return wanted
+    prices = result.prices or {}
+    bounded = [each for each in problem.constraints if isfinite(each.at_most)] or list(problem.constraints)
+    worth = [
+        prices.get(each.name, 0.0) * (each.at_most if isfinite(each.at_most) else 1.0) for each in bounded
+    ]
+    return bounded[int(np.argmax(worth))].name if bounded else None
+
+
+def curve_bounds(problem: HCSSP, constraint: str, count: int) -> list[float]:
+    """At which bounds to look: about `count`, the problem's own among them if it is finite."""
+    from hcssp.solvers.oracles import oracle_of
+    from hcssp.ssp.region import Region
+
+    names = [each.name for each in problem.constraints]
+    index = names.index(constraint)
+    own = problem.constraints[index].at_most
+    oracle = oracle_of(problem)
+    weights = np.zeros(1 + len(names))
+    weights[1 + index] = 1.0
+    safest = oracle.minimise(weights, Region())
+    cheapest = oracle.minimise(np.eye(1, 1 + len(names))[0], Region())
+    if safest is None or cheapest is None:
+        return []
+    least = max(0.0, float(safest.vertex.costs[1 + index]))
+    most = max(least, float(cheapest.vertex.costs[1 + index]))
+    return spaced(least, own, most, count)
+
+
+def spaced(least: float, own: float, most: float, count: int) -> list[float]:
+    """Round numbers between `least` and about `most`, half of them on either side of `own`.
+
+    >>> spaced(0.0, 2.0, 100.0, 9)
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.7, 10.0]
+    >>> spaced(1.2345, float("inf"), 3.0, 4)
+    [1.3, 1.8, 2.4, 3.0]
+    """
+    if not isfinite(own) or not least <= own <= most:
+        found = {_round_up(value) for value in np.linspace(least, most, max(2, count)).tolist()}
+        kept = {own} if isfinite(own) and own >= least else set()
+        return sorted(found | kept)
+    lower = max(2, count // 2 + 1)
+    below = [_round_up(value) for value in np.linspace(least, own, lower).tolist()[:-1]]
+    upper = max(0, count - lower)
+    end = min(most, max(_BEYOND * own, least + 0.1 * (most - least)))
+    if own > 0.0 and end > own:
+        above = [_round_up(value) for value in np.geomspace(own, end, upper + 1).tolist()[1:]]
+    else:
+        above = [_round_up(value) for value in np.linspace(own, end, upper + 1).tolist()[1:]]
+    return sorted({value for value in below if value < own} | {own} | {v for v in above if v > own})
+
+
+def draw_curve(
+    problem: HCSSP,
+    constraint: str,
+    bounds: Sequence[float],
+    gap: float = CURVE_GAP,
+    time_limit: float = inf,
+    on_point: Callable[[CurvePoint], None] | None = None,
+) -> TradeOff:
+    """The trade-off curve at `bounds`; Ctrl-C ends it with the points that are done."""
+    from hcssp.solvers.trade_off import TradeOff, trade_off
+
+    done: list[CurvePoint] = []
+
+    def keep(point: CurvePoint) -> None:
+        done.append(point)
+        if on_point is not None:
+            on_point(point)
+
+    try:
+        return trade_off(problem, constraint, bounds, gap, time_limit, keep)
+    except KeyboardInterrupt:
+        return TradeOff(constraint, np.zeros((0, 2)), np.zeros(0), tuple(done), 0.0, 0.0)
+
+
+def along_curve(problem: HCSSP, own: Candidate, curve: TradeOff | None) -> tuple[list[Candidate], int]:
+    """The curve's plans, ascending in the bound, and the position of the reported one among them.
+
+    A point at the reported bound is the reported plan. Neighbours inherit what it proves: its lower bound
+    holds for smaller bounds, and a plan that costs more than it under a larger bound is left for it.
+    """
+    if curve is None:
+        return [own], 0
+    names = [each.name for each in problem.constraints]
+    own_bound = problem.constraints[names.index(curve.constraint)].at_most
+    below: list[Candidate] = []
+    above: list[Candidate] = []
+    for point in curve.points:
+        if point.policy is None or point.bound == own_bound:
+            continue
+        found = Candidate(
+            problem.with_bounds({curve.constraint: point.bound}),
+            point.policy,
+            point.evaluation,
+            float(point.lower_bound),
+            float(point.upper_bound),
+            None if point.price is None else {**(own.prices or {}), curve.constraint: point.price},
+        )
+        if point.bound < own_bound:
+            below.append(
+                replace(found, lower_bound=min(max(found.lower_bound, own.lower_bound), found.upper_bound))
+            )
+        elif found.upper_bound > own.upper_bound:
+            better = replace(own, problem=found.problem, prices=found.prices, details=None)
+            above.append(replace(better, lower_bound=min(found.lower_bound, own.upper_bound)))
+        else:
+            above.append(found)
+    return [*below, own, *above], len(below)
+
+
+def _round_up(value: float) -> float:
+    """Two significant digits, never less than `value`."""
+    if value <= 0.0:
+        return 0.0
+    digits = 1 - floor(log10(value))
+    scaled = value * 10.0**digits
+    # What is a round number already, but for rounding, stays as it is.
+    return float(round(ceil(scaled - 1e-9) * 10.0**-digits, max(0, digits)))

@@ -1,0 +1,66 @@
+"""A report as one page of HTML that holds everything it needs: no network, no other files.
+
+The page's text, style and scripts are files of this package in ``page``; writing puts them and the data into
+one document. Its content security policy forbids every request, so that nothing can be fetched by mistake.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+_SCRIPTS = ("drawing.js", "charts.js", "map.js", "procedure.js", "runs.js", "tables.js", "app.js")
+
+
+def page_html(data: Mapping[str, Any]) -> str:
+    """The page that shows `data`, as made by :func:`hcssp.reports.page_data.page_data`.
+
+    Raises
+    ------
+    ValueError
+        If the data holds a number that JSON does not know.
+    """
+    folder = files("hcssp.reports") / "page"
+    plan = data["plans"][data["reported"]]
+    scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    parts = {
+        "title": escape(f"{data['problem']['name']}: {plan['brief']}"),
+        "name": escape(data["problem"]["name"]),
+        "description": escape(data["problem"]["description"]),
+        "brief": "".join(f"<p>{escape(sentence)}</p>" for sentence in (*plan["words"], data["stopped"])),
+        "version": escape(data["hcssp"]),
+        "fingerprint": escape(data["problem"]["fingerprint"]),
+        "style": (folder / "style.css").read_text(encoding="utf-8"),
+        "script": scripts,
+        # No text of the data may end the element that it stands in.
+        "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    page = (folder / "template.html").read_text(encoding="utf-8")
+    pieces = page.split("{{")
+    # One pass, so that nothing in the data can be taken for a place to fill.
+    return pieces[0] + "".join(
+        parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:])
+    )
+
+
+def save_page(path: Path, data: Mapping[str, Any]) -> None:
+    """Write the page; a reader never sees half of it."""
+    text = page_html(data)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        # A temporary file is private; a report is as open as any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,109 @@
+// What is shown, and what the controls change: the plan along the curve, and the activity on the map.
+
+const state = { plan: data.reported, activity: null };
+const sheet = new Sheet(byId("sheet"));
+const player = new Player(sheet);
+
+function choosePlan(index) {
+  state.plan = index;
+  const shown = data.plans[index];
+  if (state.activity !== null && !shown.activities[state.activity].executions) state.activity = null;
+  drawBrief(index);
+  drawBar();
+  drawChoiceOfActivities();
+  sheet.show(shown, state.activity);
+  player.show(shown);
+  drawFacts(shown, state.activity);
+  if (data.curve) drawCurve(index, choosePlan);
+  drawProcedure(shown, state.activity, chooseActivity);
+  drawBudgets(shown);
+  drawActivities(shown, chooseActivity);
+  drawOutlook(shown);
+}
+
+function chooseActivity(index) {
+  state.activity = index;
+  byId("activity").value = index === null ? "" : index;
+  sheet.show(data.plans[state.plan], index);
+  player.draw();
+  drawFacts(data.plans[state.plan], index);
+  drawProcedure(data.plans[state.plan], index, chooseActivity);
+  if (index !== null) byId("where").scrollIntoView({ block: "start" });
+}
+
+function drawBar() {
+  if (!data.curve || data.plans.length < 2) return;
+  const plan = data.plans[state.plan], bound = plan.bounds[data.varied], slider = byId("bound");
+  byId("bar").hidden = false;
+  byId("bound-label").textContent = `${capital(data.varied)} allowed:`;
+  byId("bound-value").textContent = given(bound);
+  slider.max = data.plans.length - 1;
+  slider.value = state.plan;
+  slider.setAttribute("aria-valuetext", `${data.varied} at most ${given(bound)}: expected ${primary} ${figure(plan.upper)}`);
+  byId("bar-figure").textContent = `expected ${primary} ${figure(plan.upper)}`;
+  byId("back").disabled = state.plan === data.reported;
+}
+
+function drawChoiceOfActivities() {
+  const plan = data.plans[state.plan];
+  byId("activity").replaceChildren(html("option", { value: "" }, data.sheet.map ? "the whole building" : "all activities"),
+    ...data.problem.activities.map((activity, index) => ({ activity, index })).filter(({ index }) => plan.activities[index].executions > 0)
+      .map(({ activity, index }) => html("option", { value: index }, `${activity.name} (${times(plan.activities[index].executions)})`)));
+  byId("activity").value = state.activity === null ? "" : state.activity;
+}
+
+function describe() {
+  const grids = data.sheet.panels.some((panel) => panel.grid);
+  byId("where-text").textContent = grids
+    ? `${data.sheet.map ? "The rooms as they stand." : "Every activity by itself: the problem does not say where its rooms stand."} `
+      + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. Hatched cells are hazards."
+    : "The activities of this problem have no map; their busiest states are listed below.";
+  byId("sheet-caption").textContent = grids ? "Expected visits count all executions of the plan's activities in one run of the procedure." : "";
+  document.querySelector(".stage").hidden = !grids && data.plans[data.reported].runs.length === 0;
+  if (data.curve) {
+    byId("trade-off").hidden = false;
+    byId("trade-off-title").textContent = `What if more or less ${data.varied} were allowed?`;
+    byId("trade-off-text").textContent = `The less ${data.varied} is allowed, the more ${primary} must be expected. Move the slider at the top of the page, or choose a circle, and the whole page shows the plan for that bound.`;
+    byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
+  }
+}
+
+byId("bound").addEventListener("input", () => choosePlan(Number(byId("bound").value)));
+byId("back").addEventListener("click", () => choosePlan(data.reported));
+byId("activity").addEventListener("change", () => {
+  chooseActivity(byId("activity").value === "" ? null : Number(byId("activity").value));
+});
+byId("zoom-in").addEventListener("click", () => sheet.zoom(0.75));
+byId("zoom-out").addEventListener("click", () => sheet.zoom(1 / 0.75));
+byId("zoom-all").addEventListener("click", () => sheet.reset());
+byId("rare").addEventListener("change", () => { sheet.rare = byId("rare").checked; sheet.draw(); });
+
+describe();
+drawLegend();
+drawHistory();
+choosePlan(state.plan);
+
+function drawCharts() {
+  const plan = data.plans[state.plan];
+  if (data.curve) drawCurve(state.plan, choosePlan);
+  drawHistory();
+  drawBudgets(plan);
+  drawOutlook(plan);
+}
+let width = innerWidth, waiting = null;
+addEventListener("resize", () => {
+  if (innerWidth === width) return;
+  width = innerWidth;
+  clearTimeout(waiting);
+  waiting = setTimeout(drawCharts, 120);
+});
+addEventListener("beforeprint", () => {
+  printing = true;
+  player.pause();
+  sheet.reset();
+  drawCharts();
+});
+addEventListener("afterprint", () => {
+  printing = false;
+  drawCharts();
+});

@@ -1,0 +1,173 @@
+// The trade-off curve, the history of the proof, the distribution of costs, the shares of a budget.
+
+const primary = data.problem.primary;
+
+function drawCurve(current, choose) {
+  const curve = data.curve, name = data.varied;
+  // A plan under no bound at all stands at the right edge.
+  const bounds = data.plans.map((plan) => plan.bounds[name]).filter((bound) => bound !== null);
+  const last = Math.max(...bounds, ...curve.breakpoints.map((point) => point[0]));
+  const first = Math.min(...bounds);
+  const edge = last + 0.06 * (last - first || 1);
+  const at = (plan) => (plan.bounds[name] === null ? edge : plan.bounds[name]);
+  // Where hardly anything is proven, a whisker may leave the picture.
+  const values = [...data.plans.map((plan) => plan.upper), ...curve.breakpoints.map((point) => point[1])];
+  const low = Math.min(...values), high = Math.max(...values), room = 0.06 * (high - low || 1);
+  const { picture, px, py, box } = frame(byId("curve"), {
+    height: 320, x: [first - 0.02 * (edge - first), edge], y: [low - room, high + room],
+    xTitle: `${name} allowed`, yTitle: `expected ${primary}`,
+  });
+  picture.setAttribute("aria-label", `Expected ${primary} against the ${name} that is allowed; the table below has the figures.`);
+  if (curve.breakpoints.length > 1) {
+    picture.append(svg("path", { class: "line dashed", d: polyline(curve.breakpoints.map(([x, y]) => [px(x), py(y)])) }));
+  }
+  // A plan stays the best known one until the next bound is reached: a step function.
+  const steps = [];
+  data.plans.forEach((plan, index) => {
+    if (index) steps.push([px(at(plan)), py(data.plans[index - 1].upper)]);
+    steps.push([px(at(plan)), py(plan.upper)]);
+  });
+  picture.append(svg("path", { class: "line", d: polyline(steps) }));
+  const chosen = data.plans[current];
+  picture.append(svg("path", { class: "cross", d: `M${box.left} ${py(chosen.upper)}H${px(at(chosen))}V${box.bottom}` }));
+  data.plans.forEach((plan, index) => {
+    const x = px(at(plan));
+    if (plan.lower !== null && gapOf(plan) > OPTIMAL) {
+      const end = Math.min(py(plan.lower), box.bottom);
+      picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.upper)}M${x - 5} ${end}h10` }));
+    }
+    const label = `${name} at most ${given(plan.bounds[name])}: expected ${primary} ${figure(plan.upper)}`;
+    picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.upper), r: index === current ? 7 : 5,
+      onclick: () => choose(index) }, svg("title", {}, label)));
+  });
+  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches down to what is proven "
+    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? "The broken line is what plans that may draw lots can reach: no plan lies below it." : "");
+  const rows = data.plans.map((plan, index) => {
+    const row = [html("span", {}, given(plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), figure(plan.costs[name]), figure(plan.upper),
+      roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices ? figure(plan.prices[name]) : "–"];
+    row.className = index === current ? "current" : null;
+    return row;
+  });
+  byId("curve-table").replaceChildren(table([`${name} allowed`, `expected ${name}`, `expected ${primary}`, "proven: not below", "gap", `price of ${name}`], rows));
+}
+
+function drawHistory() {
+  const known = data.history.filter((point) => point[1] !== null || point[2] !== null);
+  const section = byId("proof");
+  section.hidden = known.length === 0;
+  if (!known.length) return;
+  const end = known[known.length - 1];
+  const uppers = known.map((point) => point[2]).filter((value) => value !== null);
+  const lowers = known.map((point) => point[1]).filter((value) => value !== null);
+  // The first bounds may be far off and would flatten all the rest.
+  const tight = Math.max(...lowers), spread = uppers.length ? Math.max(uppers[0] - tight, 1e-9) : 1;
+  const low = Math.max(Math.min(...lowers), tight - 1.5 * spread), high = uppers.length ? Math.max(...uppers) : tight + spread;
+  const room = 0.08 * (high - low || 1);
+  const { picture, px, py, box } = frame(byId("history"), {
+    height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${primary}`,
+  });
+  picture.setAttribute("aria-label", `The proven interval over ${figure(end[0], 1)} seconds.`);
+  const walk = (which) => {
+    const points = [];
+    for (const point of known) {
+      if (point[which] === null) continue;
+      const y = Math.min(box.bottom, py(point[which]));
+      if (points.length) points.push([px(point[0]), points[points.length - 1][1]]);
+      points.push([px(point[0]), y]);
+    }
+    return points;
+  };
+  const upper = walk(2), lower = walk(1);
+  if (upper.length && lower.length) {
+    const begin = upper[0][0];
+    const inside = lower.filter(([x]) => x >= begin);
+    if (inside.length) picture.append(svg("path", { class: "band", d: polyline([...upper, ...inside.reverse()]) + "Z" }));
+  }
+  picture.append(svg("path", { class: "line lower", d: polyline(lower) }), svg("path", { class: "line", d: polyline(upper) }));
+  const x = box.right - 4;
+  if (upper.length) picture.append(svg("text", { x, y: upper[upper.length - 1][1] - 8, "text-anchor": "end" }, "the best plan so far"));
+  picture.append(svg("text", { x, y: lower[lower.length - 1][1] + 18, "text-anchor": "end" }, "proven: no plan below"));
+  byId("proof-text").textContent = data.stopped;
+  byId("history-caption").textContent = "The full line is the cost of the best plan found so far, the dotted one the proven lower bound. "
+    + "The best possible deterministic plan lies in between, at every instant.";
+}
+
+function drawOutlook(plan) {
+  const outlook = plan.outlook;
+  byId("outlook").hidden = !outlook;
+  if (!outlook) return;
+  const risky = outlook.costs.filter((cost) => cost.exceeding);
+  let text = `${outlook.runs.toLocaleString("en")} simulated runs of this plan. `;
+  for (const cost of risky) {
+    text += `A single run exceeded the ${cost.name} of ${given(plan.bounds[cost.name])} that is allowed on average in ${percent(cost.exceeding[0])} of them; the greatest was ${figure(cost.greatest)}. `;
+  }
+  if (outlook.unfinished) text += `${outlook.unfinished} runs were cut off before their end; their costs are higher than shown. `;
+  byId("outlook-text").textContent = text;
+  byId("histograms").replaceChildren(...outlook.costs.map(() => html("figure", {}, html("div", { class: "chart" }), html("figcaption"))));
+  outlook.costs.forEach((cost, index) => {
+    const [host, caption] = byId("histograms").children[index].children;
+    const bound = plan.bounds[cost.name] ?? null;
+    const shares = cost.counts.map((count) => (100 * count) / outlook.runs);
+    const low = cost.edges[0], high = cost.edges[cost.edges.length - 1];
+    // Few different values have a bar each, which stands on its value.
+    const centres = cost.values ? cost.edges.slice(1).map((edge, bar) => (edge + cost.edges[bar]) / 2) : null;
+    const xTicks = centres && centres.filter((_, bar) => bar % Math.ceil(centres.length / 6) === 0);
+    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, x: [low, high], y: [0, Math.max(...shares) * 1.1], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
+    picture.setAttribute("aria-label", `Distribution of ${cost.name} over simulated runs.`);
+    shares.forEach((share, bar) => {
+      if (!share) return;
+      const [from, to] = [px(cost.edges[bar]), px(cost.edges[bar + 1])];
+      const middle = (cost.edges[bar] + cost.edges[bar + 1]) / 2;
+      // A single run is still seen.
+      const top = Math.min(py(share), box.bottom - 1.5);
+      picture.append(svg("rect", { class: bound !== null && middle > bound ? "column over" : "column", x: from + 1, width: Math.max(1, to - from - 2), y: top, height: box.bottom - top },
+        svg("title", {}, centres ? `${cost.counts[bar]} runs with ${figure(centres[bar], 2)}` : `${cost.counts[bar]} runs between ${figure(cost.edges[bar], 1)} and ${figure(cost.edges[bar + 1], 1)}`)));
+    });
+    const mark = (value, name, label, row) => {
+      if (value === null || value < low || value > high) return;
+      const flip = px(value) > box.right - 90;
+      picture.append(svg("line", { class: name, x1: px(value), x2: px(value), y1: box.top, y2: box.bottom }),
+        svg("text", { x: px(value) + (flip ? -5 : 5), y: box.top + 10 + 15 * row, "text-anchor": flip ? "end" : "start" }, label));
+    };
+    mark(plan.costs[cost.name], "mean", `expected ${figure(plan.costs[cost.name], 2)}`, 0);
+    if (bound !== null) mark(bound, "limit", `allowed ${given(bound)}`, 1);
+    caption.textContent = capital(cost.name) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
+  });
+  byId("outlook-table").replaceChildren(table(
+    ["cost of a run", "exact mean", "simulated mean (95% sure)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "greatest", "above the bound (95% sure)"],
+    outlook.costs.map((cost) => [cost.name, figure(plan.costs[cost.name]),
+      cost.mean[0] === null ? "–" : `${figure(cost.mean[0], 2)} (${figure(cost.mean[1], 2)} to ${figure(cost.mean[2], 2)})`,
+      figure(cost.percentiles[1], 2), figure(cost.percentiles[2], 2), figure(cost.percentiles[3], 2), figure(cost.greatest, 2),
+      cost.exceeding ? `${percent(cost.exceeding[0])} (${percent(cost.exceeding[1])} to ${percent(cost.exceeding[2])})` : "no bound"])));
+}
+
+function drawBudgets(plan) {
+  const host = byId("budgets");
+  byId("budget").hidden = data.problem.constraints.length === 0;
+  host.replaceChildren(...data.problem.constraints.map((name) => {
+    const bound = plan.bounds[name], used = plan.costs[name];
+    const shares = plan.activities.map((share, index) => ({ index, used: share.usage[name], allotted: share.allotted[name] ?? null, executions: share.executions }))
+      .filter((share) => share.used !== undefined && share.executions > 0).sort((a, b) => b.used - a.used);
+    const left = bound === null ? null : bound - used;
+    const price = plan.prices ? plan.prices[name] : null;
+    const words = `${capital(name)}: ${figure(used)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
+      + (price ? ` Near this bound, one unit more would save about ${figure(price, 3)} ${primary}.` : price === 0 ? " More of it would save nothing." : "");
+    const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
+    const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
+    const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
+    const scale = (value) => (value / most) * (width - label - 96);
+    const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
+    rows.forEach((row, at) => {
+      const y = at * line + 4;
+      picture.append(svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, row.name),
+        svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
+        row.allotted === null ? "" : svg("rect", { class: "allotted", x: label, y: y - 1, width: scale(row.allotted), height: line - 6 }),
+        svg("text", { x: label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, y: y + 13 }, `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`));
+    });
+    if (bound !== null && bound > 0) {
+      const x = label + scale(bound), y = rows.length * line + 4;
+      picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: y }), svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${given(bound)}`));
+    }
+    return html("div", { class: "bars" }, html("p", {}, words), rows.length ? picture : html("p", {}, "No activity that is executed counts here."));
+  }));
+}

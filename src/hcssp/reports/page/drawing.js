@@ -1,0 +1,89 @@
+// Elements, figures in words, and scales: what every part of the page draws with.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+// Taken from the page, since it is written like an address and the page names none.
+const SVG = document.querySelector("svg").namespaceURI;
+const byId = (id) => document.getElementById(id);
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  return element;
+}
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+
+// A computed figure: nearly two is not two, and a trace is not nothing. As figures.py has it.
+function figure(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  if (value > 0 && value < 0.5 * 10 ** -digits) return "< " + (10 ** -digits).toFixed(digits);
+  return Number.isInteger(value) ? String(value) : value.toFixed(digits);
+}
+// A figure that somebody gave.
+const given = (value) => (value === null ? "no bound" : String(Number(value.toPrecision(9))));
+// Bounds are rounded so that what is told stays true.
+const roundedDown = (value, digits = 4) => (value === null ? "–" : (Math.floor(value * 10 ** digits) / 10 ** digits).toFixed(digits));
+const roundedUp = (value, digits = 4) => (value === null ? "–" : (Math.ceil(value * 10 ** digits) / 10 ** digits).toFixed(digits));
+const percent = (share) => {
+  if (share === 0) return "0%";
+  const value = 100 * share;
+  return value < 0.0001 ? "< 0.0001%" : value < 0.01 ? value.toFixed(4) + "%" : value.toFixed(value < 10 ? 2 : 1) + "%";
+};
+const times = (count) => (Math.abs(count - 1) < 1e-9 ? "once" : figure(count) + " times");
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const gapOf = (plan) => (plan.lower === null || plan.upper === null ? null : Math.max(0, (plan.upper - plan.lower) / plan.upper));
+const OPTIMAL = 1e-6;
+
+// Round numbers that cover a range.
+function ticks(low, high, count) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((each) => each * power).find((each) => each >= rough * 0.999);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) found.push(Number(at.toPrecision(12)));
+  return found;
+}
+
+// Charts are drawn for the width they have; on paper that is the width of the page.
+const PAPER = 660;
+let printing = false;
+
+// A frame with axes: answers with the drawing and how values become pixels.
+const widthOf = (host, most) => (printing ? Math.min(most, PAPER) : Math.max(300, Math.min(most, host.clientWidth || PAPER)));
+function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTicks = null }) {
+  const width = widthOf(host, most);
+  const box = { left, right: width - 14, top: 22, bottom: height - 42 };
+  const px = (value) => box.left + ((value - x[0]) / (x[1] - x[0] || 1)) * (box.right - box.left);
+  const py = (value) => box.bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * (box.bottom - box.top);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  for (const tick of ticks(y[0], y[1], 5)) {
+    picture.append(svg("line", { class: "gridline", x1: box.left, x2: box.right, y1: py(tick), y2: py(tick) }),
+      svg("text", { x: box.left - 7, y: py(tick) + 4, "text-anchor": "end", class: "faint" }, String(tick)));
+  }
+  for (const tick of xTicks ?? ticks(x[0], x[1], Math.max(3, Math.floor(width / 110)))) {
+    picture.append(svg("line", { class: "axis", x1: px(tick), x2: px(tick), y1: box.bottom, y2: box.bottom + 5 }),
+      svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, String(tick)));
+  }
+  picture.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
+    svg("text", { x: box.right, y: height - 6, "text-anchor": "end" }, xTitle),
+    svg("text", { x: 2, y: 13 }, yTitle));
+  host.replaceChildren(picture);
+  return { picture, px, py, box, width, height };
+}
+const polyline = (points) => points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(2)} ${y.toFixed(2)}`).join("");
+
+function table(head, rows, foot = null) {
+  const cells = (row, tag) => row.map((cell, at) => {
+    const content = cell instanceof Node || typeof cell !== "object" ? cell : cell.content;
+    const attributes = cell && cell.text ? { class: "text" } : {};
+    return at === 0 && tag === "td" ? html("th", { scope: "row" }, content) : html(tag, { ...attributes, ...(tag === "th" ? { scope: "col" } : {}) }, content);
+  });
+  return html("table", {},
+    html("thead", {}, html("tr", {}, cells(head, "th"))),
+    html("tbody", {}, rows.map((row) => html("tr", { class: row.className }, cells(row, "td")))),
+    foot ? html("tfoot", {}, html("tr", {}, cells(foot, "td"))) : null);
+}

@@ -1,0 +1,80 @@
+// The procedure as a graph; its layout comes with the data, what is chosen with the plan.
+
+const EDGE = 14;
+
+function shape(node) {
+  const { x, y, width, height } = node, left = x - width / 2, top = y - height / 2;
+  if (node.kind === "chance") {
+    const point = Math.min(14, width / 4);
+    return svg("polygon", { points: `${left},${y} ${left + point},${top} ${left + width - point},${top} ${left + width},${y} ${left + width - point},${top + height} ${left + point},${top + height}` });
+  }
+  return svg("rect", { x: left, y: top, width, height, rx: node.kind === "event" ? height / 2 : 3 });
+}
+
+// From below one node to above the next, through the points between; a way back bulges to the side.
+function curve(way) {
+  const tail = data.graph.nodes[way.tail], head = data.graph.nodes[way.head];
+  if (way.back) {
+    const side = Math.max(tail.x + tail.width / 2, head.x + head.width / 2) + 40;
+    return { d: `M${tail.x + tail.width / 2} ${tail.y}C${side} ${tail.y} ${side} ${head.y} ${head.x + head.width / 2 + 6} ${head.y}`, tip: [head.x + head.width / 2 + 6, head.y, -1, 0], at: [side - 12, (tail.y + head.y) / 2] };
+  }
+  const points = way.points.map((point) => [...point]);
+  points[0][1] += tail.height / 2;
+  const last = points[points.length - 1];
+  last[1] -= head.height / 2 + 6;
+  // Upright at both ends, and in between along the line from the point before to the one after.
+  const slope = points.map(([x, y], at) => {
+    const before = points[at - 1], after = points[at + 1];
+    if (!before || !after) return [0, Math.abs(y - (before ?? after)[1]) * 1.5];
+    return [(after[0] - before[0]) / 2, (after[1] - before[1]) / 2];
+  });
+  let d = `M${points[0][0]} ${points[0][1]}`;
+  for (let at = 1; at < points.length; at++) {
+    const [ax, ay] = points[at - 1], [bx, by] = points[at], [ux, uy] = slope[at - 1], [vx, vy] = slope[at];
+    d += `C${ax + ux / 3} ${ay + uy / 3} ${bx - vx / 3} ${by - vy / 3} ${bx} ${by}`;
+  }
+  const [ax, ay] = points[0], [bx, by] = points[1];
+  return { d, tip: [last[0], last[1], 0, 1], at: [(ax + bx) / 2, (ay + by) / 2] };
+}
+
+const tip = ([x, y, right, down]) => `${x + 6 * right},${y + 6 * down} ${x - 4.5 * down - 1 * right},${y - 1 * down - 4.5 * right} ${x + 4.5 * down - 1 * right},${y - 1 * down + 4.5 * right}`;
+
+function drawProcedure(plan, selected, choose) {
+  const { width, height, nodes, ways } = data.graph;
+  const backwards = ways.some((way) => way.back) ? 60 : 0;
+  const picture = svg("svg", { viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE + backwards} ${height + 2 * EDGE}`, width: width + 2 * EDGE + backwards, height: height + 2 * EDGE,
+    role: "img", "aria-label": "The procedure; the table below tells the choices." });
+  const made = (choice) => plan.choices[choice] > 0;
+  const events = new Set([data.problem.start]);
+  data.problem.choices.forEach((choice, index) => {
+    if (made(index)) { events.add(choice.event); choice.outcomes.forEach((outcome) => events.add(outcome.event)); }
+  });
+  // What is not chosen lies below.
+  for (const way of [...ways].sort((a, b) => made(a.choice) - made(b.choice))) {
+    const chosen = made(way.choice) ? " chosen" : "", drawn = curve(way);
+    picture.append(svg("path", { class: "way" + chosen, d: drawn.d }), svg("polygon", { class: "tip" + chosen, points: tip(drawn.tip) }));
+    if (way.label) picture.append(svg("text", { class: "way-label" + chosen, x: drawn.at[0], y: drawn.at[1] }, way.label));
+  }
+  for (const node of nodes) {
+    const activity = node.kind === "activity";
+    const share = activity ? plan.activities[node.index] : null;
+    const on = activity ? share.executions > 0 : node.kind === "event" ? events.has(node.index) : made(node.index);
+    const classes = ["node", node.kind, on ? "chosen" : "", activity && node.index === selected ? "selected" : ""].join(" ");
+    const lines = activity
+      ? [svg("text", { x: node.x, y: node.y - 8 }, node.label),
+        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${primary} ${figure(share.cost, 2)}` : "never executed")]
+      : [svg("text", { x: node.x, y: node.y }, node.label)];
+    const extra = activity && on ? { tabindex: 0, role: "button", "aria-label": `Show ${node.label} on the map`, onclick: () => choose(node.index),
+      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(node.index); } } } : {};
+    picture.append(svg("g", { class: classes, ...extra }, shape(node), lines));
+  }
+  byId("graph").replaceChildren(picture);
+  const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
+    .map(({ choice, index }) => {
+      const others = data.problem.choices.filter((other) => other !== choice && other.event === choice.event).map((other) => other.name);
+      return [data.problem.events[choice.event], { text: true, content: choice.name }, { text: true, content: others.join(", ") }, times(plan.choices[index])];
+    });
+  byId("choices").replaceChildren(rows.length
+    ? table(["at the event", { text: true, content: "the plan chooses" }, { text: true, content: "rather than" }, "expected"], rows)
+    : html("p", {}, "At every event that is reached there is only one choice."));
+}

@@ -1,0 +1,70 @@
+// The figures: in brief, of one activity, of all of them; and every activity's room by itself.
+
+function drawBrief(current) {
+  const plan = data.plans[current], other = current !== data.reported, name = data.varied;
+  byId("other").hidden = !other;
+  byId("other").textContent = other ? `This is not the reported plan but the one for ${name} at most ${given(plan.bounds[name])}.` : "";
+  byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
+  const gap = gapOf(plan), optimal = gap !== null && gap <= OPTIMAL;
+  const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
+  byId("tiles").replaceChildren(
+    tile(`Expected ${primary}`, figure(plan.costs[primary]), "of the whole procedure"),
+    ...data.problem.constraints.map((constraint) => {
+      const bound = plan.bounds[constraint], used = plan.costs[constraint];
+      const kept = bound === null || used <= bound + 1e-9 * Math.max(1, Math.abs(bound));
+      return tile(`Expected ${constraint}`, figure(used), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
+    }),
+    tile("Proven interval", plan.lower === null ? "unknown" : `${roundedDown(plan.lower)} – ${roundedUp(plan.upper)}`, "holds the best plan's cost"),
+    tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? "proven: no better plan exists" : gap === null ? "nothing is proven" : "of the best plan, proven"));
+}
+
+function activityFacts(plan, index) {
+  const share = plan.activities[index], activity = data.problem.activities[index], each = (value) => (share.executions ? value / share.executions : null);
+  return html("dl", { class: "facts" }, [
+    ["executed", share.executions ? times(share.executions) : "never"],
+    ["leads from", data.problem.events[activity.from]], ["to", data.problem.events[activity.to]],
+    [`${primary}, each time`, figure(each(share.cost))],
+    ...Object.entries(share.usage).map(([name, used]) => [`${name}, each time`, figure(each(used))]),
+    ["states", activity.states.toLocaleString("en")],
+  ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]));
+}
+
+function drawFacts(plan, index) {
+  byId("activity-facts").replaceChildren(...(index === null
+    ? [html("p", { class: "help" }, data.sheet.panels.some((panel) => panel.activities.length > 1)
+      ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "Every activity is drawn by itself.")]
+    : [html("h3", {}, data.problem.activities[index].name), activityFacts(plan, index), statesTable(plan, index) ?? ""]));
+}
+
+function statesTable(plan, index) {
+  const states = plan.activities[index].states;
+  if (!states) return null;
+  return html("div", { class: "scroll" }, table(["state", { text: true, content: "action" }, "visits, each time"], states.map(([state, action, visits]) => [state, { text: true, content: action }, figure(visits, 3)])));
+}
+
+function drawActivities(plan, choose) {
+  const constraints = data.problem.constraints;
+  const head = ["activity", "expected executions", `${primary}, each`, `${primary}, total`, ...constraints.flatMap((name) => [`${name}, each`, `${name}, total`])];
+  const order = plan.activities.map((share, index) => ({ share, index })).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
+  const rows = order.map(({ share, index }) => {
+    const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value) => (ran && value !== undefined ? figure(value / share.executions) : "–");
+    const row = [ran ? html("button", { type: "button", title: "show on the map", onclick: () => choose(index) }, name) : `${name} (never)`,
+      ran ? figure(share.executions) : "0", each(share.cost), ran ? figure(share.cost) : "–", ...constraints.flatMap((constraint) => [each(share.usage[constraint]), ran && share.usage[constraint] !== undefined ? figure(share.usage[constraint]) : "–"])];
+    row.className = ran ? null : "idle";
+    return row;
+  });
+  byId("activity-table").replaceChildren(table(head, rows, ["in all", "", "", figure(plan.costs[primary]), ...constraints.flatMap((name) => ["", figure(plan.costs[name])])]));
+  const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index }) => {
+    const { name, room } = data.problem.activities[index], panel = panelOf(index);
+    let picture = null;
+    if (panel.grid) {
+      const [left, top] = panel.corner, stride = Math.max(1, Math.ceil(Math.max(panel.width, panel.height) / 36));
+      picture = svg("svg", { viewBox: `${left} ${top} ${panel.width} ${panel.height}`, role: "img", "aria-label": `Where ${name} goes` },
+        drawRoom(panel), drawCells(panel, visited(plan, [index]).map((cell) => ({ ...cell, visits: cell.visits / share.executions })), false, stride), marks(panel, index, panel.width / 42));
+    }
+    const each = [`${primary} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${constraint} ${figure(used / share.executions, 3)}`)];
+    return html("div", { class: "card" }, html("h3", {}, name), picture ?? statesTable(plan, index),
+      html("p", {}, `${room === name ? "" : `Room ${room}. `}Executed ${times(share.executions)}; each: ${each.join(", ")}.`));
+  });
+  byId("gallery").replaceChildren(...cards);
+}

@@ -1,0 +1,208 @@
+"""Everything that a page shows, as one object of plain numbers, texts and lists: no numpy, no NaN.
+
+Problem and places are told once, then the plans along the trade-off curve, the curve itself, and how the
+proven interval narrowed over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from hcssp.files.fingerprint import fingerprint
+from hcssp.hierarchy import HCSSP
+from hcssp.reports.candidates import along_curve, reported
+from hcssp.reports.figures import given, plain, short
+from hcssp.reports.placement import Panel, place, sheet_size
+from hcssp.reports.plan_data import PlanWriter
+from hcssp.reports.procedure_graph import graph_data
+from hcssp.reports.scene import Scene
+from hcssp.reports.words import why_it_stopped
+from hcssp.search.result import Result
+from hcssp.version import __version__
+
+if TYPE_CHECKING:
+    from hcssp.solvers.trade_off import TradeOff
+
+FORMAT = "hcssp-report"
+VERSION = 1
+_HISTORY_POINTS = 400
+
+
+def page_data(
+    scene: Scene,
+    result: Result,
+    curve: TradeOff | None = None,
+    *,
+    method: str = "exact",
+    runs: int = 24,
+    samples: int = 4000,
+    seed: int = 0,
+    on_plan: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """The data of a page.
+
+    Parameters
+    ----------
+    scene, result
+        What was solved, and the answer, which must have a plan.
+    curve
+        The trade-off curve, if one was drawn.
+    method
+        How the plan was found.
+    runs, samples, seed
+        As for :class:`~hcssp.reports.plan_data.PlanWriter`.
+    on_plan
+        Called with the number of plans written and that of all, whenever one is.
+
+    Raises
+    ------
+    NoSolution
+        If the result has no plan.
+    """
+    problem = scene.problem
+    writer = PlanWriter(scene, runs, samples, seed)
+    candidates, own = along_curve(problem, reported(problem, result), curve)
+    plans = []
+    for number, candidate in enumerate(candidates, start=1):
+        plans.append(writer.write(candidate))
+        if on_plan is not None:
+            on_plan(number, len(candidates))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "hcssp": __version__,
+        "problem": _problem_data(scene),
+        "sheet": _sheet_data(scene),
+        "graph": graph_data(problem),
+        "status": str(result.status),
+        "stopped": why_it_stopped(result.stopped_by, result.seconds, method),
+        "stochastic": None if result.stochastic is None else plain(float(result.stochastic.value)),
+        "varied": None if curve is None else curve.constraint,
+        "curve": None if curve is None else _curve_data(curve),
+        "plans": plans,
+        "reported": own,
+        "grids": writer.pool.entries,
+        "history": _history(result),
+        "samples": {"runs": runs, "samples": samples, "seed": seed},
+    }
+
+
+def _problem_data(scene: Scene) -> dict[str, Any]:
+    problem = scene.problem
+    return {
+        "name": scene.name,
+        "description": scene.description,
+        "fingerprint": fingerprint(problem),
+        "primary": problem.primary_name,
+        "constraints": [each.name for each in problem.constraints],
+        "events": list(problem.events),
+        "start": int(problem.start),
+        "end": int(problem.end),
+        "choices": [
+            {
+                "event": int(choice.event),
+                "name": choice.name,
+                "outcomes": [
+                    {
+                        "probability": plain(outcome.probability),
+                        "event": int(outcome.event),
+                        "activity": None if outcome.runs is None else int(outcome.runs),
+                    }
+                    for outcome in choice.outcomes
+                ],
+            }
+            for choice in problem.choices
+        ],
+        "activities": [_activity_data(scene, index) for index in range(problem.num_activities)],
+    }
+
+
+def _activity_data(scene: Scene, index: int) -> dict[str, Any]:
+    problem: HCSSP = scene.problem
+    activity = problem.activities[index]
+    world = scene.world(index)
+    return {
+        "name": activity.name,
+        "room": scene.room(index),
+        "states": activity.cssp.num_states,
+        "from": int(problem.choices[int(problem.activity_choice[index])].event),
+        "to": int(problem.activity_outcome[index].event),
+        "starts": [] if world is None else [[int(x), int(y)] for x, y in world.starts],
+        "goals": [] if world is None else [[int(x), int(y)] for x, y in world.goals],
+        "step": None if world is None else {n: short(c) for n, c in world.step_costs.items() if c},
+        "slip": None if world is None else short(_slip(world.slip)),
+    }
+
+
+def _slip(slip: float | tuple[float, float]) -> float:
+    return sum(slip) if isinstance(slip, tuple) else slip
+
+
+def _sheet_data(scene: Scene) -> dict[str, Any]:
+    panels = place(scene)
+    width, height = sheet_size(panels)
+    return {
+        "width": width,
+        "height": height,
+        "map": any(panel.on_map for panel in panels) and len(panels) > 0,
+        "panels": [_panel_data(scene, panel) for panel in panels],
+    }
+
+
+def _panel_data(scene: Scene, panel: Panel) -> dict[str, Any]:
+    worlds = [scene.world(index) for index in panel.activities]
+    openings = {
+        (int(x), int(y)) for world in worlds if world is not None for x, y in (*world.starts, *world.goals)
+    }
+    world = panel.world
+    return {
+        "title": panel.title,
+        "corner": list(panel.corner),
+        "width": panel.width,
+        "height": panel.height,
+        "grid": world is not None,
+        "onMap": panel.on_map,
+        "activities": list(panel.activities),
+        "walls": [] if world is None else [[int(each) for each in wall] for wall in world.walls],
+        "hazards": []
+        if world is None
+        else [
+            {
+                "place": [int(each) for each in hazard.rectangle],
+                "costs": ", ".join(f"{name} {given(cost)}" for name, cost in hazard.costs.items()),
+            }
+            for hazard in world.hazards
+        ],
+        "openings": [list(opening) for opening in sorted(openings)],
+    }
+
+
+def _curve_data(curve: TradeOff) -> dict[str, Any]:
+    return {
+        "least": plain(curve.least),
+        "breakpoints": [[short(float(x), 9), short(float(y), 9)] for x, y in curve.breakpoints],
+        "points": [
+            {
+                "bound": plain(point.bound),
+                "stochastic": plain(float(point.stochastic)),
+                "lower": plain(float(point.lower_bound)),
+                "upper": plain(float(point.upper_bound)),
+                "price": plain(point.price),
+            }
+            for point in curve.points
+        ],
+    }
+
+
+def _history(result: Result) -> list[list[float | None]]:
+    """The proven interval over time, ending when the search did; a long one is thinned out."""
+    points = [[point.seconds, point.lower_bound, point.upper_bound] for point in result.trace]
+    stride = -(-len(points) // _HISTORY_POINTS) or 1
+    kept = points[::stride]
+    if points and kept[-1] is not points[-1]:
+        kept.append(points[-1])
+    if points and isfinite(result.seconds) and result.seconds > points[-1][0]:
+        kept.append([result.seconds, result.lower_bound, result.upper_bound])
+    return [[short(seconds), plain(lower), plain(upper)] for seconds, lower, upper in kept]

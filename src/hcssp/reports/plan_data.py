@@ -1,0 +1,159 @@
+"""One plan for a page: what it chooses, where it goes, what it costs, and how it may turn out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.hierarchy import Flattening
+from hcssp.reports.candidates import Candidate
+from hcssp.reports.cells import CellPool
+from hcssp.reports.figures import plain, short
+from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
+from hcssp.reports.scene import Scene
+from hcssp.reports.trajectories import draw_runs, run_data
+from hcssp.reports.words import in_brief, what_is_proven, what_it_costs, what_more_would_save
+
+_STATES_SHOWN = 12
+
+
+@dataclass(eq=False)
+class PlanWriter:
+    """Writes plans of one scene; equal activities are written once.
+
+    Attributes
+    ----------
+    scene
+        Where the plans take place.
+    runs
+        How many runs of each plan are told step by step.
+    samples
+        How many runs the distribution of costs is drawn from.
+    seed
+        Names the runs for good.
+    pool
+        The grids written so far.
+    """
+
+    scene: Scene
+    runs: int = 24
+    samples: int = 4000
+    seed: int = 0
+    pool: CellPool = field(default_factory=CellPool)
+
+    def write(self, candidate: Candidate) -> dict[str, Any]:
+        """A plan as data for the page."""
+        problem, evaluation = candidate.problem, candidate.evaluation
+        flattening = Flattening(problem)
+        costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
+        interval = candidate.lower_bound, candidate.upper_bound
+        drawn = draw_runs(flattening, candidate.policy, self.runs, self.seed) if self.runs else []
+        return {
+            "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
+            "costs": {name: plain(cost) for name, cost in costs.items()},
+            "lower": plain(candidate.lower_bound),
+            "upper": plain(candidate.upper_bound),
+            "prices": None
+            if candidate.prices is None
+            else {name: short(price) for name, price in candidate.prices.items()},
+            "brief": in_brief(problem, costs, *interval),
+            "words": [
+                sentence
+                for sentence in (
+                    what_it_costs(problem, costs),
+                    what_is_proven(problem, *interval),
+                    what_more_would_save(problem, candidate.prices),
+                )
+                if sentence
+            ],
+            "choices": _choice_counts(flattening, candidate),
+            "activities": [
+                self._activity(flattening, candidate, index) for index in range(problem.num_activities)
+            ],
+            "runs": [run_data(self.scene, flattening, run) for run in drawn],
+            "outlook": self._outlook(flattening, candidate),
+        }
+
+    def _activity(self, flattening: Flattening, candidate: Candidate, index: int) -> dict[str, Any]:
+        share = candidate.evaluation.activities[index]
+        allotted = candidate.details.get(share.name, {}) if isinstance(candidate.details, Mapping) else {}
+        written: dict[str, Any] = {
+            "executions": short(share.expected_executions, 9),
+            "cost": short(share.cost, 9),
+            "usage": {name: short(used, 9) for name, used in share.usage.items()},
+            "allotted": {
+                name: short(each * share.expected_executions, 9)
+                for name, each in allotted.items()
+                if name in share.usage
+            },
+        }
+        if not share.expected_executions > 0.0:
+            return written
+        cssp = candidate.problem.activities[index].cssp
+        visits = np.zeros(cssp.num_states)
+        first, last = flattening.state_offset[index : index + 2]
+        visits[~cssp.goals] = candidate.evaluation.visits[first:last] / share.expected_executions
+        world = self.scene.world(index)
+        if world is None:
+            written["states"] = _busiest(candidate, index, visits)
+        else:
+            written["grid"] = self.pool.add(world, cssp, candidate.policy.activities[index], visits)
+        return written
+
+    def _outlook(self, flattening: Flattening, candidate: Candidate) -> dict[str, Any] | None:
+        if self.samples < 2:
+            return None
+        return outlook_data(look_ahead(flattening, candidate.policy, self.samples, self.seed))
+
+
+def outlook_data(outlook: Outlook) -> dict[str, Any]:
+    """The distribution of costs as data for the page."""
+    return {
+        "runs": outlook.runs,
+        "unfinished": outlook.unfinished,
+        "costs": [_cost_data(cost) for cost in outlook.costs],
+    }
+
+
+def _cost_data(cost: CostOutlook) -> dict[str, Any]:
+    return {
+        "name": cost.name,
+        "mean": [short(each) for each in cost.mean],
+        "percentiles": [short(value) for value in cost.percentiles],
+        "greatest": short(cost.greatest),
+        "exceeding": None if cost.exceeding is None else [short(each) for each in cost.exceeding],
+        "edges": [short(edge, 9) for edge in cost.edges],
+        "counts": cost.counts.tolist(),
+        "values": cost.by_value,
+    }
+
+
+def _choice_counts(flattening: Flattening, candidate: Candidate) -> list[float | None]:
+    """How often each choice is made, in expectation."""
+    counts = np.zeros(len(candidate.problem.choices))
+    for state, event_state in enumerate(flattening.event_states):
+        choice = candidate.policy.choices.get(event_state, NO_ROW)
+        if choice != NO_ROW:
+            counts[choice] += candidate.evaluation.visits[state]
+    return [short(count, 9) for count in counts]
+
+
+def _busiest(candidate: Candidate, index: int, visits: FloatArray) -> list[list[Any]]:
+    """What is done in the states of a table that are visited most: state, action, visits."""
+    cssp = candidate.problem.activities[index].cssp
+    rows = candidate.policy.activities[index]
+    acting = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
+    order = acting[np.argsort(-visits[acting], kind="stable")][:_STATES_SHOWN]
+    return [
+        [
+            str(cssp.state_labels[int(state)]),
+            str(cssp.action_labels[int(rows[state])]),
+            short(float(visits[state])),
+        ]
+        for state in order
+    ]

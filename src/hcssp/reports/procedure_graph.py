@@ -1,0 +1,105 @@
+"""The procedure as a graph to be drawn: events, activities, chance, and the ways between them.
+
+An event leads to each of its choices: to the activity that the choice runs, or to a fork where chance decides
+between several outcomes, whose ways carry their probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hcssp.hierarchy import HCSSP
+from hcssp.reports.figures import given
+from hcssp.reports.layered import layered
+
+_LETTER = 6.6
+"""How wide a letter of the labels is, in the drawing's units."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An event, an activity, or the fork of a choice; `index` counts within its kind."""
+
+    kind: str
+    index: int
+    label: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and height it needs."""
+        if self.kind == "activity":
+            # Below the name there is a line of figures.
+            return max(150.0, 22.0 + _LETTER * len(self.label)), 38.0
+        if self.kind == "chance":
+            return 44.0 + _LETTER * len(self.label), 26.0
+        return 26.0 + _LETTER * len(self.label), 24.0
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way from one node to another that belongs to a choice, and to one of its outcomes if not to all."""
+
+    tail: int
+    head: int
+    choice: int
+    outcome: int | None
+    label: str
+
+
+def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:
+    """The nodes and ways of a procedure."""
+    nodes = [Node("event", event, name) for event, name in enumerate(problem.events)]
+    # The search for cycles begins here, and so calls that a way back which people would.
+    ways: list[Way] = []
+    for index, choice in enumerate(problem.choices):
+        tail, label = choice.event, choice.name
+        if len(choice.outcomes) > 1:
+            nodes.append(Node("chance", index, choice.name))
+            ways.append(Way(tail, len(nodes) - 1, index, None, ""))
+            tail = len(nodes) - 1
+        for number, outcome in enumerate(choice.outcomes):
+            if len(choice.outcomes) > 1:
+                label = given(outcome.probability)
+            if outcome.runs is None:
+                ways.append(Way(tail, outcome.event, index, number, label))
+                continue
+            name = problem.activities[outcome.runs].name
+            nodes.append(Node("activity", outcome.runs, name))
+            ways.append(Way(tail, len(nodes) - 1, index, number, "" if label == name else label))
+            ways.append(Way(len(nodes) - 1, outcome.event, index, number, ""))
+    return nodes, ways
+
+
+def graph_data(problem: HCSSP) -> dict[str, Any]:
+    """The graph for a page, with the places of everything."""
+    nodes, ways = procedure_graph(problem)
+    drawing = layered([node.size for node in nodes], [(way.tail, way.head) for way in ways])
+    return {
+        "width": round(drawing.width, 1),
+        "height": round(drawing.height, 1),
+        "nodes": [
+            {
+                "kind": node.kind,
+                "index": node.index,
+                "label": node.label,
+                "x": round(place.x, 1),
+                "y": round(place.y, 1),
+                "width": node.size[0],
+                "height": node.size[1],
+            }
+            for node, place in zip(nodes, drawing.places, strict=True)
+        ],
+        "ways": [
+            {
+                "tail": way.tail,
+                "head": way.head,
+                "choice": way.choice,
+                "outcome": way.outcome,
+                "label": way.label,
+                "back": closing,
+                "points": [[round(x, 1), round(y, 1)] for x, y in points],
+            }
+            for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True)
+        ],
+    }
