@@ -18,6 +18,9 @@ from hcssp.files.problems.csv_table import read_csv_table
 from hcssp.files.problems.drn_table import read_drn_table
 from hcssp.files.problems.layout import to_json, to_yaml
 from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.reading.document import parse_document
+from hcssp.files.reading.findings import Findings
+from hcssp.files.reading.tree import plain
 
 HERE = Path(__file__).parent
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
@@ -130,7 +133,7 @@ def test_changes_of_the_structure(path: tuple[Any, ...], how: str, new: Any, jso
     text = to_json(document) if json else to_yaml(document)
     if accepted(text, json=json):
         # The schema may let pass what the loader refuses, but not the other way round.
-        SCHEMA.validate(yaml.safe_load(text) if not json else json_module.loads(text))
+        SCHEMA.validate(plain(parse_document(text, Findings("it"), LIMITS, json=json)))
 
 
 CSV = (HERE / "slide.csv").read_text(encoding="utf-8")

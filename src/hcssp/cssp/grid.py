@@ -307,6 +307,8 @@ class GridWorld:
                 if name not in self.cost_names:
                     known = ", ".join(repr(known) for known in self.cost_names)
                     yield f"{where}: there is no cost {name!r}; the costs are {known}"
+        # A map may be drawn with very many walls.
+        walls = np.array(self.walls, dtype=np.int64).reshape(-1, 4)
         for what, cell in (
             *(("start", cell) for cell in self.starts),
             *(("goal", cell) for cell in self.goals),
@@ -317,7 +319,7 @@ class GridWorld:
                     f"{what} {cell}: it lies outside; columns go from 0 to {self.width + 1} and rows from 0 "
                     f"to {self.height + 1}, the wall ring included"
                 )
-            for left_edge, top, width, height in self.walls:
-                if left_edge <= column < left_edge + width and top <= row < top + height:
-                    wall = (left_edge, top, width, height)
-                    yield f"{what} {cell}: it lies in the wall {wall}; move one of them"
+            inside = (walls[:, 0] <= column) & (column < walls[:, 0] + walls[:, 2])
+            inside &= (walls[:, 1] <= row) & (row < walls[:, 1] + walls[:, 3])
+            for wall in np.flatnonzero(inside).tolist():
+                yield f"{what} {cell}: it lies in the wall {tuple(self.walls[wall])}; move one of them"

@@ -9,27 +9,14 @@ of their first lines.
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
-from hcssp.files.problems.targets import state_label
 from hcssp.files.reading.fields import LARGEST_COST, name_problem
 from hcssp.files.reading.findings import did_you_mean
 
 COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000
-
-
-@dataclass
-class _Row:
-    """An action as its lines come."""
-
-    state: int
-    action: str
-    line: int
-    to: list[tuple[Hashable, float]] = field(default_factory=list)
-    costs: list[list[float]] = field(default_factory=list)
 
 
 def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
@@ -55,40 +42,76 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
     if columns is None:
         return None
     builder = TableBuilder(cost_names, wrong)
-    rows: dict[tuple[int, str], _Row] = {}
-    width = len(header[1])
-    count = 0
-    for line, fields in lines:
-        count += 1
+    reader = _LineReader(columns, cost_names, wrong)
+    found: list[tuple[int, str, float, list[float]]] = []
+    for count, (line, fields) in enumerate(lines, start=1):
         if count > most:
             wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
             return None
-        if len(fields) != width:
-            wrong(line, "", f"{len(fields)} columns instead of {width}")
-            continue
-        values = {name: fields[column].strip() for name, column in columns.items()}
-        problems = [(name, name_problem(values[name])) for name in COLUMNS[:3]]
-        for name, problem in problems:
-            if problem is not None:
-                wrong(line, name, problem)
-        probability = _number(values["probability"], line, "probability", wrong)
-        if probability is not None and probability > 1.0:
-            wrong(line, "probability", f"{values['probability']!r} is not a probability between 0 and 1")
-            probability = None
-        costs = [_number(values[name], line, name, wrong) if values.get(name) else 0.0 for name in cost_names]
-        known = [cost for cost in costs if cost is not None]
-        if probability is None or len(known) < len(costs) or any(problem for _, problem in problems):
-            continue
-        state, action = builder.list_state(state_label(values["state"])), values["action"]
-        row = rows.setdefault((state, action), _Row(state, action, line))
-        row.to.append((state_label(values["next"]), probability))
-        row.costs.append(known)
-    if not rows:
-        wrong(1, "", "the table has no transitions")
+        transition = reader.read(line, fields)
+        if transition is not None:
+            state, action, reached, probability, costs = transition
+            row = builder.row(builder.state(state, listed=True), action, line, "")
+            found.append((row, reached, probability, costs))
+    if not found:
+        wrong(header[0], "", "the table has no transitions")
         return None
-    for row in rows.values():
-        builder.add_row(row.state, row.action, row.to, _expected(row), row.line, "")
+    # First all states that have actions, then those that are only led to.
+    for each in found:
+        builder.lead(*each)
     return builder.build()
+
+
+class _LineReader:
+    """Reads lines; texts that come again and again are looked at once."""
+
+    def __init__(self, columns: Mapping[str, int], cost_names: tuple[str, ...], wrong: Wrong) -> None:
+        self._names = [(name, columns[name]) for name in COLUMNS[:3]]
+        self._numbers = [(name, columns.get(name)) for name in ("probability", *cost_names)]
+        self._width = len(columns)
+        self._wrong = wrong
+        self._sound_names: set[str] = set()
+        self._sound_numbers: dict[str, float] = {}
+
+    def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
+        """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
+        if len(fields) != self._width:
+            self._wrong(line, "", f"{len(fields)} columns instead of {self._width}")
+            return None
+        state, action, reached = (self._name(line, name, fields[column]) for name, column in self._names)
+        probability, *costs = (
+            0.0 if column is None else self._number(line, name, fields[column].strip())
+            for name, column in self._numbers
+        )
+        known = [cost for cost in costs if cost is not None]
+        if not (state and action and reached) or probability is None or len(known) < len(costs):
+            return None
+        return state, action, reached, probability, known
+
+    def _name(self, line: int, column: str, text: str) -> str:
+        """A name; empty, and the mistake noted, if it is none."""
+        name = text.strip()
+        if name in self._sound_names:
+            return name
+        problem = name_problem(name)
+        if problem is not None:
+            self._wrong(line, column, problem)
+            return ""
+        self._sound_names.add(name)
+        return name
+
+    def _number(self, line: int, column: str, text: str) -> float | None:
+        """A number that is not negative; an empty cost is zero."""
+        value = self._sound_numbers.get(text)
+        if value is None:
+            value = _number(text, line, column, self._wrong) if text or column == "probability" else 0.0
+            if value is None:
+                return None
+            self._sound_numbers[text] = value
+        if column == "probability" and (value > 1.0 or not text):
+            self._wrong(line, column, f"{text!r} is not a probability between 0 and 1")
+            return None
+        return value
 
 
 def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
@@ -136,13 +159,3 @@ def _number(text: str, line: int, column: str, wrong: Wrong) -> float | None:
         wrong(line, column, f"{text[:60]!r} is not a number from 0 to {LARGEST_COST:g}")
         return None
     return value
-
-
-def _expected(row: _Row) -> list[float]:
-    """The costs of an action: where its lines agree exactly these, without rounding."""
-    return [
-        each[0]
-        if len(set(each)) == 1
-        else sum(probability * cost for (_, probability), cost in zip(row.to, each, strict=True))
-        for each in zip(*row.costs, strict=True)
-    ]

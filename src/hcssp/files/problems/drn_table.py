@@ -11,7 +11,7 @@ Storm writes numbers with some ten digits: probabilities that sum to one up to 1
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
@@ -46,7 +46,7 @@ class _Action:
     name: str
     line: int
     costs: list[float]
-    to: list[tuple[Hashable, float]] = field(default_factory=list)
+    to: list[tuple[str, float]] = field(default_factory=list)
 
 
 class _Unreadable(Exception):
@@ -123,7 +123,7 @@ class _Reader:
     def __init__(self, header: _Header, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> None:
         self._wrong = wrong
         self._left = most
-        self._builder = TableBuilder(cost_names, wrong)
+        self._builder = TableBuilder(cost_names, wrong, TOLERANCE)
         self._actions: list[_Action] = []
         self._names: set[str] = set()
         self._state = -1
@@ -169,8 +169,9 @@ class _Reader:
         for action in self._actions:
             # A state of a chain that leads nowhere has no action; one of an MDP should not have announced it.
             if action.to or not self._chain:
-                state = builder.index[str(action.state)]
-                builder.add_row(state, action.name, action.to, action.costs, action.line, "", TOLERANCE)
+                row = builder.row(builder.state(str(action.state)), action.name, action.line, "")
+                for target, probability in action.to:
+                    builder.lead(row, target, probability, action.costs)
         count = self._state + 1
         if count == 0:
             self._wrong(1, "", "there are no states")
@@ -188,7 +189,7 @@ class _Reader:
         self._state = number
         self._names = set()
         self._state_rewards = self._rewards(line, rewards)
-        index = self._builder.list_state(str(number))
+        index = self._builder.state(str(number), listed=True)
         if labels[:1] in ("!", "{", "["):
             self._wrong(line, "", f"{labels[:60]!r}: rates, observations and intervals are not supported")
             raise _Unreadable

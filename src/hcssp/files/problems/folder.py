@@ -51,8 +51,8 @@ class Folder:
             field.wrong(f"there is no file {name!r} beside the problem file")
             return None
         try:
-            return shown, decoded(read_bytes(path, shown, self._limits.table_bytes), field.findings, shown)
+            content = read_bytes(path, shown, self._limits.table_bytes)
         except InvalidProblem as error:
-            for violation in error.violations:
-                field.wrong(violation)
+            field.wrong("; ".join(error.violations))
             return None
+        return shown, decoded(content, field.findings, shown)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from hcssp.files.problems.grid import read_costs
 from hcssp.files.problems.table import TableBuilder, TableModel
-from hcssp.files.problems.targets import state_label
 from hcssp.files.reading.fields import Field
 
 
@@ -20,7 +17,7 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
         return None
     builder = TableBuilder(cost_names, field.findings.add)
     # First all that are listed, then those that are only led to: so the file decides on their order.
-    numbers = [builder.list_state(state_label(text)) for text in states]
+    numbers = [builder.state(text, listed=True) for text in states]
     for number, state in zip(numbers, states.values(), strict=True):
         if state.is_nothing:
             continue
@@ -32,15 +29,17 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
             to = _successors(parts["to"])
             if to is not None:
                 vector = [costs.get(name, 0.0) for name in cost_names]
-                builder.add_row(number, action, to, vector, parts["to"].line, parts["to"].path)
+                number_of_row = builder.row(number, action, parts["to"].line, parts["to"].path)
+                for reached, probability in to:
+                    builder.lead(number_of_row, reached, probability, vector)
     return builder.build()
 
 
-def _successors(field: Field) -> list[tuple[Hashable, float]] | None:
+def _successors(field: Field) -> list[tuple[str, float]] | None:
     if not field.is_mapping:
         name = field.name("a state, or a mapping from states to probabilities")
-        return None if name is None else [(state_label(name), 1.0)]
+        return None if name is None else [(name, 1.0)]
     members = field.members("a mapping from states to probabilities") or {}
-    found = [(state_label(name), member.probability()) for name, member in members.items()]
-    known = [(label, probability) for label, probability in found if probability is not None]
+    found = [(name, member.probability()) for name, member in members.items()]
+    known = [(name, probability) for name, probability in found if probability is not None]
     return known if len(known) == len(found) else None

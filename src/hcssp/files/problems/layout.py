@@ -83,7 +83,11 @@ def _number(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     number = float(value)
-    return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
+    if number == int(number) and abs(number) < 1e15:
+        return str(int(number))
+    # Tools that read YAML 1.1 take 1e-05 for a text, but not 1.0e-05.
+    text = repr(number)
+    return text if "." in text else text.replace("e", ".0e")
 
 
 def _json(value: Any, depth: int) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from math import fsum
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -99,7 +98,7 @@ class TableModel:
 
 
 class TableBuilder:
-    """A table in the making: states and rows as they come.
+    """A table in the making: states, rows and transitions as they come, in flat lists.
 
     Parameters
     ----------
@@ -107,113 +106,130 @@ class TableBuilder:
         The primary cost, then the others.
     wrong
         Notes a mistake.
+    tolerance
+        How far the probabilities of a row may sum from one; beyond rounding they are scaled.
     """
 
-    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong) -> None:
+    def __init__(
+        self, cost_names: tuple[str, ...], wrong: Wrong, tolerance: float = PROBABILITY_TOLERANCE
+    ) -> None:
         self.cost_names = cost_names
         self.wrong = wrong
         self.labels: list[Hashable] = []
-        self.index: dict[Hashable, int] = {}
         self.places: dict[str, list[int]] = {}
+        self._tolerance = tolerance
+        self._index: dict[Hashable, int] = {}
+        # Most texts come many times, and turning them into labels takes a while.
+        self._by_text: dict[str, int] = {}
         self._listed: set[int] = set()
-        self._mentioned: dict[int, tuple[int, str]] = {}
+        self._rows: dict[tuple[int, str], int] = {}
         self._row_state: list[int] = []
         self._actions: list[str] = []
-        self._seen: dict[tuple[int, str], int] = {}
-        self._successors: list[list[int]] = []
-        self._probabilities: list[list[float]] = []
-        self._costs: list[list[float]] = []
+        self._where: list[tuple[int, str]] = []
+        self._entry_row: list[int] = []
+        self._successors: list[int] = []
+        self._probabilities: list[float] = []
+        self._costs: list[Sequence[float]] = []
 
-    def state(self, label: Hashable) -> int:
-        """The number of a state, which is new if it has not been met yet."""
-        number = self.index.setdefault(label, len(self.labels))
-        if number == len(self.labels):
-            self.labels.append(label)
+    def state(self, text: str, *, listed: bool = False) -> int:
+        """The number of a state, which is new if it has not been met yet.
+
+        Parameters
+        ----------
+        text
+            What the table calls it.
+        listed
+            Whether it stands in the table for itself, or something leads to it.
+        """
+        number = self._by_text.get(text)
+        if number is None:
+            label = state_label(text)
+            number = self._by_text[text] = self._index.setdefault(label, len(self.labels))
+            if number == len(self.labels):
+                self.labels.append(label)
+        if listed:
+            self._listed.add(number)
         return number
 
-    def list_state(self, label: Hashable) -> int:
-        """The number of a state that stands in the table for itself."""
-        number = self.state(label)
-        self._listed.add(number)
+    def row(self, state: int, action: str, line: int, path: str) -> int:
+        """The number of the row of an action, which is new if it has not been met yet."""
+        number = self._rows.setdefault((state, action), len(self._row_state))
+        if number == len(self._row_state):
+            self._row_state.append(state)
+            self._actions.append(action)
+            self._where.append((line, path))
         return number
 
-    def add_row(
-        self,
-        state: int,
-        action: str,
-        to: Sequence[tuple[Hashable, float]],
-        costs: list[float],
-        line: int,
-        path: str,
-        tolerance: float = PROBABILITY_TOLERANCE,
-    ) -> None:
-        """Add an action; its probabilities must sum to one up to `tolerance`, and then do exactly."""
-        if (state, action) in self._seen:
-            first = self._seen[state, action]
-            self.wrong(
-                line, path, f"state {self.labels[state]!r} has two actions {action!r}; see line {first}"
-            )
-        self._seen[state, action] = line
-        probabilities = [probability for _, probability in to]
-        total = fsum(probabilities)
-        if not to:
-            self.wrong(line, path, "it leads nowhere; give it at least one next state")
-        elif abs(total - 1.0) > tolerance:
-            self.wrong(line, path, f"the probabilities sum to {total:.10g}, not 1")
-        elif abs(total - 1.0) > PROBABILITY_TOLERANCE:
-            probabilities = [probability / total for probability in probabilities]
-        successors = [self.state(label) for label, _ in to]
-        for successor in successors:
-            self._mentioned.setdefault(successor, (line, path))
-        self._row_state.append(state)
-        self._actions.append(action)
-        self._successors.append(successors)
-        self._probabilities.append(probabilities)
+    def lead(self, row: int, to: str, probability: float, costs: Sequence[float]) -> None:
+        """Let a row lead to a state, at these costs if it does so."""
+        self._entry_row.append(row)
+        self._successors.append(self.state(to))
+        self._probabilities.append(probability)
         self._costs.append(costs)
 
     def build(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
-        """The table."""
+        """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
         num_rows, num_states = len(self._row_state), len(self.labels)
-        row_state = np.array(self._row_state, dtype=np.int64)
+        entry_row = np.array(self._entry_row, dtype=np.int64)
+        probabilities = np.array(self._probabilities, dtype=np.float64)
+        sums = np.bincount(entry_row, weights=probabilities, minlength=num_rows)
+        off = np.abs(sums - 1.0)
+        lengths = np.bincount(entry_row, minlength=num_rows)
+        for row in np.flatnonzero(off > self._tolerance).tolist():
+            told = f"the probabilities sum to {sums[row]:.10g}, not 1"
+            if lengths[row] == 0:
+                told = "it leads nowhere; give it at least one next state"
+            self.wrong(*self._where[row], told)
+        scales = np.where((off > PROBABILITY_TOLERANCE) & (off <= self._tolerance), sums, 1.0)
+        costs = self._expected_costs(entry_row, probabilities, num_rows)
         # Stable, so that the actions of a state keep their order.
+        row_state = np.array(self._row_state, dtype=np.int64)
         order = np.argsort(row_state, kind="stable")
-        ordered = order.tolist()
-        counts = np.fromiter((len(self._successors[row]) for row in ordered), np.int64, num_rows)
-        total = int(counts.sum())
-        successors = chain.from_iterable(self._successors[row] for row in ordered)
-        probabilities = chain.from_iterable(self._probabilities[row] for row in ordered)
-        transitions = csr_array(
-            (
-                np.fromiter(probabilities, np.float64, total),
-                np.fromiter(successors, np.int64, total),
-                np.concatenate(([0], np.cumsum(counts))),
-            ),
-            shape=(num_rows, num_states),
-        )
+        position = np.empty(num_rows, dtype=np.int64)
+        position[order] = np.arange(num_rows)
+        where = (position[entry_row], np.array(self._successors, dtype=np.int64))
+        data = probabilities / scales[entry_row]
+        transitions = csr_array((data, where), shape=(num_rows, num_states))
         tidy(transitions)
-        costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names))
-        unlisted = {state: self._mistake(state) for state in self._mentioned if state not in self._listed}
         return TableModel(
             labels=tuple(self.labels),
-            index=self.index,
+            index=self._index,
             row_state=row_state[order],
-            actions=tuple(self._actions[row] for row in ordered),
+            actions=tuple(self._actions[row] for row in order.tolist()),
             transitions=transitions,
-            costs=np.ascontiguousarray(costs[order].T),
+            costs=np.ascontiguousarray(costs[:, order]),
             cost_names=self.cost_names,
             places={name: tuple(states) for name, states in self.places.items()},
             starts=tuple(starts),
             goals=tuple(goals),
-            unlisted=unlisted,
+            unlisted=self._unlisted(),
         )
 
-    def _mistake(self, state: int) -> Callable[[], None]:
-        line, path = self._mentioned[state]
+    def _expected_costs(self, entry_row: IntArray, probabilities: FloatArray, num_rows: int) -> FloatArray:
+        """The costs of the rows: where all its entries agree exactly these, without rounding."""
+        paid = np.array(self._costs, dtype=np.float64).reshape(len(entry_row), len(self.cost_names)).T
+        costs = np.zeros((len(self.cost_names), num_rows))
+        for cost, each in zip(costs, paid, strict=True):
+            least, most = np.full(num_rows, np.inf), np.full(num_rows, -np.inf)
+            np.minimum.at(least, entry_row, each)
+            np.maximum.at(most, entry_row, each)
+            expected = np.bincount(entry_row, weights=probabilities * each, minlength=num_rows)
+            cost[:] = np.where(least == most, least, expected)
+        return costs
+
+    def _unlisted(self) -> dict[int, Callable[[], None]]:
+        """The states that are only led to, and how to note that this was a mistake."""
+        found: dict[int, Callable[[], None]] = {}
+        if len(self._listed) == len(self.labels):
+            return found
+        for row, state in zip(self._entry_row, self._successors, strict=True):
+            if state not in self._listed and state not in found:
+                found[state] = partial(self._note_unlisted, state, row)
+        return found
+
+    def _note_unlisted(self, state: int, row: int) -> None:
         label = self.labels[state]
-
-        def note() -> None:
-            guess = did_you_mean(str(label), [str(self.labels[other]) for other in self._listed])
-            remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
-            self.wrong(line, path, f"it leads to {label!r}, which has no actions and is no goal; {remedy}")
-
-        return note
+        guess = did_you_mean(str(label), [str(self.labels[other]) for other in self._listed])
+        remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
+        told = f"it leads to {label!r}, which has no actions and is no goal; {remedy}"
+        self.wrong(*self._where[row], told)

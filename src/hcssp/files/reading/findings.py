@@ -19,6 +19,9 @@ from hcssp.errors import InvalidProblem
 MOST_FINDINGS = 100
 """Findings beyond this many are counted instead of listed."""
 
+ENOUGH_FINDINGS = 1000
+"""After so many a file is not looked at any further: finding them takes time, too."""
+
 
 class Findings:
     """What has been found wrong so far.
@@ -50,6 +53,11 @@ class Findings:
             The value and the remedy.
         file
             The file beside the document that it is wrong in; None: the document.
+
+        Raises
+        ------
+        InvalidProblem
+            If that makes very many.
         """
         place = self.file if file is None else file
         if place not in self._files:
@@ -57,6 +65,8 @@ class Findings:
         where = f"{path}: " if path else ""
         text = f"{place}:{line}: {where}{message}"
         self._found[self._files.index(place), line, " ".join(text.splitlines())] = None
+        if len(self._found) >= ENOUGH_FINDINGS:
+            self.raise_if_any()
 
     def fatal(self, line: int, path: str, message: str, file: str | None = None) -> NoReturn:
         """Note what makes the rest unreadable, and report everything."""
@@ -78,7 +88,8 @@ class Findings:
         told = [text for _, _, text in sorted(self._found, key=lambda found: found[:2])]
         more = len(told) - MOST_FINDINGS
         if more > 0:
-            told = [*told[:MOST_FINDINGS], f"... and {more} more"]
+            least = "at least " if len(told) >= ENOUGH_FINDINGS else ""
+            told = [*told[:MOST_FINDINGS], f"... and {least}{more} more"]
         raise InvalidProblem(told)
 
 
