@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from hcssp.evaluation.hierarchical import evaluate_hierarchical as evaluate_hierarchical
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
+    from hcssp.files.problems.dumping import dump_problem as dump_problem
+    from hcssp.files.problems.loading import load_problem as load_problem
     from hcssp.hierarchy.builder import ProcedureBuilder as ProcedureBuilder
     from hcssp.hierarchy.flattening import Flattening as Flattening
     from hcssp.hierarchy.model import HCSSP as HCSSP
@@ -70,6 +72,7 @@ _HOME = {
     "DeadEnd": "hcssp.errors",
     "DeterministicPolicy": "hcssp.cssp.policy",
     "evacuation": "hcssp.scenarios.evacuation",
+    "dump_problem": "hcssp.files.problems.dumping",
     "evaluate": "hcssp.evaluation.exact",
     "evaluate_hierarchical": "hcssp.evaluation.hierarchical",
     "Evaluation": "hcssp.evaluation.exact",
@@ -86,6 +89,7 @@ _HOME = {
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
     "LinearProgram": "hcssp.solvers.linear_program",
+    "load_problem": "hcssp.files.problems.loading",
     "MaxIterations": "hcssp.search.stop",
     "MaxRuntime": "hcssp.search.stop",
     "MissingDependency": "hcssp.errors",
