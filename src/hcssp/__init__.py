@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
+    from hcssp.errors import CannotWrite as CannotWrite
     from hcssp.errors import DeadEnd as DeadEnd
     from hcssp.errors import HcsspError as HcsspError
+    from hcssp.errors import ImpossibleObservation as ImpossibleObservation
     from hcssp.errors import ImproperPolicy as ImproperPolicy
+    from hcssp.errors import InvalidPlan as InvalidPlan
     from hcssp.errors import InvalidProblem as InvalidProblem
     from hcssp.errors import MissingDependency as MissingDependency
     from hcssp.errors import NoSolution as NoSolution
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
     from hcssp.evaluation.hierarchical import evaluate_hierarchical as evaluate_hierarchical
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
+    from hcssp.execution.plan import Plan as Plan
+    from hcssp.files.plan import load_plan as load_plan
+    from hcssp.files.plan import save_plan as save_plan
     from hcssp.files.problems.dumping import dump_problem as dump_problem
     from hcssp.files.problems.loading import load_problem as load_problem
     from hcssp.hierarchy.builder import ProcedureBuilder as ProcedureBuilder
@@ -67,6 +73,7 @@ if TYPE_CHECKING:
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
     "Anytime": "hcssp.solvers.anytime",
+    "CannotWrite": "hcssp.errors",
     "CSSP": "hcssp.cssp.model",
     "CSSPBuilder": "hcssp.cssp.builder",
     "DeadEnd": "hcssp.errors",
@@ -85,17 +92,21 @@ _HOME = {
     "HCSSP": "hcssp.hierarchy.model",
     "HcsspError": "hcssp.errors",
     "HierarchicalPolicy": "hcssp.hierarchy.policy",
+    "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",
+    "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
     "LinearProgram": "hcssp.solvers.linear_program",
     "load_problem": "hcssp.files.problems.loading",
+    "load_plan": "hcssp.files.plan",
     "MaxIterations": "hcssp.search.stop",
     "MaxRuntime": "hcssp.search.stop",
     "MissingDependency": "hcssp.errors",
     "MixedInteger": "hcssp.solvers.mixed_integer",
     "NoSolution": "hcssp.errors",
     "Outcome": "hcssp.hierarchy.model",
+    "Plan": "hcssp.execution.plan",
     "PolicyBranching": "hcssp.solvers.policy_branching",
     "prepare": "hcssp.cssp.preprocessing",
     "ProcedureBuilder": "hcssp.hierarchy.builder",
@@ -105,6 +116,7 @@ _HOME = {
     "Result": "hcssp.search.result",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
+    "save_plan": "hcssp.files.plan",
     "solve": "hcssp.solvers.solver",
     "stationary": "hcssp.solvers.stochastic",
     "Status": "hcssp.search.result",

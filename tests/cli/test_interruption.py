@@ -53,7 +53,7 @@ class Interrupted:
 def test_without_an_incumbent_it_is_130_all_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hcssp.cli.solve.make_solver", lambda method, arguments: Interrupted())
+    monkeypatch.setattr("hcssp.cli.solve.make_solver", lambda *arguments: Interrupted())
     assert main(["solve", "small-building", "--json", "--quiet"]) == 130
     told = capsys.readouterr()
     document = json.loads(told.out)

@@ -75,6 +75,39 @@ def scale(text: str) -> int:
     return int(value)
 
 
+def positive_count(text: str) -> int:
+    """A whole number of at least one."""
+    value = number(text)
+    if not (isfinite(value) and value >= 1.0 and value == int(value)):
+        raise argparse.ArgumentTypeError(f"{text} is no count; give a whole number of at least 1")
+    return int(value)
+
+
+def seed(text: str) -> int:
+    """A whole number that is not negative."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, 0 or more")
+    return int(text)
+
+
+def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what names a problem, its bounds and its scale."""
+    parser.add_argument(
+        "problem", metavar="PROBLEM", help="a built-in problem (hcssp problems lists them) or a problem file"
+    )
+    parser.add_argument(
+        "--bound",
+        type=bound,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an upper bound on an expected cost, such as damage=2; may be repeated",
+    )
+    parser.add_argument(
+        "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
+    )
+
+
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what every command has that works for a while: how to answer, and how much to tell meanwhile."""
     parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")

@@ -40,6 +40,15 @@ def document(name: str, method: str, problem: HCSSP, result: Result) -> dict[str
         "lower_bound": figure(result.lower_bound),
         "upper_bound": figure(result.upper_bound),
         "gap": figure(result.gap),
+        **plan_figures(problem, result),
+        "seconds": figure(result.seconds),
+        "trace": [[figure(value) for value in point] for point in result.trace],
+    }
+
+
+def plan_figures(problem: HCSSP, result: Result) -> dict[str, Any]:
+    """The part of an object that is about the plan itself: constraints, choices and activities."""
+    return {
         "constraints": {
             constraint.name: {
                 "expected": figure(constraint.expected),
@@ -58,6 +67,4 @@ def document(name: str, method: str, problem: HCSSP, result: Result) -> dict[str
             }
             for activity in activity_summaries(problem, result)
         },
-        "seconds": figure(result.seconds),
-        "trace": [[figure(value) for value in point] for point in result.trace],
     }

@@ -56,6 +56,10 @@ class Interruption:
             self._working = False
             raise KeyboardInterrupt
 
+    def end(self) -> None:
+        """Work is over: from now on a signal is only noted."""
+        self._working = False
+
     def watching(self, criteria: Sequence[StopCriterion]) -> StopCriterion:
         """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
         from hcssp.search.stop import first_reason

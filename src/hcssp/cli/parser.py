@@ -9,13 +9,15 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hcssp.cli import methods, new, problems, schema, solve, table
+from hcssp.cli import evaluate, methods, new, problems, schema, simulate, solve, table
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
 
 _COMMANDS = {
     "solve": solve,
+    "evaluate": evaluate,
+    "simulate": simulate,
     "new": new,
     "table": table,
     "methods": methods,
@@ -30,6 +32,9 @@ examples:
   hcssp solve small-building --bound damage=1.5 --json
   hcssp new small-building > mine.yaml
   hcssp solve mine.yaml
+  hcssp solve mine.yaml --out plan.json
+  hcssp evaluate mine.yaml plan.json
+  hcssp simulate mine.yaml plan.json --runs 100000
   hcssp table --bounds 2 5
 
 exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted

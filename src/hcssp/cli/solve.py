@@ -9,8 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import UsageError, add_output_arguments, bound, count_or_inf, gap, scale, seconds
+from hcssp.cli.arguments import (
+    UsageError,
+    add_output_arguments,
+    add_problem_arguments,
+    count_or_inf,
+    gap,
+    seconds,
+)
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.plans import PlanSaver, first_incumbent
 from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import Style
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from hcssp.search.result import Result
     from hcssp.search.stop import StopCriterion
     from hcssp.solvers.registry import Method
-    from hcssp.solvers.solver import Solver
+    from hcssp.solvers.solver import Known, Solver
 
 HELP = "solve a problem"
 DESCRIPTION = """\
@@ -35,17 +43,7 @@ weighted with expected_executions, costs and usages add up to those of the whole
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp solve``."""
-    parser.add_argument(
-        "problem", metavar="PROBLEM", help="a built-in problem (hcssp problems lists them) or a problem file"
-    )
-    parser.add_argument(
-        "--bound",
-        type=bound,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an upper bound on an expected cost, such as damage=2; may be repeated",
-    )
+    add_problem_arguments(parser)
     parser.add_argument(
         "--method",
         default="exact",
@@ -68,7 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="budget-allocation: the paper's l, how long an activity's planning goes on; inf for ever",
     )
     parser.add_argument(
-        "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
+        "--out", type=Path, metavar="FILE", help="save the plan, at every better one that is found"
+    )
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="PLAN",
+        help="begin with a saved plan; bounds that are not given are those of that plan",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
@@ -84,22 +88,36 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
     method = find_method(arguments.method)
-    solver = make_solver(method, arguments)
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk, method.counts)
     printer.note(f"reading {arguments.problem}")
     loaded = load_problem(arguments.problem, arguments.scale)
-    loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
+    wanted = with_bounds(loaded.problem, arguments.bound)
+    known = None
+    if arguments.resume is not None:
+        wanted, known = first_incumbent(arguments.resume, loaded.problem, arguments.bound)
+    loaded = replace(loaded, problem=wanted)
+    solver = make_solver(method, arguments, known)
+    saver = None
+    if arguments.out is not None:
+        saver = PlanSaver(arguments.out, loaded.problem, loaded.name, method.name, known)
     if arguments.plot is not None:
         check_plot(arguments.plot, loaded)
+    criteria = criteria_of(method, arguments)
     try:
-        result = work(loaded.problem, solver, criteria_of(method, arguments), printer, interruption)
+        result = work(loaded.problem, solver, criteria, printer, interruption, saver, known)
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
         result = Result(stopped_by="interrupted", message="interrupted before the first step")
     finally:
         printer.close()
+    # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
+    unsaved = None if saver is None else saver.finish(result)
     tell(arguments, method, loaded.problem, result)
+    if unsaved is not None:
+        raise unsaved
+    if saver is not None and result.found_policy is not None and not arguments.json:
+        print(f"\nThe plan is saved in {arguments.out}.")
     if arguments.plot is not None and result.found_policy is not None:
         plot(arguments.plot, loaded, result)
         if not arguments.json:
@@ -109,8 +127,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     return SOLVED if result.found_policy is not None else NO_PLAN
 
 
-def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
-    """The method with the options of the command line that it takes.
+def make_solver(method: Method, arguments: argparse.Namespace, known: Known | None = None) -> Solver:
+    """The method with the options of the command line that it takes, and the cost of a known plan.
 
     Raises
     ------
@@ -122,7 +140,11 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     if arguments.iterations is not None and "iterations" not in method.options:
         takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
         raise UsageError(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
-    given = {"iterations": arguments.iterations, "time_limit": arguments.time_limit}
+    given = {
+        "iterations": arguments.iterations,
+        "time_limit": arguments.time_limit,
+        "known_cost": None if known is None else known.cost,
+    }
     return method.make(
         **{name: value for name, value in given.items() if name in method.options and value is not None}
     )
@@ -144,16 +166,20 @@ def work(
     criteria: list[StopCriterion],
     printer: ProgressPrinter,
     interruption: Interruption,
+    saver: PlanSaver | None = None,
+    known: Known | None = None,
 ) -> Result:
-    """Solve, telling the progress; a signal ends it with the best plan so far."""
+    """Solve, telling the progress and saving plans; a signal ends it with the best plan so far."""
     from hcssp.solvers.solver import solve
 
     def on_progress(progress: Progress) -> None:
         interruption.look(progress)
+        if saver is not None:
+            saver(progress)
         printer(progress)
 
     interruption.begin()
-    return solve(problem, solver, [interruption.watching(criteria)], on_progress)
+    return solve(problem, solver, [interruption.watching(criteria)], on_progress, known)
 
 
 def tell(arguments: argparse.Namespace, method: Method, problem: HCSSP, result: Result) -> None:

@@ -48,9 +48,7 @@ def plan_in_words(name: str, method: Method, problem: HCSSP, result: Result, sty
     bounds = ", ".join(f"{c.name} at most {c.at_most:g}" for c in problem.constraints)
     blocks = [style.strong(f"{name}: least expected {problem.primary_name}, {bounds or 'no bounds'}")]
     if result.found_policy is not None:
-        blocks.append(style.strong("Choices") + "\n" + _choices(problem, result))
-        blocks.append(style.strong("Activities") + " (expected, for one execution; share: of the whole)")
-        blocks[-1] += "\n" + _activities(problem, result)
+        blocks += plan_blocks(problem, result, style)
     blocks.append(style.strong("Bounds") + "\n" + _bounds(problem, result))
     blocks.append(style.strong("Proven") + "\n" + _proven(problem.primary_name, result))
     reason = _REASONS.get(result.stopped_by, result.stopped_by)
@@ -59,6 +57,16 @@ def plan_in_words(name: str, method: Method, problem: HCSSP, result: Result, sty
         f"{result.iterations} {method.counts}."
     )
     return "\n\n".join(blocks)
+
+
+def plan_blocks(problem: HCSSP, result: Result, style: Style) -> list[str]:
+    """What the plan does: its choices and its activities."""
+    return [
+        style.strong("Choices") + "\n" + _choices(problem, result),
+        style.strong("Activities")
+        + " (expected, for one execution; share: of the whole)\n"
+        + _activities(problem, result),
+    ]
 
 
 def _choices(problem: HCSSP, result: Result) -> str:
@@ -85,7 +93,7 @@ def _activities(problem: HCSSP, result: Result) -> str:
     for constraint in constraints:
         total += [_number(constraint.expected), _number(constraint.at_most), ""]
     rows.append(total)
-    text = _table(rows)
+    text = aligned(rows)
     idle = [activity.name for activity in summaries if not activity.expected_executions]
     if idle:
         text += f"\n  never executed: {', '.join(idle)}"
@@ -117,7 +125,7 @@ def _share(executions: float | None, each: float | None, whole: float | None) ->
     return f"{100 * executions * each / whole:.1f}%"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Columns aligned: names to the left, figures to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []

@@ -1,0 +1,238 @@
+"""``hcssp report``: a plan as one page for the people who decide about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hcssp.cli.arguments import (
+    UsageError,
+    add_output_arguments,
+    add_problem_arguments,
+    count_or_inf,
+    gap,
+    seconds,
+    seed,
+)
+from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.plans import read_plan
+from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.solve import work
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+    from hcssp.reports.scene import Scene
+    from hcssp.search.result import Result
+    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+
+HELP = "write a plan as one page: its costs, its map, its proof, and what other bounds would mean"
+DESCRIPTION = """\
+Write one page of HTML that needs no network: what the plan costs and what is proven about it,
+where it goes and how often, what it chooses, how the budget is spread, simulated runs, and a
+slider over one bound with a plan for each of its positions.
+
+PLAN is a file that hcssp solve --out saved; without it the problem is solved first."""
+
+_MAX_POINTS = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp report``."""
+    add_problem_arguments(parser)
+    parser.add_argument("plan", type=Path, nargs="?", metavar="PLAN", help="a plan that was saved")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE",
+        help="where to write the page (default: report.html)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gap", type=gap, default=1e-6, metavar="G", help="solve to this relative gap (default: 1e-6)"
+    )
+    parser.add_argument(
+        "--time-limit", type=seconds, default=60.0, metavar="S",
+        help="solve for at most S seconds (default: 60)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--vary", metavar="NAME", help="the constraint whose bound the slider moves (default: the scarcest)"
+    )
+    parser.add_argument(
+        "--points", type=count_or_inf, default=11, metavar="N",
+        help="about how many positions the slider has (default: 11; 0: no slider)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--curve-time-limit", type=seconds, default=20.0, metavar="S",
+        help="work on the plans of the slider for about S seconds (default: 20)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="names the simulated runs for good (default: 0)"
+    )
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER", help="also draw the plan as PNG files (needs matplotlib)"
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Solve if there is no plan, write the page, and answer with the exit code."""
+    from hcssp.files.atomic import check_writable
+
+    check_writable(arguments.output)
+    if arguments.points > _MAX_POINTS:
+        raise UsageError(f"--points {arguments.points:g}: a page can hold the plans of {_MAX_POINTS} at most")
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk)
+    try:
+        printer.note(f"reading {arguments.problem}")
+        loaded = load_problem(arguments.problem, arguments.scale)
+        loaded, result, method = _plan(arguments, loaded, printer, interruption)
+        if result.found_policy is None:
+            printer.close()
+            print(f"hcssp: no plan: {result.message or result.stopped_by}", file=sys.stderr)
+            return INTERRUPTED if result.stopped_by == "interrupted" else NO_PLAN
+        written = _write(arguments, loaded, result, method, printer, interruption)
+    finally:
+        printer.close()
+    _tell(arguments, result, written)
+    return INTERRUPTED if interruption.requested else SOLVED
+
+
+def _plan(
+    arguments: argparse.Namespace,
+    loaded: LoadedProblem,
+    printer: ProgressPrinter,
+    interruption: Interruption,
+) -> tuple[LoadedProblem, Result, str]:
+    """The plan that was given, or a new one; and how it was found."""
+    from hcssp.search.result import Result, Status
+    from hcssp.search.stop import Gap, MaxRuntime
+    from hcssp.solvers.policy_branching import PolicyBranching
+
+    if arguments.plan is None:
+        loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
+        criteria = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
+        try:
+            result = work(loaded.problem, PolicyBranching(), criteria, printer, interruption)
+        except KeyboardInterrupt:
+            result = Result(stopped_by="interrupted", message="interrupted before the first step")
+        return loaded, result, "exact"
+    plan, evaluation = read_plan(arguments.plan, loaded.problem, arguments.bound)
+    keeps = evaluation.keeps_bounds()
+    cost = float(evaluation.costs[0])
+    result = Result(
+        status=plan.status if keeps else Status.UNKNOWN,
+        stopped_by=plan.stopped_by or "it was killed",
+        # Of a plan that breaks its bounds a lower bound under them says nothing.
+        lower_bound=min(plan.lower_bound, cost) if keeps else -inf,
+        upper_bound=cost,
+        trace=plan.trace,
+        evaluation=evaluation,
+        seconds=plan.seconds,
+        found_policy=plan.policy,
+        details=plan.budgets,
+    )
+    return replace(loaded, problem=plan.problem), result, plan.method
+
+
+def _write(
+    arguments: argparse.Namespace,
+    loaded: LoadedProblem,
+    result: Result,
+    method: str,
+    printer: ProgressPrinter,
+    interruption: Interruption,
+) -> list[Path]:
+    """Write the page and the pictures; what was written."""
+    from hcssp.reports.page import save_page
+    from hcssp.reports.page_data import page_data
+    from hcssp.reports.scene import Scene
+
+    scene = Scene(
+        loaded.name, loaded.problem, loaded.worlds, loaded.rooms, loaded.positions, loaded.description
+    )
+    curve = _curve(arguments, scene, result, printer, interruption)
+    data = page_data(
+        scene,
+        result,
+        curve,
+        method=method,
+        seed=arguments.seed,
+        on_plan=lambda done, count: printer.note(f"simulating and writing plan {done} of {count}"),
+    )
+    save_page(arguments.output, data)
+    written = [arguments.output]
+    if arguments.pictures is not None:
+        printer.note("drawing pictures")
+        written += _draw(arguments.pictures, scene, result, arguments.seed)
+    return written
+
+
+def _curve(
+    arguments: argparse.Namespace,
+    scene: Scene,
+    result: Result,
+    printer: ProgressPrinter,
+    interruption: Interruption,
+) -> TradeOff | None:
+    """The trade-off curve around the plan's bound, as far as it gets; None if it is not wanted."""
+    from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraint
+
+    constraint = varied_constraint(scene.problem, result, arguments.vary)
+    if constraint is None or not arguments.points or interruption.requested:
+        return None
+
+    def tell(point: CurvePoint) -> None:
+        printer.note(f"another plan: {constraint} at most {point.bound:g} costs {point.upper_bound:.4f}")
+
+    try:
+        interruption.begin()
+        printer.note(f"looking at other bounds on {constraint}")
+        bounds = curve_bounds(scene.problem, constraint, int(arguments.points))
+        if not bounds:
+            return None
+        return draw_curve(
+            scene.problem, constraint, bounds, time_limit=arguments.curve_time_limit, on_point=tell
+        )
+    except KeyboardInterrupt:
+        # So early that there is no curve; the plan itself is still worth a page.
+        return None
+    finally:
+        interruption.end()
+
+
+def _draw(folder: Path, scene: Scene, result: Result, seed: int) -> list[Path]:
+    """Draw everything that can be drawn of a plan."""
+    from hcssp.reports.pictures import save_picture
+    from hcssp.reports.plots import plan_pictures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in plan_pictures(scene, result, seed):
+        path = folder / f"{name}.png"
+        save_picture(path, figure)
+        written.append(path)
+    return written
+
+
+def _tell(arguments: argparse.Namespace, result: Result, written: list[Path]) -> None:
+    import json
+
+    from hcssp.cli.document import figure
+
+    if arguments.json:
+        document: dict[str, Any] = {
+            "problem": arguments.problem,
+            "status": str(result.status),
+            "lower_bound": figure(result.lower_bound),
+            "upper_bound": figure(result.upper_bound),
+            "written": [str(path) for path in written],
+        }
+        print(json.dumps(document, allow_nan=False))
+        return
+    page, *pictures = written
+    print(f"The report is in {page} ({page.stat().st_size / 1e6:.1f} MB); open it in a browser.")
+    for path in pictures:
+        print(f"A picture is in {path}.")

@@ -1,0 +1,66 @@
+"""``hcssp simulate``: follow a saved plan many times, and tell how the costs are spread."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, positive_count, seed
+from hcssp.cli.exit_codes import SOLVED
+from hcssp.cli.plans import read_plan
+from hcssp.cli.problems import load_problem
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.terminal import Style
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+
+HELP = "follow a saved plan many times: means, percentiles, and one run told"
+DESCRIPTION = """\
+Follow a saved plan many times, drawing lots for everything that is left to chance: means with 95%
+confidence intervals beside the exact expectations, percentiles, the chance that a run exceeds
+each bound, and one run told in words. A bound is kept in expectation; single runs may exceed it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp simulate``."""
+    add_problem_arguments(parser)
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    parser.add_argument(
+        "--runs", type=positive_count, default=100_000, metavar="N", help="how many runs (default: 100000)"
+    )
+    parser.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="names the runs for good (default: 0)"
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Simulate and print."""
+    import json
+
+    from hcssp.cli.simulation_text import simulation_document, simulation_in_words
+    from hcssp.evaluation.hierarchical_simulation import narrate_hierarchical, simulate_hierarchical
+
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk)
+    interruption.begin()
+    try:
+        printer.note(f"reading {arguments.problem}")
+        problem = load_problem(arguments.problem, arguments.scale).problem
+        plan, evaluation = read_plan(arguments.plan, problem, arguments.bound)
+        printer.note(f"following {arguments.plan} {arguments.runs:,} times")
+        runs = simulate_hierarchical(plan.flattening, plan.policy, runs=arguments.runs, seed=arguments.seed)
+        legs = list(narrate_hierarchical(plan.flattening, plan.policy, seed=arguments.seed))
+    finally:
+        printer.close()
+    interruption.end()
+    if arguments.json:
+        document = {"problem": arguments.problem, "plan": str(arguments.plan)}
+        print(json.dumps(document | simulation_document(runs, evaluation, legs), allow_nan=False))
+    else:
+        title = f"{arguments.plan}, a plan for {arguments.problem}, followed {arguments.runs:,} times"
+        print(simulation_in_words(title, runs, evaluation, legs, Style.of(sys.stdout)))
+    return SOLVED

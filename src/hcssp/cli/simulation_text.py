@@ -1,0 +1,170 @@
+"""A simulation for people and for programs: how the costs are spread, and one run told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import isfinite
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from hcssp.cli.document import figure
+from hcssp.cli.terminal import Style
+from hcssp.cli.words import aligned
+
+if TYPE_CHECKING:
+    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
+    from hcssp.evaluation.hierarchical_simulation import HierarchicalSimulation, Leg
+    from hcssp.evaluation.simulation import Estimate
+
+PERCENTILES = (5, 50, 95, 99)
+_WIDTH = 100
+_LONGEST = 40
+"""Groups of equal actions of an activity that are told; more are counted."""
+
+
+def simulation_document(
+    runs: HierarchicalSimulation, evaluation: HierarchicalEvaluation, legs: Sequence[Leg]
+) -> dict[str, Any]:
+    """The simulation as a JSON object."""
+    return {
+        "runs": runs.num_runs,
+        "seed": runs.seed,
+        "truncated": runs.num_truncated,
+        "costs": {
+            name: {
+                "expected": figure(evaluation.cost(name)),
+                "mean": _estimate(runs.mean(name)),
+                "percentiles": {str(p): figure(runs.percentile(name, p)) for p in PERCENTILES},
+                "at_most": None if index == 0 else figure(float(runs.bounds[index - 1])),
+                "chance_of_exceeding": None if index == 0 else _estimate(runs.probability_of_exceeding(name)),
+            }
+            for index, name in enumerate(runs.cost_names)
+        },
+        "activities": {
+            name: {"expected_executions": figure(exact.expected_executions), "mean_executions": float(mean)}
+            for name, mean, exact in zip(
+                runs.activity_names, runs.mean_executions, evaluation.activities, strict=True
+            )
+        },
+        "one_run": [
+            {
+                "event": leg.event,
+                "entered_in": None if leg.entry is None else str(leg.entry),
+                "choice": leg.choice,
+                "activity": leg.activity,
+                "actions": [[action, count] for action, count in condensed(leg)],
+                "costs": leg_costs(leg),
+                "reaches": leg.reaches,
+            }
+            for leg in legs
+        ],
+    }
+
+
+def simulation_in_words(
+    title: str,
+    runs: HierarchicalSimulation,
+    evaluation: HierarchicalEvaluation,
+    legs: Sequence[Leg],
+    style: Style,
+) -> str:
+    """What ``hcssp simulate`` prints for people."""
+    blocks = [
+        style.strong(title),
+        style.strong("Costs")
+        + " (mean with its 95% confidence interval; percentiles)\n"
+        + _costs(runs, evaluation),
+        style.strong("Chance that a run exceeds the bound") + "\n" + _chances(runs),
+        style.strong("One run") + f" (seed {runs.seed})\n" + _told(legs),
+    ]
+    if runs.num_truncated:
+        blocks.append(
+            f"{runs.num_truncated} runs were cut off before their end; their costs count as infinite."
+        )
+    return "\n\n".join(blocks)
+
+
+def condensed(leg: Leg) -> list[tuple[str, int]]:
+    """The actions of a leg, with those that follow each other and are equal counted."""
+    return [(str(action), len(list(group))) for action, group in groupby(each.action for each in leg.actions)]
+
+
+def leg_costs(leg: Leg) -> dict[str, float]:
+    """What the actions of a leg cost in all."""
+    totals: dict[str, float] = {}
+    for action in leg.actions:
+        for name, cost in action.costs.items():
+            totals[name] = totals.get(name, 0.0) + cost
+    return totals
+
+
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {name: figure(value) for name, value in estimate._asdict().items()}
+
+
+def _costs(runs: HierarchicalSimulation, evaluation: HierarchicalEvaluation) -> str:
+    rows = [["cost", "expected", "mean", "from", "to", *(f"{p}%" for p in PERCENTILES)]]
+    for name in runs.cost_names:
+        mean = runs.mean(name)
+        percentiles = [runs.percentile(name, percent) for percent in PERCENTILES]
+        rows.append(
+            [name, *(_number(value) for value in (evaluation.cost(name), *mean)), *map(_short, percentiles)]
+        )
+    return aligned(rows)
+
+
+def _chances(runs: HierarchicalSimulation) -> str:
+    lines = []
+    for name, bound in zip(runs.cost_names[1:], runs.bounds, strict=True):
+        if not isfinite(bound):
+            lines.append(f"  {name}: there is no bound")
+            continue
+        share, low, high = runs.probability_of_exceeding(name)
+        lines.append(
+            f"  {name} above {bound:g}: {_percent(share)} (between {_percent(low)} and {_percent(high)})"
+        )
+    return "\n".join(lines) or "  there are no bounds"
+
+
+def _told(legs: Sequence[Leg]) -> str:
+    """One run, a paragraph for each event."""
+    totals: dict[str, float] = {}
+    paragraphs = []
+    for leg in legs:
+        entered = "" if leg.entry is None else f", entered in {leg.entry},"
+        text = f"At {leg.event}{entered} the plan chooses {leg.choice}"
+        text += "." if leg.activity is None else _activity(leg)
+        for name, cost in leg_costs(leg).items():
+            totals[name] = totals.get(name, 0.0) + cost
+        text += f" It reaches {leg.reaches}." if leg.reaches else " The run was cut off here."
+        paragraphs.append(fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
+    in_all = ", ".join(f"{name} {value:g}" for name, value in totals.items())
+    paragraphs.append(f"  In all: {in_all or 'nothing'}.")
+    return "\n".join(paragraphs)
+
+
+def _activity(leg: Leg) -> str:
+    """How the sentence about a choice goes on where an activity is run."""
+    name = "" if leg.activity == leg.choice else f" {leg.activity},"
+    if not leg.actions:
+        return f":{name} over at once."
+    groups = condensed(leg)
+    words = [f"{action} {count} times" if count > 1 else action for action, count in groups]
+    rest = sum(count for _, count in groups[_LONGEST:])
+    told = ", ".join(words[:_LONGEST]) + (f" and {rest} more steps" if rest else "")
+    steps = f"{len(leg.actions)} steps" if len(leg.actions) > 1 else "1 step"
+    costs = ", ".join(f"{name} {cost:g}" for name, cost in leg_costs(leg).items())
+    return f":{name} {steps} from {leg.actions[0].state}, {told} ({costs})."
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if isfinite(value) else "inf"
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}%"

@@ -1,0 +1,242 @@
+"""Saving plans while solving, and beginning with a saved one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hcssp.cli import main
+from hcssp.cli.plans import PlanSaver
+from hcssp.files.plan import load_plan
+from hcssp.hierarchy import Flattening
+from hcssp.scenarios import small_building
+from hcssp.scenarios.registry import find_scenario
+from hcssp.search.progress import Progress
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+
+PROBLEM = small_building(2.0)
+
+# Gaps that no proof of this size of problem reaches while a test waits.
+LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--verbose"]
+SHARED = [*LONG, "--method", "budget-allocation"]
+
+
+def solved(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> Any:
+    command = ["solve", "small-building", "--json", "--quiet", *map(str, arguments)]
+    assert main(command) == code
+    printed = capsys.readouterr()
+    return json.loads(printed.out), printed.err
+
+
+def stopped(arguments: list[str], number: signal.Signals) -> tuple[int, str]:
+    """The exit code and the last words of a run that gets a signal once it has told of a plan."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "hcssp", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "incumbent" in line:
+                break
+        process.send_signal(number)
+        told = process.stderr.read()
+    return process.returncode, told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("command", [LONG, SHARED], ids=["exact", "budget-allocation"])
+def test_whatever_ends_a_run_its_plan_is_left(
+    tmp_path: Path, command: list[str], number: signal.Signals
+) -> None:
+    path = tmp_path / "plan.json"
+    code, told = stopped([*command, "--out", str(path)], number)
+    assert "Traceback" not in told
+    killed = number == signal.SIGKILL
+    assert code == (-signal.SIGKILL if killed else 130)
+    assert list(tmp_path.iterdir()) == [path]
+    plan = load_plan(path, find_scenario("evacuation").make())
+    evaluation = plan.evaluate()
+    assert plan.bounds == {"damage": 5.0}
+    assert evaluation.keeps_bounds()
+    assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
+    assert plan.lower_bound <= plan.upper_bound
+    assert plan.trace[-1].upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
+    assert plan.stopped_by == ("" if killed else "interrupted")
+
+
+def test_the_plan_is_saved_as_it_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    document, _ = solved(capsys, "--bound", "damage=2", "--out", path)
+    plan = load_plan(path, PROBLEM)
+    assert (plan.name, plan.method, plan.stopped_by) == ("small-building", "exact", "gap")
+    assert (plan.lower_bound, plan.upper_bound) == (document["lower_bound"], document["upper_bound"])
+    assert [list(point) for point in plan.trace] == [
+        [value if value is not None else (-np.inf, np.inf)[index - 1] for index, value in enumerate(point)]
+        for point in document["trace"]
+    ]
+    assert main(["solve", "small-building", "--quiet", "--out", str(path)]) == 0
+    assert capsys.readouterr().out.endswith(f"The plan is saved in {path}.\n")
+
+
+def test_budgets_are_saved_with_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    arguments = ["--bound", "damage=2", "--method", "budget-allocation", "--gap", "0.1"]
+    document, _ = solved(capsys, *arguments, "--out", path)
+    told = {
+        name: activity["budget"]
+        for name, activity in document["activities"].items()
+        if activity["expected_executions"]
+    }
+    assert load_plan(path, PROBLEM).budgets == told
+    # They come back with the plan.
+    again, _ = solved(capsys, *arguments, "--resume", path)
+    assert again["activities"] == document["activities"]
+
+
+def test_without_a_plan_an_old_file_stays(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+    solved(capsys, "--bound", "damage=-1", "--out", path, code=1)
+    solved(capsys, "--time-limit", "1e-9", "--out", path, code=1)
+    assert path.read_text() == "old"
+
+
+def test_every_better_plan_is_saved_and_a_better_bound_now_and_then(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    rows = solve(PROBLEM, PolicyBranching()).policy.to_flat(Flattening(PROBLEM))
+    saver = PlanSaver(path, PROBLEM, "small-building", "exact", None)
+    saver(Progress(seconds=0.1, lower_bound=1.0))
+    assert not path.exists()
+    saver(Progress(seconds=0.2, lower_bound=1.0, upper_bound=30.0, incumbent=rows))
+    assert load_plan(path, PROBLEM).upper_bound == 30.0
+    saver(Progress(seconds=0.3, lower_bound=2.0, upper_bound=30.0, incumbent=rows))
+    assert load_plan(path, PROBLEM).lower_bound == 1.0
+    saver(Progress(seconds=0.4, lower_bound=2.0, upper_bound=29.0, incumbent=rows))
+    assert load_plan(path, PROBLEM).lower_bound == 2.0
+    saver(Progress(seconds=60.0, lower_bound=3.0, upper_bound=29.0, incumbent=rows))
+    saved = load_plan(path, PROBLEM)
+    assert saved.lower_bound == 3.0
+    assert [point.seconds for point in saved.trace] == [0.1, 0.2, 0.3, 0.4, 60.0]
+
+
+def test_a_disk_that_is_full_for_a_moment_ends_no_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    real, calls = os.fsync, []
+
+    def full_at_first(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full_at_first)
+    document, told = solved(capsys, "--bound", "damage=2", "--out", path)
+    assert f"hcssp: warning: {path}: it cannot be written: No space left on device" in told
+    assert load_plan(path, PROBLEM).upper_bound == document["upper_bound"]
+
+
+def test_a_plan_that_cannot_be_saved_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    document, told = solved(capsys, "--bound", "damage=2", "--out", tmp_path / "plan.json", code=2)
+    assert document["status"] == "optimal"
+    assert "hcssp: error: " in told.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_goes_on_where_it_stopped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    first, _ = solved(capsys, "--bound", "damage=2", "--gap", "0.4", "--out", path)
+    assert first["gap"] > 1e-6
+    # The bounds are those of the plan, and both ends of the interval are known from the start.
+    second, _ = solved(capsys, "--resume", path, "--out", path)
+    assert second["constraints"]["damage"]["at_most"] == 2.0
+    assert second["trace"][0] == [0.0, first["lower_bound"], first["upper_bound"]]
+    assert second["status"] == "optimal"
+    assert load_plan(path, PROBLEM).status == "optimal"
+    third, _ = solved(capsys, "--resume", path)
+    assert (third["stopped_by"], third["upper_bound"]) == ("gap", second["upper_bound"])
+    assert len(third["trace"]) == 1
+
+
+@pytest.mark.parametrize("method", ["exact", "budget-allocation", "milp", "lp"])
+def test_every_method_begins_with_a_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, method: str
+) -> None:
+    path = tmp_path / "plan.json"
+    solved(capsys, "--bound", "damage=2", "--out", path)
+    # Another bound: the plan counts, its lower bound does not.
+    document, _ = solved(
+        capsys, "--resume", path, "--bound", "damage=1.9", "--method", method, "--gap", "0.1"
+    )
+    assert document["upper_bound"] <= 27.7191166
+    assert document["trace"][0][1:] == [None, pytest.approx(27.7191165)]
+    assert document["lower_bound"] <= 27.7191166
+
+
+def test_a_plan_that_breaks_the_bounds_is_not_begun_with(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    solved(capsys, "--bound", "damage=2", "--out", path)
+    document, told = solved(capsys, "--resume", path, "--bound", "damage=1")
+    assert f"the plan {path} breaks the bounds (damage 1.89686 of at most 1); beginning without it" in told
+    assert document["status"] == "optimal"
+    assert document["trace"][0][2] is None
+
+
+def test_a_lower_bound_that_is_a_lie_is_found_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    solved(capsys, "--bound", "damage=2", "--gap", "0.4", "--out", path)
+    document = json.loads(path.read_text())
+    document["lower_bound"] = document["upper_bound"] - 1.0
+    path.write_text(json.dumps(document))
+    assert main(["solve", "small-building", "--quiet", "--resume", str(path)]) == 2
+    assert "the plan's lower bound" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "no/such/folder/plan.json"], "there is no folder no/such/folder; make it first"),
+        (["--out", "."], ".: it is a folder; name a file in it"),
+        (["--resume", "nothing.json"], "nothing.json: there is no such file"),
+        (["--resume", "pyproject.toml"], "pyproject.toml: this is not JSON"),
+    ],
+)
+def test_what_is_wrong_is_told_before_solving(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["solve", "small-building", "--quiet", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+
+
+def test_a_plan_for_another_problem_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    solved(capsys, "--out", path)
+    for command in (
+        ["solve", "small-building", "--scale", "2", "--resume", str(path)],
+        ["evaluate", "small-building", str(path), "--scale", "2"],
+        ["simulate", "evacuation", str(path)],
+    ):
+        assert main([*command, "--quiet"]) == 2
+        assert "this plan is for another problem, called 'small-building'" in capsys.readouterr().err
