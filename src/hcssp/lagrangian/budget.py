@@ -17,6 +17,7 @@ a second question about the same stretch is a look-up. With several counted cost
 from __future__ import annotations
 
 from bisect import bisect_right
+from copy import copy
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -32,6 +33,11 @@ from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
 MAX_KNOWN_VERTICES = 60
+
+DEAREST_ON_CURVE = 100.0
+LOOSEST_ON_CURVE = 5e-10
+"""Beyond this price, or where a piece's certificate gives away more than this share, an activity is planned
+at the price itself: a certificate from an extreme price is too coarse for the prices next to it."""
 
 
 class Budgeted(NamedTuple):
@@ -73,6 +79,7 @@ class BudgetPlanner:
         self.counted = counted
         self._frontier = _Frontier(self) if len(counted) == 1 else None
         self._answers: dict[bytes, Budgeted] = {}
+        self._plans: dict[tuple[bytes, frozenset[int]], tuple[ActivityPlan, float] | None] = {}
         self._vertices: list[Vertex] = []
 
     def at(self, prices: FloatArray) -> tuple[ActivityPlan, float]:
@@ -80,7 +87,27 @@ class BudgetPlanner:
         weights = np.zeros(self.planner.balance.costs.shape[0])
         weights[0] = 1.0
         weights[list(self.counted)] = prices
-        return self._plan(weights)
+        return self._plan_anywhere(weights)
+
+    def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
+        """The best plan under `weights` that avoids the `forbidden` rows, and a certified bound; or None."""
+        warm = None
+        if weights[1:].max(initial=0.0) <= DEAREST_ON_CURVE:
+            answer = self.planner.plan(weights, forbidden)
+            if answer is None:
+                return None
+            value = float(weights @ answer[0].costs)
+            if value - answer[1] <= LOOSEST_ON_CURVE * (1.0 + abs(value)):
+                return answer
+            warm = answer[0].rows
+        key = (weights.tobytes(), forbidden)
+        if key not in self._plans:
+            allowed = Region(forbidden).allowed(self.planner.balance.num_rows) if forbidden else None
+            optimum = self.planner.solver.minimise(weights, allowed, warm)
+            self._plans[key] = (
+                None if optimum is None else (ActivityPlan(optimum, self.planner.solver), optimum.bound)
+            )
+        return self._plans[key]
 
     def usage(self, plan: ActivityPlan) -> FloatArray:
         """The counted costs of one execution of `plan`."""
@@ -149,10 +176,10 @@ class BudgetPlanner:
     def _least(self, index: int) -> tuple[ActivityPlan, float]:
         weights = np.zeros(self.planner.balance.costs.shape[0])
         weights[index] = 1.0
-        return self._plan(weights)
+        return self._plan_anywhere(weights)
 
-    def _plan(self, weights: FloatArray) -> tuple[ActivityPlan, float]:
-        answer = self.planner.plan(weights, frozenset())
+    def _plan_anywhere(self, weights: FloatArray) -> tuple[ActivityPlan, float]:
+        answer = self.plan(weights, frozenset())
         if answer is None:
             raise RuntimeError("a prepared activity without a proper policy")
         return answer
@@ -171,6 +198,8 @@ class _Frontier:
         if not self._points:
             self._insert(self._budget.unconstrained)
             self._insert(self._budget.sparing[0])
+            # What spares most costs whatever it likes: a dear price finds the curve's end with less ado.
+            self._insert(self._budget.at(np.array([DEAREST_ON_CURVE]))[0])
         # A policy that keeps the limit up to the tolerance is within it, so the bound must hold for it too.
         relaxed = limit + FEASIBILITY_TOLERANCE * max(1.0, abs(limit))
         while True:
@@ -250,6 +279,7 @@ class BudgetOracle:
     """
 
     def __init__(self, budget: BudgetPlanner, limits: FloatArray) -> None:
+        self._budget = budget
         self._planner = budget.planner
         self._bounds: FloatArray = np.full(budget.planner.balance.costs.shape[0] - 1, inf)
         self._bounds[[index - 1 for index in budget.counted]] = limits
@@ -267,11 +297,16 @@ class BudgetOracle:
         return self._planner.balance.row_state
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
-        answer = self._planner.plan(weights, region.forbidden)
+        answer = self._budget.plan(weights, region.forbidden)
         return None if answer is None else Minimum(ActivityVertex(answer[0]), answer[1])
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         return None
+
+    def under(self, bounds: FloatArray) -> BudgetOracle:
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         return bound

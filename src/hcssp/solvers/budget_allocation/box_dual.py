@@ -15,6 +15,7 @@ optimum over randomised policies.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from math import inf
 from typing import NamedTuple, Protocol
@@ -62,13 +63,8 @@ class _Curve:
             line = budget.at(np.array([self._flattest]))[1]
             self._top = min(upper, (line - self._floor) / self._flattest)
         self._steepest = inf
-        self._bottom = self._floor
-        if self._lower < self._top:
-            sparing = budget.under(np.array([self._lower]))
-            if np.isfinite(sparing.lower_bound):
-                self._bottom = max(self._floor, sparing.lower_bound)
-            if self._lower > float(budget.least[0]):
-                self._steepest = max(self._flattest, float(sparing.prices[0]))
+        if float(budget.least[0]) < self._lower < self._top:
+            self._steepest = max(self._flattest, float(budget.under(np.array([self._lower])).prices[0]))
 
     def at(self, prices: FloatArray) -> Contribution:
         price = float(prices[0])
@@ -84,7 +80,9 @@ class _Curve:
         return Contribution(value, value - float(prices @ usage), usage)
 
     def sparing(self, prices: FloatArray) -> Contribution:
-        return Contribution(float(prices[0]) * self._lower, self._bottom, np.array([self._lower]))
+        bound = self._budget.under(np.array([self._lower])).lower_bound
+        cost = max(self._floor, bound) if np.isfinite(bound) else self._floor
+        return Contribution(float(prices[0]) * self._lower, cost, np.array([self._lower]))
 
 
 def _point(cost: float, use: float, price: float) -> Contribution:
@@ -150,6 +148,7 @@ class BoxOracle:
 
     def __init__(self, planning: Planning, box: Box, answers: list[ActivityAnswer | None]) -> None:
         self._planning = planning
+        self._bounds = planning.bounds
         self._procedure = planning.procedure
         self._curves: list[_Clipped | None] = [
             None if answer is None else _clip(planning, activity, box, answer)
@@ -158,7 +157,7 @@ class BoxOracle:
 
     @property
     def bounds(self) -> FloatArray:
-        return self._planning.bounds
+        return self._bounds
 
     @property
     def row_start(self) -> IntArray:
@@ -196,6 +195,11 @@ class BoxOracle:
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         return None
+
+    def under(self, bounds: FloatArray) -> BoxOracle:
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         return bound

@@ -9,6 +9,7 @@ choices.
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -172,6 +173,11 @@ class ProcedureOracle:
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         return None
+
+    def under(self, bounds: FloatArray) -> ProcedureOracle:
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         return bound

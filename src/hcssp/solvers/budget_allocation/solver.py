@@ -84,11 +84,10 @@ class BudgetAllocation:
         if self.lower_bound == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
             dual = Dual()
-            for count, dual in enumerate(ascend(planning.oracle, Region())):
+            for dual in ascend(planning.oracle, Region()):
                 seconds = time.perf_counter() - began
-                yield Progress(
-                    seconds, count + 1, dual.bound, prices=dual.prices, infeasibility=dual.infeasibility
-                )
+                # No box yet: what is counted are boxes.
+                yield Progress(seconds, 0, dual.bound, prices=dual.prices, infeasibility=dual.infeasibility)
             if dual.infeasible:
                 seconds = time.perf_counter() - began
                 yield Progress(seconds, 0, inf, infeasibility=dual.infeasibility, finished="infeasible")

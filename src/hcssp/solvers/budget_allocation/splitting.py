@@ -4,9 +4,12 @@ The longest edge is split, measured in what counts: the use of one execution tim
 under the procedures that carry the box's lower bound. An edge is as long as there is something to gain on it.
 While an activity's incumbent under the upper limits uses more than the lower limit, that difference separates
 both bounds, and the edge is split so that the incumbent under the midpoint, or under the upper limit if there
-is none below, ends up on the face between the parts: every split separates solutions, and there are finitely
-many. Where the bound itself needs the lengths to vanish (the paper's Compute-LB, or a dual carried by several
-procedures) they are those of the box, and it is split in the middle until an edge is too short to matter.
+is none below, ends up on the face between the parts: every split separates incumbents, and there are finitely
+many. What is left then cannot be told apart by the activities' planning, and the gap that remains is its gap.
+
+The paper's Compute-LB takes the cost of one limit and the use of the other, so it needs the lengths
+themselves to vanish. There, and where an activity has no incumbent yet, an edge is as long as it is in the
+box and is split in the middle until it is too short to matter.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from hcssp.solvers.budget_allocation.box import Box
 from hcssp.solvers.budget_allocation.compute_lb import LowerBound
 from hcssp.solvers.budget_allocation.planning import Planning
 
-SHORTEST_EDGE = 1e-6
+SHORTEST_EDGE = 1e-3
 """An edge that is split in the middle is left alone below this share of its first length."""
 
 
@@ -55,14 +58,13 @@ def _lengths(
     """The scaled length of each edge, and whether it is to be split in the middle."""
     lengths = np.zeros(len(planning.edges))
     halved = np.zeros(len(planning.edges), dtype=np.bool_)
-    mixed = bound.dual is None or len({vertex.rows.tobytes() for vertex in bound.dual.support}) > 1
     for activity in np.flatnonzero(bound.executions > 0.0).tolist():
         edges = planning.edges_of(activity)
         answer = activity_planning(planning, activity, box.upper[edges], iterations)
         if answer.plan is not None:
             above = planning.activities[activity].usage(answer.plan) - box.lower[edges]
             lengths[edges] = np.where(above > _separation(box.lower[edges]), above, 0.0)
-        if answer.plan is None or (mixed and not answer.exact):
+        if answer.plan is None or (bound.dual is None and not answer.exact):
             whole = box.lengths[edges]
             lengths[edges] = np.where(whole > SHORTEST_EDGE * root.lengths[edges], whole, 0.0)
             halved[edges] = True
