@@ -9,7 +9,7 @@ from hcssp.cli import main
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
 from hcssp.hierarchy import HCSSP
-from hcssp.reports import draw_rooms
+from hcssp.reports import Scene, draw_rooms
 from hcssp.reports.passages import passages
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
@@ -21,6 +21,10 @@ from hcssp.solvers.solver import solve
 matplotlib = pytest.importorskip("matplotlib")
 
 
+def scene(problem: HCSSP) -> Scene:
+    return Scene.of_building("small-building", SMALL, problem)
+
+
 @pytest.fixture(scope="module")
 def solved() -> tuple[HCSSP, Result]:
     problem = small_building(2.0)
@@ -29,7 +33,7 @@ def solved() -> tuple[HCSSP, Result]:
 
 def test_passages_carry_what_the_plan_does(solved: tuple[HCSSP, Result]) -> None:
     problem, result = solved
-    found = {each.name: each for each in passages(SMALL, problem, result.policy, result.evaluation)}
+    found = {each.name: each for each in passages(scene(problem), result.policy, result.evaluation)}
     assert set(found) == {"go-to-door", "return-to-E", "leave-through-E", "leave-through-door"}
     for name, passage in found.items():
         index = problem.activity_index(name)
@@ -47,7 +51,7 @@ def test_passages_carry_what_the_plan_does(solved: tuple[HCSSP, Result]) -> None
 
 def test_the_busiest_passage_has_the_cell(solved: tuple[HCSSP, Result]) -> None:
     problem, result = solved
-    found = {each.name: each for each in passages(SMALL, problem, result.policy, result.evaluation)}
+    found = {each.name: each for each in passages(scene(problem), result.policy, result.evaluation)}
     first, second = found["go-to-door"], found["return-to-E"]
     cells = [
         tuple(map(tuple, p.where_busiest([o]).cells.tolist())) for p, o in ((first, second), (second, first))
@@ -59,7 +63,7 @@ def test_the_busiest_passage_has_the_cell(solved: tuple[HCSSP, Result]) -> None:
 
 def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: tuple[HCSSP, Result]) -> None:
     problem, result = solved
-    figure = draw_rooms(SMALL, problem, result)
+    figure = draw_rooms(scene(problem), result)
     titles = [axes.get_title() for axes in figure.get_axes()]
     panels = [title.split(" ")[0] for title in titles if "executed" in title]
     assert panels == ["go-to-door", "leave-through-door", "return-to-E", "leave-through-E"]
@@ -72,7 +76,7 @@ def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: tuple[HCSS
 
 def test_a_result_without_a_plan_cannot_be_drawn() -> None:
     with pytest.raises(NoSolution):
-        draw_rooms(SMALL, small_building(), Result())
+        draw_rooms(scene(small_building()), Result())
 
 
 def test_the_command_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

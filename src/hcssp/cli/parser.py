@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hcssp.cli import evaluate, methods, new, problems, schema, simulate, solve, table
+from hcssp.cli import evaluate, methods, new, problems, report, schema, simulate, solve, table
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
@@ -18,6 +18,7 @@ _COMMANDS = {
     "solve": solve,
     "evaluate": evaluate,
     "simulate": simulate,
+    "report": report,
     "new": new,
     "table": table,
     "methods": methods,
@@ -35,6 +36,7 @@ examples:
   hcssp solve mine.yaml --out plan.json
   hcssp evaluate mine.yaml plan.json
   hcssp simulate mine.yaml plan.json --runs 100000
+  hcssp report mine.yaml plan.json -o report.html
   hcssp table --bounds 2 5
 
 exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted

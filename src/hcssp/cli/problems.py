@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.cssp.grid import GridWorld
     from hcssp.hierarchy import HCSSP
+    from hcssp.reports.scene import Scene
     from hcssp.scenarios.building import Building
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -52,6 +53,13 @@ class LoadedProblem:
     worlds: Mapping[str, GridWorld | None] = field(default_factory=dict)
     rooms: Mapping[str, str] = field(default_factory=dict)
     positions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def scene(self) -> Scene:
+        """The problem with its rooms, for pictures and pages."""
+        from hcssp.reports.scene import Scene
+
+        return Scene(self.name, self.problem, self.worlds, self.rooms, self.positions, self.description)
 
 
 def load_problem(name: str, scale: int = 1) -> LoadedProblem:

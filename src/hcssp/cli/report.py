@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.reports.scene import Scene
     from hcssp.search.result import Result
+    from hcssp.search.stop import StopCriterion
     from hcssp.solvers.trade_off import CurvePoint, TradeOff
 
 HELP = "write a plan as one page: its costs, its map, its proof, and what other bounds would mean"
@@ -113,7 +114,7 @@ def _plan(
 
     if arguments.plan is None:
         loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
-        criteria = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
+        criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
         try:
             result = work(loaded.problem, PolicyBranching(), criteria, printer, interruption)
         except KeyboardInterrupt:
@@ -148,19 +149,16 @@ def _write(
     """Write the page and the pictures; what was written."""
     from hcssp.reports.page import save_page
     from hcssp.reports.page_data import page_data
-    from hcssp.reports.scene import Scene
 
-    scene = Scene(
-        loaded.name, loaded.problem, loaded.worlds, loaded.rooms, loaded.positions, loaded.description
-    )
+    scene = loaded.scene
     curve = _curve(arguments, scene, result, printer, interruption)
+    printer.note("simulating and writing")
     data = page_data(
         scene,
         result,
         curve,
         method=method,
         seed=arguments.seed,
-        on_plan=lambda done, count: printer.note(f"simulating and writing plan {done} of {count}"),
     )
     save_page(arguments.output, data)
     written = [arguments.output]

@@ -211,7 +211,7 @@ def check_plot(path: Path, loaded: LoadedProblem) -> None:
     from hcssp.reports.rooms import picture_formats
 
     formats = picture_formats()
-    if loaded.building is None:
+    if not any(loaded.worlds.values()):
         raise UsageError(f"--plot: {loaded.name} has no rooms to draw")
     if path.suffix.lstrip(".").lower() not in formats:
         known = ", ".join(f".{each}" for each in formats)
@@ -226,5 +226,4 @@ def plot(path: Path, loaded: LoadedProblem, result: Result) -> None:
     """Draw the rooms with the plan's arrows."""
     from hcssp.reports.rooms import save_rooms
 
-    if loaded.building is not None:
-        save_rooms(path, loaded.building, loaded.problem, result)
+    save_rooms(path, loaded.scene, result)

@@ -1,7 +1,25 @@
-"""What people look at: pictures of plans."""
+"""What people look at: pictures of plans, and a page that tells all about one."""
 
 from __future__ import annotations
 
+from hcssp.reports.budget import draw_budget
+from hcssp.reports.histograms import draw_histograms
+from hcssp.reports.history import draw_history
+from hcssp.reports.outlook import look_ahead
+from hcssp.reports.page import page_html, save_page
+from hcssp.reports.page_data import page_data
 from hcssp.reports.rooms import draw_rooms, save_rooms
+from hcssp.reports.scene import Scene
 
-__all__ = ["draw_rooms", "save_rooms"]
+__all__ = [
+    "Scene",
+    "draw_budget",
+    "draw_histograms",
+    "draw_history",
+    "draw_rooms",
+    "look_ahead",
+    "page_data",
+    "page_html",
+    "save_page",
+    "save_rooms",
+]

@@ -122,7 +122,7 @@ def spaced(least: float, own: float, most: float, count: int) -> list[float]:
     >>> spaced(0.0, 2.0, 100.0, 9)
     [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.7, 10.0]
     >>> spaced(1.2345, float("inf"), 3.0, 4)
-    [1.3, 1.8, 2.4, 3.0]
+    [1.3, 1.9, 2.5, 3.0]
     """
     if not isfinite(own) or not least <= own <= most:
         found = {_round_up(value) for value in np.linspace(least, most, max(2, count)).tolist()}
@@ -173,6 +173,11 @@ def along_curve(problem: HCSSP, own: Candidate, curve: TradeOff | None) -> tuple
         return [own], 0
     names = [each.name for each in problem.constraints]
     own_bound = problem.constraints[names.index(curve.constraint)].at_most
+    if own.prices is None:
+        # A plan from a file comes without prices.
+        prices = [point.price for point in curve.points if point.bound == own_bound]
+        if prices and prices[0] is not None:
+            own = replace(own, prices={curve.constraint: prices[0]})
     below: list[Candidate] = []
     above: list[Candidate] = []
     for point in curve.points:

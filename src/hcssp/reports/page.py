@@ -7,13 +7,13 @@ one document. Its content security policy forbids every request, so that nothing
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from hcssp.files.atomic import write_atomically
 
 _SCRIPTS = ("drawing.js", "charts.js", "map.js", "procedure.js", "runs.js", "tables.js", "app.js")
 
@@ -49,18 +49,12 @@ def page_html(data: Mapping[str, Any]) -> str:
     )
 
 
-def save_page(path: Path, data: Mapping[str, Any]) -> None:
-    """Write the page; a reader never sees half of it."""
-    text = page_html(data)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        # A temporary file is private; a report is as open as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def save_page(path: str | Path, data: Mapping[str, Any]) -> None:
+    """Write the page; a reader never sees half of it.
+
+    Raises
+    ------
+    CannotWrite
+        If the file cannot be written.
+    """
+    write_atomically(path, page_html(data))

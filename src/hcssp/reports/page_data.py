@@ -6,7 +6,6 @@ proven interval narrowed over time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,6 @@ def page_data(
     runs: int = 24,
     samples: int = 4000,
     seed: int = 0,
-    on_plan: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -53,8 +51,6 @@ def page_data(
         How the plan was found.
     runs, samples, seed
         As for :class:`~hcssp.reports.plan_data.PlanWriter`.
-    on_plan
-        Called with the number of plans written and that of all, whenever one is.
 
     Raises
     ------
@@ -64,11 +60,7 @@ def page_data(
     problem = scene.problem
     writer = PlanWriter(scene, runs, samples, seed)
     candidates, own = along_curve(problem, reported(problem, result), curve)
-    plans = []
-    for number, candidate in enumerate(candidates, start=1):
-        plans.append(writer.write(candidate))
-        if on_plan is not None:
-            on_plan(number, len(candidates))
+    plans = [writer.write(candidate) for candidate in candidates]
     return {
         "format": FORMAT,
         "version": VERSION,

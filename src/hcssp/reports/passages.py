@@ -11,11 +11,11 @@ import numpy as np
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.hierarchy import HCSSP, Flattening, HierarchicalPolicy
+from hcssp.hierarchy import Flattening, HierarchicalPolicy
+from hcssp.reports.scene import Scene
 
 if TYPE_CHECKING:
     from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.scenarios.building import Building
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,38 +56,33 @@ class Passage:
         return replace(self, cells=self.cells[kept], headings=self.headings[kept], visits=self.visits[kept])
 
 
-def passages(
-    building: Building, problem: HCSSP, policy: HierarchicalPolicy, evaluation: HierarchicalEvaluation
-) -> list[Passage]:
-    """The activities that `policy` runs, in the problem's order.
+def passages(scene: Scene, policy: HierarchicalPolicy, evaluation: HierarchicalEvaluation) -> list[Passage]:
+    """The activities on grids that `policy` runs, in the problem's order.
 
     Parameters
     ----------
-    building
-        The building whose crossings are the problem's activities.
-    problem
-        The problem, made from `building`.
+    scene
+        The problem, and where it takes place.
     policy, evaluation
         The plan, and its exact evaluation.
     """
+    problem = scene.problem
     flattening = Flattening(problem)
-    grids = building.grids()
-    rooms = {crossing.name: crossing.room for crossing in building.crossings}
     found = []
     for index, activity in enumerate(problem.activities):
         share = evaluation.activities[index]
-        if not share.expected_executions > 0.0:
+        grid = scene.world(index)
+        if grid is None or not share.expected_executions > 0.0:
             continue
         visits = np.zeros(activity.cssp.num_states)
         first, last = flattening.state_offset[index : index + 2]
         visits[~activity.cssp.goals] = evaluation.visits[first:last]
         rows = policy.activities[index]
         visited = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
-        grid = grids[activity.name]
         found.append(
             Passage(
                 name=activity.name,
-                room=rooms[activity.name],
+                room=scene.room(index),
                 grid=grid,
                 executions=share.expected_executions,
                 each={

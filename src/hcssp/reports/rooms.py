@@ -1,27 +1,31 @@
-"""A plan through a building as a picture: the whole building, and every activity that the plan runs.
+"""A plan through rooms as a picture: the whole building, and every activity that the plan runs.
 
-On the left the rooms stand where they stand; every cell carries the arrow of the activity that passes it
-most often. On the right each activity has a panel of its own, the likeliest first. Hazards are hatched,
-the start is a circle and the goal a star; arrows and shading fade with the expected visits, so that the
-picture can be read without colour.
+On the left the rooms stand where they stand, if that is known; every cell carries the arrow of the activity
+that passes it most often. On the right each activity has a panel of its own, the likeliest first. Hazards are
+hatched, the start is a circle and the goal a star; arrows and shading fade with the expected visits, so that
+the picture can be read without colour.
 
 Needs matplotlib (``pip install 'hcssp[plot]'``), which is imported when a picture is drawn.
 """
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcssp.errors import MissingDependency
+from hcssp.reports.figures import given
 from hcssp.reports.passages import Passage, passages
+from hcssp.reports.pictures import new_figure, picture_formats, save_picture
+from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
+from hcssp.reports.scene import Scene
 
 if TYPE_CHECKING:
     from hcssp.hierarchy import HCSSP
-    from hcssp.scenarios.building import Building
     from hcssp.search.result import Result
+
+__all__ = ["draw_rooms", "picture_formats", "save_rooms"]
 
 _COLUMNS = 3
 _PANEL = 3.4
@@ -29,50 +33,20 @@ _PANEL = 3.4
 _NEGLIGIBLE = 5e-4
 
 
-def require_matplotlib() -> None:
-    """Import matplotlib.
-
-    Raises
-    ------
-    MissingDependency
-        If it is not installed; the message says how to.
-    """
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "pictures need matplotlib, which is not installed; pip install 'hcssp[plot]'"
-        ) from error
-
-
-def picture_formats() -> list[str]:
-    """The suffixes of the files that a picture can be written to, without their dots.
-
-    Raises
-    ------
-    MissingDependency
-        If matplotlib is not installed.
-    """
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    return sorted(FigureCanvasAgg.get_supported_filetypes())
-
-
-def save_rooms(path: Path, building: Building, problem: HCSSP, result: Result) -> None:
+def save_rooms(path: Path, scene: Scene, result: Result) -> None:
     """Draw the plan of `result` and write it to `path`; its suffix (.png, .svg, .pdf) says how."""
-    draw_rooms(building, problem, result).savefig(path, dpi=140)
+    save_picture(path, draw_rooms(scene, result))
 
 
-def draw_rooms(building: Building, problem: HCSSP, result: Result) -> Any:
-    """Draw a plan through a building.
+def draw_rooms(scene: Scene, result: Result) -> Any:
+    """Draw a plan through rooms.
 
     Parameters
     ----------
-    building
-        The rooms, and the crossings that are the problem's activities.
-    problem, result
-        What was solved, and the answer.
+    scene
+        The problem that was solved, and where it takes place.
+    result
+        The answer.
 
     Returns
     -------
@@ -86,27 +60,23 @@ def draw_rooms(building: Building, problem: HCSSP, result: Result) -> Any:
     NoSolution
         If the result has no plan.
     """
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    executed = passages(building, problem, result.policy, result.evaluation)
+    executed = passages(scene, result.policy, result.evaluation)
     # The likeliest first; among equals the order of the procedure.
     panels = sorted(executed, key=lambda passage: -passage.executions)
-    columns = min(_COLUMNS, len(panels))
+    columns = max(1, min(_COLUMNS, len(panels)))
     # One place more than panels: the legend has the last one.
     rows = max(2, ceil((len(panels) + 1) / columns))
-    corners = building.corners()
-    across = max(corners[name][0] + room.width + 2 for name, room in building.rooms.items())
-    down = max(corners[name][1] + room.height + 2 for name, room in building.rooms.items())
-    height = rows * _PANEL
-    width = min(height * across / down, 3.5 * columns * _PANEL)
-    figure = Figure(figsize=(width + columns * _PANEL, height + 0.8), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(_title(problem, result), fontsize=15, fontweight="bold")
-    subfigures: Any = figure.subfigures(1, 2, width_ratios=(width, columns * _PANEL))
-    whole, parts = subfigures
-    _draw_building(whole.add_subplot(), building, problem, executed)
+    on_map = [panel for panel in place(scene) if panel.on_map]
+    height, width = rows * _PANEL, 0.0
+    if on_map:
+        across, down = sheet_size(on_map)
+        width = min(height * across / down, 3.5 * columns * _PANEL)
+    figure = new_figure(width + columns * _PANEL, height + 0.8)
+    figure.suptitle(_title(scene.problem, result), fontsize=15, fontweight="bold")
+    parts = figure
+    if on_map:
+        whole, parts = figure.subfigures(1, 2, width_ratios=(width, columns * _PANEL))
+        _draw_map(whole.add_subplot(), scene, on_map, executed, result)
     places = parts.subplots(rows, columns, squeeze=False).ravel()
     for axes in places:
         axes.set_axis_off()
@@ -116,30 +86,45 @@ def draw_rooms(building: Building, problem: HCSSP, result: Result) -> Any:
     return figure
 
 
-def _draw_building(axes: Any, building: Building, problem: HCSSP, executed: list[Passage]) -> None:
+def _draw_map(axes: Any, scene: Scene, panels: list[Panel], executed: list[Passage], result: Result) -> None:
     """The map of the whole building."""
-    corners = building.corners()
-    grids = building.grids()
-    for name, corner in corners.items():
-        crossings = [crossing for crossing in building.crossings if crossing.room == name]
-        openings = {cell for c in crossings for cell in (c.start, c.goal)}
-        draw_room(axes, grids[crossings[0].name], corner, openings, title=name)
-    most = max(passage.visits.max() for passage in executed)
-    for passage in executed:
-        others = [other for other in executed if other.room == passage.room and other is not passage]
+    problem = scene.problem
+    corners = {panel.title: panel.corner for panel in panels}
+    for panel in panels:
+        worlds = [world for index in panel.activities if (world := scene.world(index)) is not None]
+        openings = {cell for world in worlds for cell in (*world.starts, *world.goals)}
+        draw_room(axes, worlds[0], panel.corner, openings, title=panel.title)
+    shown = [passage for passage in executed if passage.room in corners]
+    most = max((float(passage.visits.max()) for passage in shown), default=1.0)
+    for passage in shown:
+        others = [other for other in shown if other.room == passage.room and other is not passage]
         draw_passage(axes, passage.where_busiest(others), corners[passage.room], most)
-    start, end = problem.events[problem.start], problem.events[problem.end]
-    for crossing in building.crossings:
-        corner = corners[crossing.room]
-        if crossing.leaves == start:
-            draw_marks(axes, corner, Marks(start=crossing.start))
-        if crossing.reaches == end:
-            draw_marks(axes, corner, Marks(goal=crossing.goal))
-        for door in building.doors:
-            if crossing.reaches == door.at:
-                draw_marks(axes, corner, Marks(door=(crossing.goal, door.name)))
+    forks = _forks(problem, result)
+    for panel in panels:
+        for index in panel.activities:
+            world = scene.world(index)
+            if world is None or not result.evaluation.activities[index].expected_executions > 0.0:
+                continue
+            if problem.choices[int(problem.activity_choice[index])].event == problem.start:
+                for cell in world.starts:
+                    draw_marks(axes, panel.corner, Marks(start=cell))
+            event = problem.activity_outcome[index].event
+            for cell in world.goals:
+                if event == problem.end:
+                    draw_marks(axes, panel.corner, Marks(goal=cell))
+                elif event in forks:
+                    draw_marks(axes, panel.corner, Marks(door=(cell, problem.events[event])))
     axes.set_title("The building: where the plan goes, and how often", fontsize=12)
     finish(axes)
+
+
+def _forks(problem: HCSSP, result: Result) -> set[int]:
+    """The events where the plan makes a choice of which chance decides the outcome."""
+    return {
+        event
+        for (event, _), choice in result.policy.choices.items()
+        if len(problem.choices[choice].outcomes) > 1
+    }
 
 
 def _draw_panel(axes: Any, passage: Passage) -> None:
@@ -153,7 +138,8 @@ def _draw_panel(axes: Any, passage: Passage) -> None:
         draw_marks(axes, (0, 0), Marks(goal=cell))
     each = ", ".join(f"{name} {_rounded(value)}" for name, value in passage.each.items())
     times = "once" if passage.executions == 1.0 else f"{passage.executions:.4g} times"
-    axes.set_title(f"{passage.name} (room {passage.room})\nexecuted {times}\neach: {each}", fontsize=9)
+    room = "" if passage.room == passage.name else f" (room {passage.room})"
+    axes.set_title(f"{passage.name}{room}\nexecuted {times}\neach: {each}", fontsize=9)
     finish(axes)
 
 
@@ -165,7 +151,12 @@ def _rounded(value: float) -> str:
 def _title(problem: HCSSP, result: Result) -> str:
     figures = [f"expected {problem.primary_name} {result.upper_bound:.4f}"]
     for constraint in problem.constraints:
-        expected = result.evaluation.cost(constraint.name)
-        figures.append(f"expected {constraint.name} {expected:.4f} of at most {constraint.at_most:g}")
-    proven = "proven optimal" if result.status == "optimal" else f"proven gap {100 * result.gap:.2g}%"
-    return "   ·   ".join([*figures, proven])
+        expected = f"expected {constraint.name} {result.evaluation.cost(constraint.name):.4f}"
+        if isfinite(constraint.at_most):
+            expected += f" of at most {given(constraint.at_most)}"
+        figures.append(expected)
+    if result.status == "optimal":
+        figures.append("proven optimal")
+    elif isfinite(result.gap):
+        figures.append(f"proven gap {100 * result.gap:.2g}%")
+    return "   ·   ".join(figures)

@@ -63,7 +63,7 @@ function describe() {
   if (data.curve) {
     byId("trade-off").hidden = false;
     byId("trade-off-title").textContent = `What if more or less ${data.varied} were allowed?`;
-    byId("trade-off-text").textContent = `The less ${data.varied} is allowed, the more ${primary} must be expected. Move the slider at the top of the page, or choose a circle, and the whole page shows the plan for that bound.`;
+    byId("trade-off-text").textContent = `The less ${data.varied} is allowed, the more ${primary} must be expected.`;
     byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
   }
 }

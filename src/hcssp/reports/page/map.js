@@ -82,6 +82,8 @@ function drawCells(panel, cells, rare, stride) {
   }
   return [
     svg("g", { class: "heat" }, heat.map((parts, band) => svg("path", { class: `heat-${4 - band}`, d: parts.join("") }))),
+    // Shading must not hide what is dangerous.
+    ...panel.hazards.map(({ place: [x, y, width, height] }) => svg("rect", { class: "hazard-again", x: left + x, y: top + y, width, height })),
     svg("g", { class: "arrows" }, arrows.map((parts, band) => svg("path", { opacity: [1, 0.95, 0.85, 0.7, 0.5][band], d: parts.join("") }))),
   ];
 }

@@ -14,7 +14,7 @@ function drawBrief(current) {
       const kept = bound === null || used <= bound + 1e-9 * Math.max(1, Math.abs(bound));
       return tile(`Expected ${constraint}`, figure(used), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
     }),
-    tile("Proven interval", plan.lower === null ? "unknown" : `${roundedDown(plan.lower)} – ${roundedUp(plan.upper)}`, "holds the best plan's cost"),
+    tile("Proven interval", plan.lower === null ? "unknown" : html("span", { class: "interval" }, `${roundedDown(plan.lower)} – ${roundedUp(plan.upper)}`), "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? "proven: no better plan exists" : gap === null ? "nothing is proven" : "of the best plan, proven"));
 }
 
