@@ -11,16 +11,19 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 # Pictures are drawn to files, also where there is no screen.
 export MPLBACKEND ?= Agg
+# Material for MkDocs advertises its successor on every build.
+export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help demo test lint format types unit examples bench clean
+.PHONY: help demo test lint format types unit examples docs bench clean
 
 help:
 	@echo "make demo      plan the evacuation of a burning building and draw it (out/evacuation.png)"
-	@echo "make test      everything below down to examples"
+	@echo "make test      everything below down to docs"
 	@echo "make lint      ruff: rules and format"
 	@echo "make types     mypy, strict, on the package"
 	@echo "make unit      unit tests and doctests (WORKERS=$(WORKERS) processes)"
 	@echo "make examples  run every script of examples/"
+	@echo "make docs      build the documentation into site/"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     the benchmarks, as ratios; on an idle machine"
 	@echo "make clean     remove .venv and everything that was generated"
@@ -36,7 +39,7 @@ demo: $(STAMP)
 	@mkdir -p out
 	@$(BIN)/hcssp solve evacuation --bound damage=2 --plot out/evacuation.png
 
-test: lint types unit examples
+test: lint types unit examples docs
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -60,6 +63,10 @@ examples: $(STAMP)
 		$(BIN)/python -W error "$$script" > /dev/null || exit 1; \
 	done
 
+docs: $(STAMP)
+	$(BIN)/mkdocs build --quiet
+	@echo "the documentation is in site/index.html"
+
 bench: $(STAMP)
 	@for script in benchmarks/bench_*.py; do \
 		[ -e "$$script" ] || { echo "there are no benchmarks yet"; continue; }; \
@@ -67,5 +74,5 @@ bench: $(STAMP)
 	done
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
