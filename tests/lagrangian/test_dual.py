@@ -10,6 +10,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.lagrangian.dual import Dual, ascend, maximise
 from hcssp.lagrangian.flat import FlatOracle
+from hcssp.lagrangian.oracle import tolerated
 from hcssp.search.result import FEASIBILITY_TOLERANCE
 from hcssp.ssp.region import Region
 from mixtures import best_mixture
@@ -20,7 +21,8 @@ CHUNK = 20
 
 def check_against_the_best_mixture(problem: CSSP, dual: Dual, costs: np.ndarray) -> None:
     """`costs`: those of all policies of the region."""
-    optimum = best_mixture(costs, problem.bounds)
+    # Lower bounds hold for all that counts as feasible, so the bounds are those that are tolerated.
+    optimum = best_mixture(costs, tolerated(problem.bounds))
     if dual.infeasible:
         assert optimum == np.inf
         assert dual.bound == np.inf
@@ -47,7 +49,7 @@ def check_against_the_best_mixture(problem: CSSP, dual: Dual, costs: np.ndarray)
     assert (dual.prices >= 0.0).all()
     assert (dual.prices[np.isinf(problem.bounds)] == 0.0).all()
     paid = dual.prices > 0.0
-    lagrangian = costs[:, 0] + (costs[:, 1:][:, paid] - problem.bounds[paid]) @ dual.prices[paid]
+    lagrangian = costs[:, 0] + (costs[:, 1:][:, paid] - tolerated(problem.bounds)[paid]) @ dual.prices[paid]
     assert dual.bound == pytest.approx(lagrangian.min(), rel=1e-8, abs=1e-8)
     # The mixture is the same optimum from the other side.
     assert dual.mixture.sum() == pytest.approx(1.0)

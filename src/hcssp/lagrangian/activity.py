@@ -13,7 +13,7 @@ is optimal there on the same interval, so a new region begins with most of its c
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -71,11 +71,13 @@ class _Piece:
     low: float
     high: float
     plan: ActivityPlan
-    slack: float  # relative loss that covers the rounding of the certificate
+    loss: float  # absolute loss of the bound where the plan was solved
+    tie: float  # relative loss that covers ties of the certificate: this much,
+    tie_slope: float  # and this much for each unit of price
 
     def bound(self, price: float, index: int) -> float:
         value = float(self.plan.costs[0] + price * self.plan.costs[index])
-        return value - self.slack * (1.0 + abs(value))
+        return value / (1.0 + self.tie + price * self.tie_slope) - self.loss
 
 
 class BudgetCurve:
@@ -105,7 +107,8 @@ class BudgetCurve:
             if 0 <= other < len(self.pieces) and _same_point(self.pieces[other].plan, piece.plan):
                 kept = self.pieces[other]
                 kept.low, kept.high = min(kept.low, piece.low), max(kept.high, piece.high)
-                kept.slack = max(kept.slack, piece.slack)
+                kept.loss = max(kept.loss, piece.loss)
+                kept.tie, kept.tie_slope = max(kept.tie, piece.tie), max(kept.tie_slope, piece.tie_slope)
                 self._lows[other] = kept.low
                 return kept
         self.pieces.insert(index, piece)
@@ -215,7 +218,7 @@ class ActivityPlanner:
             closest = max(larger, key=len)
             extra = [(row, int(self.balance.row_state[row])) for row in forbidden - closest]
             pieces = [
-                _Piece(piece.low, piece.high, piece.plan, piece.slack)
+                replace(piece)
                 for piece in self._curves[closest].pieces
                 if not any(piece.plan.uses(row, state) for row, state in extra)
             ]
@@ -226,21 +229,22 @@ class ActivityPlanner:
     def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> _Piece:
         """The interval of prices around `price` on which no reduced cost turns negative."""
         plan = ActivityPlan(optimum, self.solver)
-        value = float(optimum.costs[0] + price * optimum.costs[index])
-        slack = max(0.0, (value - optimum.bound) / (1.0 + abs(value)))
-        if optimum.dead is not None or self._least_cost <= 0.0 or self.balance.costs.shape[0] <= index:
-            return _Piece(price, price, plan, slack)
         balance = self.balance
+        if optimum.dead is not None or self._least_cost <= 0.0 or balance.costs.shape[0] <= index:
+            value = float(optimum.costs[0] + (price * optimum.costs[index] if price else 0.0))
+            return _Piece(price, price, plan, max(0.0, value - optimum.bound), 0.0, 0.0)
         pair = optimum.values[:, [0, index]]
         reduced = balance.costs[[0, index]].T - balance.matrix @ pair
         if forbidden:
             reduced[list(forbidden)] = (1.0, 0.0)
-        scale = 1.0 + float(np.max(pair[:, 0] + price * pair[:, 1], initial=0.0))
-        # A tie counts as one: the slack below covers what it may cost.
-        base = reduced[:, 0] + TIE * scale
-        slope = reduced[:, 1]
-        rising, falling = slope > 1e-15 * scale, slope < -1e-15 * scale
+        # A tie counts as one, as in policy iteration; what it may cost is taken off the bound.
+        scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
+        tie, tie_slope = TIE * (1.0 + float(scale[0])), TIE * float(scale[1])
+        base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
+        rising, falling = slope > 0.0, slope < 0.0
         low = max(0.0, float(np.max(-base[rising] / slope[rising], initial=0.0)))
         high = float(np.min(base[falling] / -slope[falling], initial=inf))
-        slack = max(slack, TIE * scale / self._least_cost)
-        return _Piece(min(low, price), max(high, price), plan, slack)
+        relative = tie / self._least_cost, tie_slope / self._least_cost
+        value = float(optimum.costs[0] + price * optimum.costs[index])
+        loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)
+        return _Piece(min(low, price), max(high, price), plan, loss, *relative)

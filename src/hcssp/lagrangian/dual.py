@@ -26,7 +26,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.lagrangian.master import Master
-from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, is_feasible
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, is_feasible, tolerated
 from hcssp.search.progress import Infeasibility
 from hcssp.search.result import FEASIBILITY_TOLERANCE
 from hcssp.ssp.region import Region
@@ -126,7 +126,7 @@ def _intersect_lines(
     oracle: Oracle, region: Region, dual: Dual, index: int, start: FloatArray | None
 ) -> Iterator[Dual]:
     """One constraint: the multiplier at which the model of the known policies is highest."""
-    bound = float(oracle.bounds[index])
+    bound = float(tolerated(oracle.bounds)[index])
     multiplier = 0.0 if start is None else float(start[index])
     kept, broken = _best_pair(dual.vertices, index, bound)
     if kept is not None and broken is not None:
@@ -178,11 +178,11 @@ def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> floa
 
 def _least_use(oracle: Oracle, region: Region, dual: Dual, index: int) -> bool:
     """Whether the least achievable cost keeps the bound; if not, the region is refuted."""
-    bound = float(oracle.bounds[index])
+    bound = float(tolerated(oracle.bounds)[index])
     weights = np.zeros(1 + len(oracle.bounds))
     weights[1 + index] = 1.0
     least = oracle.minimise(weights, region, near=dual.vertices[-1])
-    if least is None or least.bound > bound + FEASIBILITY_TOLERANCE * max(1.0, abs(bound)):
+    if least is None or least.bound > bound:
         _refute(dual, oracle, weights[1:], least)
         return False
     dual.vertices.append(least.vertex)
@@ -195,9 +195,8 @@ def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Ve
         return None, None
     cost = np.array([vertex.costs[0] for vertex in vertices])
     slope = np.array([vertex.costs[1 + index] for vertex in vertices]) - bound
-    tolerance = FEASIBILITY_TOLERANCE * max(1.0, abs(bound))
-    keeps = np.flatnonzero(slope <= tolerance)
-    breaks = np.flatnonzero(slope > tolerance)
+    keeps = np.flatnonzero(slope <= 0.0)
+    breaks = np.flatnonzero(slope > 0.0)
     if len(keeps) == 0:
         return None, vertices[int(breaks[np.argmin(slope[breaks])])]
     if len(breaks) == 0:
@@ -214,7 +213,7 @@ def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Ve
         level = cost[broken] + multiplier * slope[broken]
         if lines[least] >= level - 1e-13 * (1.0 + abs(level)):
             break
-        if slope[least] > tolerance:
+        if slope[least] > 0.0:
             broken = least
         else:
             kept = least
@@ -240,7 +239,7 @@ def _cut_planes(
     oracle: Oracle, region: Region, dual: Dual, bounded: IntArray, start: FloatArray | None
 ) -> Iterator[Dual]:
     """Several constraints: Kelley's method with the multipliers in a box that widens while it binds."""
-    bounds = oracle.bounds[bounded]
+    bounds = tolerated(oracle.bounds)[bounded]
     prices = np.zeros(len(oracle.bounds)) if start is None else start.copy()
     minimum = _explore(oracle, region, dual, prices)
     yield dual
@@ -276,6 +275,7 @@ def _cut_planes(
                 if dual.infeasible:
                     return
                 limited = False
+                # Some room, because HiGHS has tolerances of its own; the bounds come from the oracle anyway.
                 bounds = bounds + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(bounds))
                 master = _fill(Master(len(bounds)), dual, bounded, bounds)
         yield dual
@@ -286,20 +286,19 @@ def _cut_planes(
 
 def _seek_feasible(oracle: Oracle, region: Region, dual: Dual, bounded: IntArray) -> Iterator[Dual]:
     """Either weights that prove that no policy keeps the bounds, or policies whose mixture does."""
-    bounds = oracle.bounds[bounded]
+    bounds = tolerated(oracle.bounds)[bounded]
     scale = np.maximum(1.0, np.abs(bounds))
     master = _fill(Master(len(bounds), feasibility=True), dual, bounded, bounds, scale)
     for _ in range(MAX_ROUNDS):
         optimum = master.solve()
-        if optimum.violation <= FEASIBILITY_TOLERANCE:
+        if optimum.violation <= 1e-3 * FEASIBILITY_TOLERANCE:
             return
         weights = np.zeros(1 + len(oracle.bounds))
         weights[1 + bounded] = optimum.multipliers / scale
         weights /= weights.sum()
         least = oracle.minimise(weights, region, near=dual.vertices[-1])
         allowed = float(weights[1 + bounded] @ bounds)
-        tolerance = FEASIBILITY_TOLERANCE * float(weights[1 + bounded] @ scale)
-        if least is None or least.bound > allowed + tolerance:
+        if least is None or least.bound > allowed:
             _refute(dual, oracle, weights[1:], least)
             yield dual
             return
@@ -333,7 +332,7 @@ def _explore(oracle: Oracle, region: Region, dual: Dual, prices: FloatArray) -> 
         dual.bound = inf
         return None
     spent = prices > 0.0
-    offset = float(prices[spent] @ oracle.bounds[spent])
+    offset = float(prices[spent] @ tolerated(oracle.bounds)[spent])
     value = minimum.bound - offset
     # The subtraction loses digits where the multiplied bounds dwarf the value.
     value -= 4.0 * np.finfo(np.float64).eps * abs(offset)

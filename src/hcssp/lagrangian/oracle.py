@@ -112,6 +112,14 @@ def excess(costs: FloatArray, bounds: FloatArray) -> float:
     return float(np.max((costs[1:][bounded] - bounds[bounded]) / scale))
 
 
+def tolerated(bounds: FloatArray) -> FloatArray:
+    """The largest secondary costs that count as keeping the bounds.
+
+    Lower bounds are computed for these, so that they hold for every policy that counts as feasible.
+    """
+    return bounds + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(bounds))
+
+
 def is_feasible(costs: FloatArray, bounds: FloatArray) -> bool:
     """Whether the secondary costs keep their bounds, up to the documented tolerance."""
     return excess(costs, bounds) <= FEASIBILITY_TOLERANCE

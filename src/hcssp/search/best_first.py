@@ -43,7 +43,7 @@ class BestFirst(Generic[Node, Solution]):
     def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
-        self._given_up = inf
+        self.given_up = inf
         self._lower_bound = lower_bound
         self.upper_bound = upper_bound
         self.incumbent: Solution | None = None
@@ -61,7 +61,7 @@ class BestFirst(Generic[Node, Solution]):
     @property
     def lower_bound(self) -> float:
         """The proven lower bound; it never decreases."""
-        least = min(self._given_up, self.upper_bound)
+        least = min(self.given_up, self.upper_bound)
         if self._heap:
             least = min(least, self._heap[0][0])
         self._lower_bound = max(self._lower_bound, least)
@@ -99,7 +99,7 @@ class BestFirst(Generic[Node, Solution]):
 
     def give_up(self, bound: float) -> None:
         """Remember that something not below `bound` was left unexplored."""
-        self._given_up = min(self._given_up, bound)
+        self.given_up = min(self.given_up, bound)
 
     def offer(self, cost: float, solution: Solution) -> bool:
         """Take a feasible solution as incumbent if it is better; says whether it was."""

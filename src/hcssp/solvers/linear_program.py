@@ -36,14 +36,15 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.hierarchy.model import HCSSP
-from hcssp.search.progress import Progress, StochasticOptimum
+from hcssp.lagrangian.oracle import tolerated
+from hcssp.search.progress import Infeasibility, Progress, StochasticOptimum
 from hcssp.solvers.highs import TOLERANCE, Outcome
 from hcssp.solvers.occupation import decompose, deterministic_candidates, randomised
 from hcssp.solvers.relaxation import Relaxation, relax
@@ -96,6 +97,10 @@ class LinearProgram:
         """Yield signs of life while HiGHS works, then everything at once."""
         began = time.perf_counter()
         flat = flat_problem(problem)
+        arrived = already_there(flat, began)
+        if arrived is not None:
+            yield arrived
+            return
         prepared = prepare(flat)
         relaxation = yield from relax(prepared.problem, self.options(), began)
         yield conclude(prepared, relaxation, began, finished="relaxation solved")
@@ -116,6 +121,24 @@ class LinearProgram:
 def flat_problem(problem: CSSP | HCSSP) -> CSSP:
     """The problem as one C-SSP."""
     return Flattening(problem).cssp if isinstance(problem, HCSSP) else problem
+
+
+def already_there(problem: CSSP, began: float) -> Progress | None:
+    """The whole answer if the start is a goal: nothing is done, and nothing is spent. None otherwise."""
+    if float(problem.initial @ problem.goals) < 1.0:
+        return None
+    seconds = time.perf_counter() - began
+    broken = np.flatnonzero(tolerated(problem.bounds) < 0.0)
+    if len(broken):
+        weights = np.zeros(problem.num_constraints)
+        weights[broken[0]] = 1.0
+        proof = Infeasibility(weights, 0.0, float(problem.bounds[broken[0]]))
+        return Progress(seconds, lower_bound=inf, infeasibility=proof, finished="infeasible")
+    rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
+    prices = np.zeros(problem.num_constraints)
+    return Progress(
+        seconds, lower_bound=0.0, upper_bound=0.0, incumbent=rows, prices=prices, finished="proved"
+    )
 
 
 def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished: str | None) -> Progress:

@@ -36,7 +36,14 @@ from hcssp.search.progress import Progress
 from hcssp.solvers.flow_bounds import flow_bounds, largest_cost
 from hcssp.solvers.highs import TOLERANCE, Answer, Claim, Model, Outcome, run
 from hcssp.solvers.integer_model import integer_model
-from hcssp.solvers.linear_program import Incumbent, LinearProgram, best_feasible, conclude, flat_problem
+from hcssp.solvers.linear_program import (
+    Incumbent,
+    LinearProgram,
+    already_there,
+    best_feasible,
+    conclude,
+    flat_problem,
+)
 from hcssp.solvers.occupation import most_visited
 from hcssp.solvers.relaxation import Relaxation, allowance, relax
 
@@ -67,7 +74,12 @@ class MixedInteger:
     def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
         """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
         began = time.perf_counter()
-        prepared = prepare(flat_problem(problem))
+        flat = flat_problem(problem)
+        arrived = already_there(flat, began)
+        if arrived is not None:
+            yield arrived
+            return
+        prepared = prepare(flat)
         linear = LinearProgram(time_limit=self.time_limit)
         relaxation = yield from relax(prepared.problem, linear.options(), began)
         root = conclude(prepared, relaxation, began, finished=None)

@@ -115,10 +115,11 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
         if search.next_bound >= search.cutoff:
             break
         # While nothing feasible is known, dive; then always the node that holds the bound back.
-        _, node = search.pop(newest=search.upper_bound == inf)
+        waiting, node = search.pop(newest=search.upper_bound == inf)
         iterations += 1
         children: list[tuple[float, _Node]] = []
-        for region in split(oracle, node.region, node.dual):
+        regions = split(oracle, node.region, node.dual)
+        for region in regions:
             known = [v for v in node.dual.vertices if v.lies_in(region, oracle.row_state)]
             dual = maximise(oracle, region, known, start=node.prices, cutoff=search.cutoff)
             if dual.infeasible:
@@ -126,25 +127,29 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
             _offer(oracle, search, dual, 0 if iterations % IMPROVE_EVERY else NODE_ROUNDS)
             bound = oracle.round_up(max(dual.bound, node.dual.bound))
             children.append((bound, _Node(region, dual.prices, dual)))
+        if not regions:
+            # The support is one policy: nothing of the region is below its bound.
+            search.give_up(waiting)
         for bound, child in sorted(children, key=lambda pair: -pair[0]):
             search.push(bound, child)
         yield snapshot(search.lower_bound)
-    if search.upper_bound == inf:
+    if search.upper_bound == inf and search.given_up < inf:
+        yield snapshot(search.given_up, "undecided within rounding")
+    elif search.upper_bound == inf:
         yield snapshot(np.inf, "infeasible")
     else:
         yield snapshot(search.lower_bound, "proved")
 
 
-def split(oracle: Oracle, region: Region, dual: Dual) -> Iterator[Region]:
+def split(oracle: Oracle, region: Region, dual: Dual) -> tuple[Region, ...]:
     """Two disjoint halves of a region that both exclude a policy of the relaxation's support.
 
-    Nothing is yielded if the support is a single policy: then it is the optimum of the region.
+    None if the support is a single policy: then it is the optimum of the region.
     """
     row = undecided_row(dual)
     if row is None:
-        return
-    yield region.force(row, oracle.row_start, oracle.row_state)
-    yield region.forbid([row])
+        return ()
+    return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row])
 
 
 def undecided_row(dual: Dual) -> int | None:

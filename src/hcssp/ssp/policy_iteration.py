@@ -30,7 +30,7 @@ from hcssp.ssp.start import safe_rows
 from hcssp.ssp.sweep_system import SweepSystem
 
 TIE = 1e-12
-"""An improvement counts only beyond this, relative to one plus the state's value."""
+"""An improvement counts only beyond this, relative to one plus the largest cost plus the state's value."""
 
 LARGEST_FACTORISED = 400_000
 """Problems with more live states than this are evaluated by sweeps unless the user says otherwise."""
@@ -137,6 +137,8 @@ class PolicyIteration:
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
         may_sweep = dead is None and bool(np.all(usable > 1e-6 * np.max(usable, initial=0.0)))
+        # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
+        scale = 1.0 + float(np.max(usable, initial=0.0))
         # A coarse value could make a loop without cost look like a gain.
         total, fresh = np.inf, self.system.coarse and not may_sweep
         for _ in range(MAX_ITERATIONS):
@@ -146,7 +148,7 @@ class PolicyIteration:
             if forbidden is not None:
                 reduced[forbidden] = np.inf
             least = balance.least_of_state(reduced)
-            improving = least < -TIE * (1.0 + np.abs(value))
+            improving = least < -TIE * (scale + np.abs(value))
             self.num_iterations += 1
             if stalled or not improving.any() or self._negligible(reduced, row_costs):
                 # A coarse system is asked once more, for every cost, whatever its weight.
@@ -163,10 +165,10 @@ class PolicyIteration:
                 if forbidden is not None:
                     reduced[forbidden] = np.inf
                 least = balance.least_of_state(reduced)
-                share = np.count_nonzero(least < -TIE * (1.0 + value)) / balance.num_live
+                share = np.count_nonzero(least < -TIE * (scale + np.abs(value))) / balance.num_live
                 sweeps += 1
             if sweeps:
-                improving = reduced[rows] - least > TIE * (1.0 + np.abs(value))
+                improving = reduced[rows] - least > TIE * (scale + np.abs(value))
             switched = np.flatnonzero(improving)
             rows = rows.copy()
             rows[switched] = balance.least_rows(reduced, least, switched)

@@ -136,8 +136,15 @@ class PolicySystem:
         except RuntimeError as error:
             raise ImproperPolicy("the policy does not reach a goal almost surely") from error
         self.num_factorisations += 1
+        costs = np.ascontiguousarray(balance.costs[:, rows].T)
+        values = self._lu.solve(costs, trans="T")
+        scale = 1.0 + float(np.max(costs, initial=0.0))
+        # Rounding may hide that the system is singular; its answers then are negative or absurd.
+        if not np.all(np.isfinite(values)) or np.any(values < -1e-6 * scale) or np.any(values > 1e15 * scale):
+            self._reference = None
+            raise ImproperPolicy("the policy does not reach a goal almost surely")
         self._reference = rows.copy()
-        self._values = self._lu.solve(np.ascontiguousarray(balance.costs[:, rows].T), trans="T")
+        self._values = values
         self._visits = None
         self._columns = np.empty((0, balance.num_live))
         self._slots = {}

@@ -56,6 +56,8 @@ class SweepSystem:
                 raise ImproperPolicy("the policy does not reach a goal almost surely")
             if change <= (FINE if fresh else COARSE) * max(largest, scale):
                 break
+        else:
+            raise ImproperPolicy(f"the policy's values did not settle within {MAX_SWEEPS} sweeps")
         self._values = np.empty_like(values)
         self._values[order] = values
         return self._values
@@ -72,6 +74,8 @@ class SweepSystem:
             flow = after
             if change <= FINE * max(1.0, float(np.max(flow, initial=0.0))):
                 break
+        else:
+            raise ImproperPolicy(f"the policy's visits did not settle within {MAX_SWEEPS} sweeps")
         visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
