@@ -249,28 +249,34 @@ def _intervals(
     for bound in asked:
         began = time.perf_counter()
         step = Progress()
+        value, price = _on_curve(tangents, bound)
+        known_cost = inf if incumbent is None else incumbent.upper_bound
         if bound >= least:
-            for step in branch(_under(oracle, index, bound), began):
-                best = min(step.upper_bound, inf if incumbent is None else incumbent.upper_bound)
-                if relative_gap(step.lower_bound, best) <= gap or time.perf_counter() >= deadline:
+            for step in branch(_under(oracle, index, bound), began, known_cost):
+                lower, upper = max(step.lower_bound, value), min(step.upper_bound, known_cost)
+                if relative_gap(lower, upper) <= gap or time.perf_counter() >= deadline:
                     break
         infeasible = bound < least or step.finished == "infeasible"
-        price = None if infeasible or step.prices is None else float(step.prices[index])
-        stochastic = inf if infeasible else _stochastic_at(tangents, bound, step)
         policy, evaluation, upper = None, None, inf
         if incumbent is not None and incumbent.upper_bound <= step.upper_bound:
             policy, evaluation, upper = incumbent.policy, incumbent.evaluation, incumbent.upper_bound
         elif step.incumbent is not None:
             policy, evaluation = evaluate_rows(problem, step.incumbent)
             upper = float(evaluation.costs[0])
-        lower = inf if infeasible else min(step.lower_bound, upper)
-        point = CurvePoint(bound, stochastic, price, lower, upper, policy, evaluation)
+        if infeasible:
+            value, price, lower = inf, None, inf
+        else:
+            lower = float(min(max(step.lower_bound, value), upper))
+        point = CurvePoint(bound, value, price, lower, upper, policy, evaluation)
         if policy is not None:
             incumbent = point
         yield point
 
 
-def _stochastic_at(tangents: dict[float, _Tangent], bound: float, step: Progress) -> float:
-    if step.stochastic is not None:
-        return step.stochastic.value
-    return max((tangent.at(bound) for tangent in tangents.values()), default=step.lower_bound)
+def _on_curve(tangents: dict[float, _Tangent], bound: float) -> tuple[float, float | None]:
+    """The stochastic optimum at a bound and the price there; at a breakpoint that of more, not of less."""
+    if not tangents:
+        return -inf, None
+    value = max(float(tangent.at(bound)) for tangent in tangents.values())
+    near = value - SAME * (1.0 + abs(value))
+    return value, min(tangent.price for tangent in tangents.values() if tangent.at(bound) >= near)
