@@ -30,9 +30,10 @@ from hcssp.hierarchy.flattening import Flattening
 from hcssp.hierarchy.model import HCSSP
 from hcssp.lagrangian.dual import Dual, ascend
 from hcssp.lagrangian.flat import Evaluation, FlatOracle, FlatVertex
-from hcssp.lagrangian.oracle import Vertex, is_feasible
+from hcssp.lagrangian.oracle import Vertex, tolerated
 from hcssp.search.best_first import BestFirst
-from hcssp.search.progress import Progress, StochasticOptimum
+from hcssp.search.progress import Progress
+from hcssp.solvers.reporter import Reporter
 from hcssp.solvers.stochastic import optimum_of
 from hcssp.ssp.region import Region
 
@@ -64,56 +65,36 @@ class Anytime:
 def run_anytime(oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
     """Both stages on the problem of `oracle`; see :class:`Anytime`."""
     search: BestFirst[None, Vertex] = BestFirst()
-    steps = 0
-    prices: FloatArray | None = None
-    stochastic: StochasticOptimum | None = None
-
-    def snapshot(lower_bound: float, finished: str | None = None, dual: Dual | None = None) -> Progress:
-        return Progress(
-            seconds=time.perf_counter() - began,
-            iterations=steps,
-            lower_bound=min(lower_bound, search.upper_bound),
-            upper_bound=search.upper_bound,
-            incumbent=None if search.incumbent is None else oracle.lift(search.incumbent),
-            prices=prices,
-            stochastic=stochastic,
-            infeasibility=None if dual is None else dual.infeasibility,
-            finished=finished,
-        )
-
-    def offer(vertex: Vertex) -> None:
-        if is_feasible(vertex.costs, oracle.bounds):
-            search.offer(float(vertex.costs[0]), vertex)
-
+    reporter = Reporter(oracle, search, began)
     dual = Dual()
     for dual in ascend(oracle, Region()):
-        prices = dual.prices
+        reporter.prices = dual.prices
         for vertex in dual.vertices[-1:]:
-            offer(vertex)
-        yield snapshot(dual.bound)
+            reporter.offer(vertex)
+        yield reporter.snapshot(dual.bound)
     if dual.infeasible:
-        yield snapshot(inf, "infeasible", dual)
+        yield reporter.snapshot(inf, "infeasible", dual)
         return
-    stochastic = optimum_of(dual, oracle)
+    reporter.stochastic = optimum_of(dual, oracle)
     for vertex in dual.support:
-        offer(vertex)
-    yield snapshot(dual.bound, None if iterations > 0 else "iterations")
+        reporter.offer(vertex)
+    yield reporter.snapshot(dual.bound, None if iterations > 0 else "iterations")
     weights = np.append(1.0, dual.prices)
     spent = dual.prices > 0.0
-    offset = float(dual.prices[spent] @ oracle.bounds[spent])
+    offset = float(dual.prices[spent] @ tolerated(oracle.bounds)[spent])
     best = dual.bound
     for value, vertex in next_best(oracle, weights):
-        if steps >= iterations:
-            yield snapshot(best, "iterations")
+        if reporter.iterations >= iterations:
+            yield reporter.snapshot(best, "iterations")
             return
-        steps += 1
+        reporter.iterations += 1
         best = max(best, value - offset)
         if best >= search.cutoff:
-            yield snapshot(best, "proved")
+            yield reporter.snapshot(best, "proved")
             return
-        offer(vertex)
-        yield snapshot(best)
-    yield snapshot(inf, "infeasible" if search.incumbent is None else "proved")
+        reporter.offer(vertex)
+        yield reporter.snapshot(best)
+    yield reporter.snapshot(inf, "infeasible" if search.incumbent is None else "proved")
 
 
 @dataclass(frozen=True, eq=False)

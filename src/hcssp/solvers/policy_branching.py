@@ -22,14 +22,15 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.model import CSSP
 from hcssp.hierarchy.model import HCSSP
 from hcssp.lagrangian.dual import Dual, ascend, maximise
 from hcssp.lagrangian.flat import Evaluation
-from hcssp.lagrangian.oracle import Oracle, Vertex, is_feasible
+from hcssp.lagrangian.oracle import Oracle, Vertex
 from hcssp.search.best_first import BestFirst
-from hcssp.search.progress import Progress, StochasticOptimum
+from hcssp.search.progress import Progress
 from hcssp.solvers.oracles import oracle_of
+from hcssp.solvers.reporter import Reporter
 from hcssp.solvers.stochastic import optimum_of
 from hcssp.ssp.region import Region
 
@@ -66,7 +67,6 @@ class PolicyBranching:
 @dataclass(frozen=True)
 class _Node:
     region: Region
-    prices: FloatArray
     dual: Dual
 
 
@@ -82,63 +82,48 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
         "proved" without an incumbent of its own.
     """
     search: BestFirst[_Node, Vertex] = BestFirst(upper_bound=known_cost)
-    iterations = 0
-    prices: FloatArray | None = None
-    stochastic: StochasticOptimum | None = None
-
-    def snapshot(lower_bound: float, finished: str | None = None, dual: Dual | None = None) -> Progress:
-        return Progress(
-            seconds=time.perf_counter() - began,
-            iterations=iterations,
-            lower_bound=min(lower_bound, search.upper_bound),
-            upper_bound=inf if search.incumbent is None else search.upper_bound,
-            incumbent=None if search.incumbent is None else oracle.lift(search.incumbent),
-            prices=prices,
-            stochastic=stochastic,
-            infeasibility=None if dual is None else dual.infeasibility,
-            finished=finished,
-        )
-
+    reporter = Reporter(oracle, search, began)
     root = Dual()
     for root in ascend(oracle, Region()):
-        iterations += 1
-        prices = root.prices
-        _offer(oracle, search, root, ROOT_ROUNDS)
-        yield snapshot(root.bound)
+        reporter.iterations += 1
+        reporter.prices = root.prices
+        _offer(oracle, reporter, root, ROOT_ROUNDS)
+        yield reporter.snapshot(root.bound)
     if root.infeasible:
-        yield snapshot(np.inf, "infeasible", root)
+        yield reporter.snapshot(inf, "infeasible", root)
         return
-    stochastic = optimum_of(root, oracle)
-    search.push(oracle.round_up(root.bound), _Node(Region(), root.prices, root))
-    yield snapshot(search.lower_bound)
+    reporter.stochastic = optimum_of(root, oracle)
+    search.push(oracle.round_up(root.bound), _Node(Region(), root))
+    yield reporter.snapshot(search.lower_bound)
     while len(search):
         if search.next_bound >= search.cutoff:
             break
         # While nothing feasible is known, dive; then always the node that holds the bound back.
         waiting, node = search.pop(newest=search.upper_bound == inf)
-        iterations += 1
-        children: list[tuple[float, _Node]] = []
+        reporter.iterations += 1
+        rounds = 0 if reporter.iterations % IMPROVE_EVERY else NODE_ROUNDS
         regions = split(oracle, node.region, node.dual)
+        children: list[tuple[float, _Node]] = []
         for region in regions:
             known = [v for v in node.dual.vertices if v.lies_in(region, oracle.row_state)]
-            dual = maximise(oracle, region, known, start=node.prices, cutoff=search.cutoff)
+            dual = maximise(oracle, region, known, start=node.dual.prices, cutoff=search.cutoff)
             if dual.infeasible:
                 continue
-            _offer(oracle, search, dual, 0 if iterations % IMPROVE_EVERY else NODE_ROUNDS)
+            _offer(oracle, reporter, dual, rounds)
             bound = oracle.round_up(max(dual.bound, node.dual.bound))
-            children.append((bound, _Node(region, dual.prices, dual)))
+            children.append((bound, _Node(region, dual)))
         if not regions:
             # The support is one policy: nothing of the region is below its bound.
             search.give_up(waiting)
         for bound, child in sorted(children, key=lambda pair: -pair[0]):
             search.push(bound, child)
-        yield snapshot(search.lower_bound)
+        yield reporter.snapshot(search.lower_bound)
     if search.upper_bound == inf and search.given_up < inf:
-        yield snapshot(search.given_up, "undecided within rounding")
+        yield reporter.snapshot(search.given_up, "undecided within rounding")
     elif search.upper_bound == inf:
-        yield snapshot(np.inf, "infeasible")
+        yield reporter.snapshot(inf, "infeasible")
     else:
-        yield snapshot(search.lower_bound, "proved")
+        yield reporter.snapshot(search.lower_bound, "proved")
 
 
 def split(oracle: Oracle, region: Region, dual: Dual) -> tuple[Region, ...]:
@@ -168,13 +153,12 @@ def undecided_row(dual: Dual) -> int | None:
     return chosen
 
 
-def _offer(oracle: Oracle, search: BestFirst[_Node, Vertex], dual: Dual, rounds: int) -> None:
-    """Offer every feasible policy the dual has met, and those near its support."""
+def _offer(oracle: Oracle, reporter: Reporter, dual: Dual, rounds: int) -> None:
+    """Offer every policy the dual has met, and feasible ones near its support."""
     for vertex in dual.vertices:
-        if vertex.costs[0] < search.upper_bound and is_feasible(vertex.costs, oracle.bounds):
-            search.offer(float(vertex.costs[0]), vertex)
+        reporter.offer(vertex)
     if dual.converged and rounds:
         for vertex in dual.support:
             better = oracle.improve(vertex, rounds)
-            if better is not None and is_feasible(better.costs, oracle.bounds):
-                search.offer(float(better.costs[0]), better)
+            if better is not None:
+                reporter.offer(better)
