@@ -64,7 +64,7 @@ examples: $(STAMP)
 	done
 
 docs: $(STAMP)
-	$(BIN)/mkdocs build --quiet
+	$(BIN)/mkdocs build
 	@echo "the documentation is in site/index.html"
 
 bench: $(STAMP)
