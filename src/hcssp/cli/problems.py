@@ -39,8 +39,8 @@ class LoadedProblem:
         The problem.
     building
         The building that it takes place in, for pictures; None for a file.
-    description
-        What it is.
+    title, description
+        What its file calls it, if it is a file, and what it is.
     worlds, rooms, positions
         The grid of each activity (None for a table), the room of each activity, and where rooms lie on a
         map of them all.
@@ -49,6 +49,7 @@ class LoadedProblem:
     name: str
     problem: HCSSP
     building: Building | None = None
+    title: str = ""
     description: str = ""
     worlds: Mapping[str, GridWorld | None] = field(default_factory=dict)
     rooms: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +60,8 @@ class LoadedProblem:
         """The problem with its rooms, for pictures and pages."""
         from hcssp.reports.scene import Scene
 
-        return Scene(self.name, self.problem, self.worlds, self.rooms, self.positions, self.description)
+        title = self.title or self.name
+        return Scene(title, self.problem, self.worlds, self.rooms, self.positions, self.description)
 
 
 def load_problem(name: str, scale: int = 1) -> LoadedProblem:
@@ -114,6 +116,7 @@ def _from_file(name: str, scale: int) -> LoadedProblem:
     return LoadedProblem(
         name=name,
         problem=loaded.problem,
+        title=loaded.name,
         description=loaded.description,
         worlds=loaded.worlds,
         rooms=loaded.rooms,

@@ -63,5 +63,6 @@ def draw_history(result: Result, primary: str = "cost") -> Any:
         margin = 0.08 * max(float(first) - bottom, 1e-9)
         if isfinite(bottom):
             axes.set_ylim(bottom - margin, float(first) + margin)
+    axes.set_xlim(left=0.0)
     axes.legend(frameon=False)
     return figure

@@ -163,7 +163,7 @@ class Sheet {
       cells.push(...drawCells(panel, visited(this.plan, shown), this.rare, this.stride));
     }
     this.layers.cells.replaceChildren(...cells);
-    const size = Math.max(0.55, 5 / this.pixels);
+    const size = Math.max(0.22, 5 / this.pixels);
     if (only) signs.push(...marks(only, this.activity, size));
     else {
       data.problem.activities.forEach((activity, index) => {
@@ -244,6 +244,7 @@ class Sheet {
 }
 
 function drawLegend() {
+  if (!data.sheet.panels.some((panel) => panel.grid)) return;
   const picture = (...children) => svg("svg", { viewBox: "-1 -1 2 2", "aria-hidden": "true" }, children);
   const arrow = (band) => svg("path", { class: "arrows", d: "M" + ARROW.map(([x, y]) => `${x * 1.5 * [1, 0.92, 0.8, 0.66, 0.5][band]} ${y * 1.5 * [1, 0.92, 0.8, 0.66, 0.5][band]}`).join("L") + "z" });
   const entry = (drawn, words) => html("li", {}, drawn, html("span", {}, words));

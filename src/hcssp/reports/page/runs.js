@@ -94,7 +94,7 @@ class Player {
 
   // At the start the map is shown without runs, so that nothing hides the plan.
   draw() {
-    const layer = this.sheet.layers.tokens, size = Math.max(0.5, 4.5 / this.sheet.pixels), parts = [];
+    const layer = this.sheet.layers.tokens, size = Math.max(0.18, 4.5 / this.sheet.pixels), parts = [];
     if (this.step > 0 || this.playing) {
       this.runs.forEach((run, index) => {
         if (this.followed !== null && index !== this.followed) return;

@@ -1,0 +1,250 @@
+"""The page in a real browser: it draws, its controls work, nothing complains, and it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chromium import Browser, find_chromium
+from hcssp.reports import Scene, page_data, save_page
+from hcssp.reports.candidates import draw_curve
+from hcssp.scenarios import small_building
+from hcssp.scenarios.evacuation import SMALL
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import retrying
+
+PATH = find_chromium()
+pytestmark = [
+    pytest.mark.skipif(PATH is None, reason="there is no Chromium; apt-get install chromium to run these"),
+    # One browser for all of them, wherever tests are spread over processes.
+    pytest.mark.xdist_group("browser"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path) -> dict[str, Any]:
+    problem = small_building(2.0)
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    curve = draw_curve(problem, "damage", [0.5, 1.0, 2.0, 4.0])
+    data = page_data(Scene.of_building("small-building", SMALL, problem), result, curve, samples=300)
+    save_page(folder / "report.html", data)
+    return data
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert PATH is not None
+    with Browser(PATH) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser, data: dict[str, Any], folder: Path) -> Iterator[Browser]:
+    browser.complaints.clear()
+    browser.prefer()
+    browser.open(folder / "report.html")
+    yield browser
+    assert browser.complaints == []
+    # Nothing was fetched, from nowhere.
+    assert browser.requests == []
+
+
+def set_control(page: Browser, control: str, value: object, event: str = "input") -> None:
+    page.run(
+        f"(() => {{ const control = document.getElementById({json.dumps(control)}); "
+        f"control.value = {json.dumps(value)}; "
+        f"control.dispatchEvent(new Event({json.dumps(event)}, {{bubbles: true}})); }})()"
+    )
+
+
+def text(page: Browser, selector: str) -> str:
+    found = page.run(f"document.querySelector({json.dumps(selector)}).textContent")
+    assert isinstance(found, str)
+    return found
+
+
+def cells(page: Browser) -> str:
+    found = page.run("document.querySelector('#sheet .cells').innerHTML")
+    assert isinstance(found, str)
+    return found
+
+
+def test_everything_is_drawn(page: Browser) -> None:
+    for host in ("curve", "history", "graph", "budgets", "histograms", "gallery", "legend"):
+        assert page.run(f"document.querySelectorAll('#{host} svg *').length") > 5, host
+    assert cells(page).count("M") > 20
+    assert "27.7191" in text(page, "#words")
+    assert page.run("document.querySelectorAll('#gallery .card').length") == 4
+    assert page.run("document.querySelectorAll('#activity-table tbody tr').length") == 5
+
+
+def test_the_slider_moves_by_keys_and_redraws_plan_map_costs_and_prices(
+    page: Browser, data: dict[str, Any]
+) -> None:
+    parts = ("#words", "#tiles", "#budgets", "#activity-table", "#outlook-table", "#curve")
+    before = {part: text(page, part) for part in parts}
+    map_before, picture_before = cells(page), page.screenshot(whole=True)
+    page.run("document.getElementById('bound').focus()")
+    page.press("ArrowRight", 39)
+    assert page.run("document.getElementById('bound').value") == "3"
+    assert text(page, "#bound-value") == "4"
+    plan = data["plans"][3]
+    assert f"{plan['upper']:.4f}" in text(page, "#tiles")
+    assert "at most 4" in text(page, "#other")
+    after = {part: text(page, part) for part in parts}
+    assert {part for part in parts if before[part] == after[part]} <= {"#curve"}
+    assert cells(page) != map_before
+    assert page.screenshot(whole=True) != picture_before
+    assert page.run("document.querySelector('#curve .point.current title').textContent").startswith(
+        "damage at most 4:"
+    )
+    price = f"{plan['prices']['damage']:.3f}"
+    assert price in text(page, "#budgets")
+    page.run("document.getElementById('back').click()")
+    assert cells(page) == map_before
+    assert {part: text(page, part) for part in parts} == before
+
+
+def test_an_activity_can_be_chosen_on_list_graph_and_table(page: Browser, data: dict[str, Any]) -> None:
+    whole = page.run("document.getElementById('sheet').getAttribute('viewBox')")
+    names = [activity["name"] for activity in data["problem"]["activities"]]
+    set_control(page, "activity", names.index("leave-through-E"), "change")
+    zoomed = page.run("document.getElementById('sheet').getAttribute('viewBox')")
+    assert zoomed != whole
+    assert "leave-through-E" in text(page, "#activity-facts")
+    page.run(
+        "[...document.querySelectorAll('#graph .activity.chosen')]"
+        ".find((node) => node.textContent.includes('go-to-door'))"
+        ".dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))"
+    )
+    assert "go-to-door" in text(page, "#activity-facts")
+    page.run(
+        "[...document.querySelectorAll('#activity-table button')]"
+        ".find((button) => button.textContent === 'leave-through-door').click()"
+    )
+    assert page.run("document.getElementById('activity').value") == str(names.index("leave-through-door"))
+    set_control(page, "activity", "", "change")
+    assert page.run("document.getElementById('sheet').getAttribute('viewBox')") == whole
+
+
+def test_the_map_zooms_and_moves_by_keys(page: Browser) -> None:
+    page.run("document.getElementById('sheet').focus()")
+    box = "document.getElementById('sheet').getAttribute('viewBox')"
+    whole = page.run(box)
+    page.press("ArrowRight", 39)
+    moved = page.run(box)
+    assert float(moved.split()[0]) > float(whole.split()[0])
+    page.run("document.getElementById('zoom-in').click()")
+    assert float(page.run(box).split()[2]) < float(whole.split()[2])
+    page.run("document.getElementById('zoom-all').click()")
+    assert page.run(box) == whole
+
+
+def test_the_runs_play_pause_and_step(page: Browser, data: dict[str, Any]) -> None:
+    tokens = "document.querySelectorAll('#sheet .token').length"
+    assert page.run(tokens) == 0
+    page.run("document.getElementById('step').click()")
+    runs = len(data["plans"][data["reported"]]["runs"])
+    assert page.run(tokens) == runs
+    page.run("document.getElementById('play').click()")
+    assert text(page, "#play") == "Pause"
+    page.wait_for("Number(document.getElementById('clock').value) > 5")
+    page.run("document.getElementById('play').click()")
+    stopped = page.run("document.getElementById('clock').value")
+    assert text(page, "#play") == "Play"
+    page.run("new Promise((done) => setTimeout(done, 200))")
+    assert page.run("document.getElementById('clock').value") == stopped
+    # At the end all are over, and the mean of what was drawn is told.
+    set_control(page, "clock", 100_000)
+    assert f"{runs} of {runs} runs are over" in text(page, "#run-words")
+    means = [
+        sum(run["totals"][cost] for run in data["plans"][data["reported"]]["runs"]) / runs for cost in (0, 1)
+    ]
+    told = [
+        float(figure) for figure in re.findall(r"(?:time|damage) ([\d.]+\d|\d+)", text(page, "#run-words"))
+    ]
+    assert told == pytest.approx(means, abs=0.051)
+    set_control(page, "follow", 2, "change")
+    assert page.run(tokens) == 1
+    assert "reaches exit" in text(page, "#run-words")
+
+
+def test_less_motion_means_fewer_pictures(page: Browser, folder: Path) -> None:
+    page.prefer(reduced_motion="reduce")
+    page.open(folder / "report.html")
+    page.run("document.getElementById('play').click()")
+    page.wait_for("document.getElementById('clock').value !== '0'")
+    assert int(page.run("document.getElementById('clock').value")) % 10 == 0
+    page.run("document.getElementById('play').click()")
+
+
+def test_a_phone_needs_no_scrolling_to_the_side(page: Browser, folder: Path) -> None:
+    page.open(folder / "report.html", 390, 844)
+    assert page.run("document.documentElement.scrollWidth") == 390
+    assert cells(page).count("M") > 20
+
+
+def test_dark_and_light_differ_and_both_have_contrast(page: Browser, folder: Path) -> None:
+    contrasts = {}
+    for scheme in ("light", "dark"):
+        page.prefer(color_scheme=scheme)
+        page.open(folder / "report.html")
+        colours = page.run(
+            "['backgroundColor', 'color'].map((name) => getComputedStyle(document.body)[name])"
+            ".concat(getComputedStyle(document.querySelector('.lead')).color)"
+        )
+        paper, ink, soft = (luminance(colour) for colour in colours)
+        contrasts[scheme] = paper
+        for other in (ink, soft):
+            assert (max(paper, other) + 0.05) / (min(paper, other) + 0.05) >= 4.5
+    assert contrasts["light"] > 0.9
+    assert contrasts["dark"] < 0.1
+
+
+def luminance(colour: str) -> float:
+    channels = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_it_prints_on_a4_without_controls(page: Browser) -> None:
+    printed = page.pdf()
+    assert printed.startswith(b"%PDF")
+    boxes = {tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)}
+    assert boxes
+    for width, height in boxes:
+        assert (width, height) == pytest.approx((595.3, 841.9), abs=1.5)
+    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", printed))
+    assert 2 <= pages <= 9
+    page.call("Emulation.setEmulatedMedia", media="print")
+    hidden = page.run(
+        "[...document.querySelectorAll('.controls')]"
+        ".every((each) => getComputedStyle(each).display === 'none')"
+    )
+    assert hidden
+    page.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_problem_of_tables_is_shown_as_tables(browser: Browser, folder: Path) -> None:
+    problem = retrying()
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    save_page(folder / "tables.html", page_data(Scene("retrying", problem), result, samples=100))
+    browser.complaints.clear()
+    browser.open(folder / "tables.html")
+    assert browser.run("document.getElementById('bar').hidden")
+    assert browser.run("document.querySelectorAll('#gallery table').length") == 2
+    browser.run("document.getElementById('step').click()")
+    assert browser.run("document.querySelectorAll('#sheet .token').length") > 0
+    assert browser.complaints == []

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from hcssp.errors import UnknownName
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.reports.candidates import (
+    along_curve,
+    curve_bounds,
+    draw_curve,
+    reported,
+    spaced,
+    varied_constraint,
+)
+from hcssp.scenarios import small_building
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from hcssp.solvers.trade_off import CurvePoint
+from small_procedures import retrying
+
+
+@pytest.mark.parametrize(
+    ("least", "own", "most", "count"),
+    [(0.0, 2.0, 100.0, 11), (0.37, 2.0, 3.0, 9), (1.0, 1.0, 1.0, 5), (0.0, 0.0, 7.0, 6), (2.0, 9.0, 4.0, 5)],
+)
+def test_the_own_bound_is_among_the_points_and_all_can_be_kept(
+    least: float, own: float, most: float, count: int
+) -> None:
+    points = spaced(least, own, most, count)
+    assert own in points
+    assert points == sorted(set(points))
+    assert min(points) >= least
+    assert len(points) <= count + 1
+
+
+def test_without_a_bound_the_points_cover_everything() -> None:
+    assert spaced(0.0, inf, 8.0, 5) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_the_scarcest_constraint_is_varied_unless_another_is_asked_for() -> None:
+    problem = retrying()
+    assert varied_constraint(problem, Result(prices={"damage": 0.0, "damage-at-last": 3.0})) == "damage"
+    assert varied_constraint(problem, Result(), "damage-at-last") == "damage-at-last"
+    with pytest.raises(UnknownName, match="there is no constraint 'damge'; did you mean 'damage'"):
+        varied_constraint(problem, Result(), "damge")
+
+
+def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> None:
+    problem = small_building(2.0)
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    bounds = curve_bounds(problem, "damage", 7)
+    curve = draw_curve(problem, "damage", bounds)
+    plans, own = along_curve(problem, reported(problem, result), curve)
+    assert plans[own].policy is result.policy
+    assert [plan.problem.constraints[0].at_most for plan in plans] == bounds
+    costs = []
+    for plan in plans:
+        evaluation = evaluate_hierarchical(plan.problem, plan.policy)
+        assert evaluation.keeps_bounds()
+        assert evaluation.costs[0] == pytest.approx(plan.upper_bound)
+        assert plan.lower_bound <= plan.upper_bound + 1e-9
+        costs.append(plan.upper_bound)
+    assert np.all(np.diff(costs) <= 1e-9)
+    exact = solve(problem.with_bounds(damage=bounds[0]), PolicyBranching(), [Gap(1e-9)])
+    assert plans[0].lower_bound <= exact.upper_bound + 1e-9 <= plans[0].upper_bound + 1e-3
+
+
+def test_an_interrupted_curve_keeps_the_points_that_are_done() -> None:
+    problem = small_building(2.0)
+    seen = []
+
+    def stop(point: CurvePoint) -> None:
+        seen.append(point)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    curve = draw_curve(problem, "damage", [0.0, 1.0, 2.0], on_point=stop)
+    assert curve.points == tuple(seen)
+    assert len(curve.points) == 2

@@ -1,0 +1,235 @@
+"""The page's data against the evaluation, and the page itself: well-formed, self-contained, without NaN."""
+
+from __future__ import annotations
+
+import base64
+import json
+from html.parser import HTMLParser
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.policy import NO_ROW
+from hcssp.errors import NoSolution
+from hcssp.files.problems.loading import load_problem_text
+from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.reports import Scene, page_data, page_html
+from hcssp.reports.candidates import draw_curve
+from hcssp.reports.cells import DECADES, LEVELS
+from hcssp.reports.placement import place
+from hcssp.scenarios import small_building
+from hcssp.scenarios.evacuation import SMALL
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import forking, retrying
+
+VOID = {"meta", "input", "br", "hr", "img", "link", "source", "rect", "line", "path", "circle", "polygon"}
+
+
+@pytest.fixture(scope="module")
+def reported() -> tuple[HCSSP, Result, dict[str, Any]]:
+    problem = small_building(2.0)
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    curve = draw_curve(problem, "damage", [0.5, 1.0, 2.0, 4.0])
+    scene = Scene.of_building("small-building", SMALL, problem, "three rooms & a door </script>")
+    return problem, result, page_data(scene, result, curve, samples=500)
+
+
+def decode(entry: dict[str, Any]) -> tuple[Any, Any, Any]:
+    cells = np.frombuffer(base64.b64decode(entry["cells"]), dtype=np.uint8).reshape(-1, entry["width"])
+    below = (LEVELS - (cells >> 2).astype(float)) * DECADES / (LEVELS - 1)
+    visits = np.where(cells > 0, entry["most"] * 10.0**-below, 0.0)
+    return cells, cells & 3, visits
+
+
+def test_costs_executions_and_choices_are_those_of_the_evaluation(
+    reported: tuple[HCSSP, Result, dict[str, Any]],
+) -> None:
+    problem, result, data = reported
+    plan = data["plans"][data["reported"]]
+    evaluation = result.evaluation
+    assert plan["costs"] == {name: evaluation.cost(name) for name in ("time", "damage")}
+    assert plan["bounds"] == {"damage": 2.0}
+    for written, exact in zip(plan["activities"], evaluation.activities, strict=True):
+        assert written["executions"] == pytest.approx(exact.expected_executions)
+        assert written["cost"] == pytest.approx(exact.cost)
+        assert written["usage"] == pytest.approx(dict(exact.usage))
+    chosen = {problem.choices[i].name for i, count in enumerate(plan["choices"]) if count > 0}
+    assert chosen == {"go-to-door", "open-door", "return-to-E", "leave-through-E", "leave-through-door"}
+    assert plan["choices"][problem.choices_at(problem.start)[0]] == 1.0
+    assert data["plans"][data["reported"]]["lower"] == result.lower_bound
+
+
+def test_cells_hold_the_policy_and_the_visits(reported: tuple[HCSSP, Result, dict[str, Any]]) -> None:
+    problem, result, data = reported
+    plan = data["plans"][data["reported"]]
+    flattening = Flattening(problem)
+    grids = SMALL.grids()
+    for index, activity in enumerate(problem.activities):
+        written = plan["activities"][index]
+        if not written["executions"]:
+            assert "grid" not in written
+            continue
+        cells, headings, visits = decode(data["grids"][written["grid"]])
+        first, last = flattening.state_offset[index : index + 2]
+        exact = np.zeros(activity.cssp.num_states)
+        exact[~activity.cssp.goals] = result.evaluation.visits[first:last] / written["executions"]
+        rows = result.policy.activities[index]
+        for state, (column, line) in enumerate(grids[activity.name].cells):
+            if rows[state] == NO_ROW or exact[state] == 0.0:
+                assert cells[line, column] == 0
+            else:
+                assert headings[line, column] == rows[state] - activity.cssp.row_start[state]
+                # Half a level of a scale that has 62 of them for six powers of ten.
+                assert visits[line, column] == pytest.approx(exact[state], rel=0.13)
+
+
+def test_the_curve_s_plans_are_in_order_and_the_reported_one_is_among_them(
+    reported: tuple[HCSSP, Result, dict[str, Any]],
+) -> None:
+    _, result, data = reported
+    assert [plan["bounds"]["damage"] for plan in data["plans"]] == [0.5, 1.0, 2.0, 4.0]
+    assert data["reported"] == 2
+    uppers = [plan["upper"] for plan in data["plans"]]
+    assert uppers == sorted(uppers, reverse=True)
+    for plan in data["plans"]:
+        assert plan["lower"] <= plan["upper"]
+        assert plan["costs"]["damage"] <= plan["bounds"]["damage"] + 1e-9
+    assert data["curve"]["points"][2]["bound"] == 2.0
+    assert data["history"][-1][1] == pytest.approx(result.lower_bound)
+
+
+def test_the_words_tell_the_figures_and_round_bounds_the_right_way(
+    reported: tuple[HCSSP, Result, dict[str, Any]],
+) -> None:
+    _, _, data = reported
+    plan = data["plans"][data["reported"]]
+    cost, proven, *_ = plan["words"]
+    assert cost == (
+        "Following this plan has an expected time of 27.7191, with an expected damage of 1.8969 where 2 is "
+        "allowed."
+    )
+    assert "no deterministic plan that keeps the same bounds has an expected time below 27.7191" in proven
+    assert "this plan's is 27.7192 at most" in proven
+    assert "the plan is optimal" in proven
+    assert "because the proof was as tight as was asked for" in data["stopped"]
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: every element that is opened is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.data: dict[str, str] = {}
+        self.targets: list[str] = []
+        self._id = ""
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        if "id" in given:
+            self.ids.append(str(given["id"]))
+        self._id = str(given.get("id") or tag)
+        self.targets += [str(given[name]) for name in ("src", "href", "action", "data") if name in given]
+        for name in ("for", "aria-labelledby", "aria-describedby", "list"):
+            self.targets += [f"#{each}" for each in str(given.get(name) or "").split()]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+    def handle_data(self, text: str) -> None:
+        self.data[self._id] = self.data.get(self._id, "") + text
+
+
+def test_the_page_is_well_formed_and_self_contained(reported: tuple[HCSSP, Result, dict[str, Any]]) -> None:
+    _, _, data = reported
+    page = page_html(data)
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    assert len(reader.ids) == len(set(reader.ids))
+    # Whatever is referred to is on the page.
+    assert {target for target in reader.targets if target[1:] not in reader.ids} == set()
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "default-src 'none'" in page
+    assert json.loads(reader.data["data"]) == json.loads(json.dumps(data))
+    assert reader.data["title"].startswith("small-building: expected time 27.7191, expected damage 1.8969")
+    assert "{{" not in page
+
+
+def plain_types(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str and plain_types(each) for key, each in value.items())
+    if isinstance(value, list):
+        return all(plain_types(each) for each in value)
+    return value is None or type(value) in (str, int, float, bool)
+
+
+@pytest.mark.parametrize("problem", [retrying(), forking(), small_building(inf)])
+def test_data_is_plain_and_free_of_nan_for_tables_and_without_bounds(problem: HCSSP) -> None:
+    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    curve = draw_curve(problem, problem.constraints[0].name, [2.0, 8.0])
+    data = page_data(Scene("tables", problem), result, curve, samples=100, runs=3)
+    assert plain_types(data)
+    json.dumps(data, allow_nan=False)
+    states = [each["states"] for each in data["plans"][0]["activities"] if "states" in each]
+    assert states
+    assert all(len(row) == 3 for each in states for row in each)
+    assert not any(panel["grid"] for panel in data["sheet"]["panels"])
+    assert page_html(data)
+
+
+def test_a_number_that_json_does_not_know_is_refused(
+    reported: tuple[HCSSP, Result, dict[str, Any]],
+) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        page_html({**reported[2], "stochastic": nan})
+
+
+def test_a_result_without_a_plan_has_no_page() -> None:
+    problem = small_building(2.0)
+    with pytest.raises(NoSolution):
+        page_data(Scene.of_building("small", SMALL, problem), Result())
+
+
+def test_rooms_stand_where_the_file_says_and_below_each_other_otherwise() -> None:
+    text = """
+        format: hcssp-problem
+        version: 1
+        costs: [time]
+        models:
+          hall: {grid: {width: 3, height: 2}, position: [5, 7], start: [0, 1], goal: [4, 2]}
+          yard: {grid: {width: 2, height: 2}, position: [10, 7], start: [0, 2], goal: [3, 1]}
+        activities:
+          one: {model: hall}
+          two: {model: yard}
+          three: {grid: {width: 4, height: 1}, start: [0, 1], goal: [5, 1]}
+        procedure:
+          start: begin
+          end: over
+          events:
+            begin: {one: {runs: one, to: middle}}
+            middle: {two: {runs: two, to: late}}
+            late: {three: {runs: three, to: over}}
+            over: {}
+    """
+    loaded = load_problem_text(text)
+    scene = Scene("file", loaded.problem, loaded.worlds, loaded.rooms, loaded.positions)
+    panels = {panel.title: panel for panel in place(scene)}
+    assert panels["hall"].corner == (0, 0)
+    assert panels["yard"].corner == (5, 0)
+    assert panels["three"].corner[1] >= 4
+    assert [panels[name].on_map for name in ("hall", "yard", "three")] == [True, True, False]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.hierarchy import HCSSP
+from hcssp.reports import Scene, draw_budget, draw_histograms, draw_history, look_ahead
+from hcssp.reports.outlook import histogram
+from hcssp.reports.plots import plan_pictures
+from hcssp.scenarios import small_building
+from hcssp.scenarios.evacuation import SMALL
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import retrying
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[HCSSP, Result]:
+    problem = small_building(2.0)
+    return problem, solve(problem, PolicyBranching(), [Gap(1e-6)])
+
+
+def test_the_budget_has_a_bar_for_every_activity_that_runs(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    (axes,) = draw_budget(problem, result.evaluation).get_axes()
+    widths = sorted(bar.get_width() for bar in axes.patches)
+    used = sorted(a.usage["damage"] for a in result.evaluation.activities if a.expected_executions)
+    assert widths == pytest.approx(used)
+    assert sum(widths) == pytest.approx(result.evaluation.cost("damage"))
+    assert axes.get_title() == "expected damage: 1.8969 of at most 2"
+    assert all(bar.get_hatch() for bar in axes.patches)
+
+
+def test_the_history_ends_with_the_proven_interval(solved: tuple[HCSSP, Result]) -> None:
+    _, result = solved
+    (axes,) = draw_history(result, "time").get_axes()
+    upper, lower = (line.get_ydata() for line in axes.get_lines())
+    assert (lower[-1], upper[-1]) == pytest.approx((result.lower_bound, result.upper_bound), rel=1e-9)
+    assert np.all(np.diff(lower) >= 0.0)
+    assert np.all(np.diff(upper) <= 0.0)
+    assert axes.get_ylabel() == "expected time"
+
+
+def test_a_history_of_nothing_says_so() -> None:
+    (axes,) = draw_history(Result()).get_axes()
+    assert [text.get_text() for text in axes.texts] == ["nothing was proven"]
+
+
+def test_the_histograms_count_every_run_and_mark_those_above_the_bound(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    outlook = look_ahead(problem, result.policy, runs=400, seed=1)
+    time, damage = draw_histograms(outlook, result.evaluation).get_axes()
+    for axes in (time, damage):
+        assert sum(bar.get_height() for bar in axes.patches) == pytest.approx(100.0)
+    above = sum(bar.get_height() for bar in damage.patches if "\\" in bar.get_hatch())
+    assert outlook.costs[1].exceeding is not None
+    assert above == pytest.approx(100.0 * outlook.costs[1].exceeding.value)
+    assert outlook.costs[0].exceeding is None
+
+
+def test_the_outlook_agrees_with_the_exact_means(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    outlook = look_ahead(problem, result.policy, runs=4000, seed=2)
+    assert outlook.unfinished == 0
+    for cost in outlook.costs:
+        half = cost.mean.high - cost.mean.value
+        assert abs(cost.mean.value - result.evaluation.cost(cost.name)) < 2.0 * half
+        assert cost.counts.sum() == outlook.runs
+        assert list(cost.percentiles) == sorted(cost.percentiles)
+
+
+@pytest.mark.parametrize("values", [[3.0], [0.0, 0.3, 0.31], list(range(100)), [0.0, 1e6, 1e6 + 1]])
+def test_a_histogram_counts_everything_once(values: list[float]) -> None:
+    edges, counts, _ = histogram(np.array(values, dtype=float))
+    assert counts.sum() == len(values)
+    assert len(edges) == len(counts) + 1
+
+
+def test_all_pictures_can_be_drawn_with_rooms_and_without(solved: tuple[HCSSP, Result]) -> None:
+    problem, result = solved
+    names = [name for name, _ in plan_pictures(Scene.of_building("small", SMALL, problem), result)]
+    assert names == ["rooms", "budget", "costs", "history"]
+    unplaced = Scene("small", problem, SMALL.grids())
+    assert next(iter(plan_pictures(unplaced, result)))[0] == "rooms"
+    tables = retrying()
+    solved_tables = solve(tables, PolicyBranching(), [Gap(1e-6)])
+    assert "rooms" not in [name for name, _ in plan_pictures(Scene("tables", tables), solved_tables)]

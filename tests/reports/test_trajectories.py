@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.grid import DIRECTIONS
+from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.reports import Scene
+from hcssp.reports.trajectories import draw_runs, run_data
+from hcssp.scenarios import small_building
+from hcssp.scenarios.evacuation import SMALL
+from hcssp.search.result import Result
+from hcssp.search.stop import Gap
+from hcssp.solvers.policy_branching import PolicyBranching
+from hcssp.solvers.solver import solve
+from small_procedures import forking, retrying
+
+STEPS = dict(zip("01234", [(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)], strict=True))
+
+
+def solved(problem: HCSSP) -> tuple[Flattening, Result]:
+    return Flattening(problem), solve(problem, PolicyBranching(), [Gap(1e-6)])
+
+
+def test_the_mean_of_many_runs_is_the_exact_cost() -> None:
+    flattening, result = solved(small_building(2.0))
+    totals = np.array([run.totals for run in draw_runs(flattening, result.policy, 4000, seed=1)])
+    error = 4.0 * totals.std(axis=0) / np.sqrt(len(totals))
+    assert np.all(np.abs(totals.mean(axis=0) - result.evaluation.costs) < error)
+
+
+def test_a_run_goes_from_opening_to_opening_and_its_costs_add_up() -> None:
+    problem = small_building(2.0)
+    scene = Scene.of_building("small", SMALL, problem)
+    flattening, result = solved(problem)
+    for run in draw_runs(flattening, result.policy, 30, seed=2):
+        written = run_data(scene, flattening, run)
+        assert written["finished"]
+        assert written["before"] == [problem.start]
+        event = problem.start
+        for leg in written["legs"]:
+            activity = problem.activities[leg["activity"]].name
+            crossing = next(each for each in SMALL.crossings if each.name == activity)
+            assert crossing.leaves == problem.events[event]
+            assert tuple(leg["cell"]) == crossing.start
+            assert len(leg["moves"]) == leg["steps"]
+            moved = np.sum([STEPS[move] for move in leg["moves"]], axis=0)
+            assert tuple((np.array(leg["cell"]) + moved).tolist()) == crossing.goal
+            assert problem.events[leg["events"][0]] == crossing.reaches
+            event = leg["events"][-1]
+        assert event == problem.end
+        steps = sum(leg["steps"] for leg in written["legs"])
+        assert sum(count for count, *_ in written["costs"]) == steps
+        totals = np.sum([count * np.array(costs) for count, *costs in written["costs"]], axis=0)
+        assert totals == pytest.approx(written["totals"])
+        # Every step takes a unit of time.
+        assert written["totals"][0] == steps
+    assert len(DIRECTIONS) == len(STEPS) - 1
+
+
+@pytest.mark.parametrize("problem", [retrying(), forking()])
+def test_runs_through_tables_count_their_steps(problem: HCSSP) -> None:
+    flattening, result = solved(problem)
+    for run in draw_runs(flattening, result.policy, 20, seed=3):
+        written = run_data(Scene("tables", problem), flattening, run)
+        assert all("moves" not in leg for leg in written["legs"])
+        assert written["legs"][-1]["events"][-1] == problem.end
+
+
+def test_the_same_seed_gives_the_same_runs() -> None:
+    flattening, result = solved(small_building(2.0))
+    first, second = (draw_runs(flattening, result.policy, 5, seed=7) for _ in range(2))
+    assert all(np.array_equal(one.states, other.states) for one, other in zip(first, second, strict=True))
+
+
+def test_a_run_that_takes_too_long_is_cut_off_and_says_so() -> None:
+    problem = small_building(2.0)
+    flattening, result = solved(problem)
+    runs = draw_runs(flattening, result.policy, 5, seed=0, max_steps=3)
+    assert not any(run.finished for run in runs)
+    written = run_data(Scene.of_building("small", SMALL, problem), flattening, runs[0])
+    assert not written["finished"]
+    assert written["legs"][-1]["events"] == []
