@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
@@ -97,9 +97,9 @@ class LinearProgram:
         """Yield signs of life while HiGHS works, then everything at once."""
         began = time.perf_counter()
         flat = flat_problem(problem)
-        arrived = already_there(flat, began)
-        if arrived is not None:
-            yield arrived
+        refuted = refuted_at_the_goal(flat, began)
+        if refuted is not None:
+            yield refuted
             return
         prepared = prepare(flat)
         relaxation = yield from relax(prepared.problem, self.options(), began)
@@ -123,22 +123,19 @@ def flat_problem(problem: CSSP | HCSSP) -> CSSP:
     return Flattening(problem).cssp if isinstance(problem, HCSSP) else problem
 
 
-def already_there(problem: CSSP, began: float) -> Progress | None:
-    """The whole answer if the start is a goal: nothing is done, and nothing is spent. None otherwise."""
-    if float(problem.initial @ problem.goals) < 1.0:
-        return None
-    seconds = time.perf_counter() - began
+def refuted_at_the_goal(problem: CSSP, began: float) -> Progress | None:
+    """The proof that nothing is feasible if the start is a goal, where even nothing is too much.
+
+    HiGHS has no say there: without flow there is no constraint. None in every other case.
+    """
     broken = np.flatnonzero(tolerated(problem.bounds) < 0.0)
-    if len(broken):
-        weights = np.zeros(problem.num_constraints)
-        weights[broken[0]] = 1.0
-        proof = Infeasibility(weights, 0.0, float(problem.bounds[broken[0]]))
-        return Progress(seconds, lower_bound=inf, infeasibility=proof, finished="infeasible")
-    rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
-    prices = np.zeros(problem.num_constraints)
-    return Progress(
-        seconds, lower_bound=0.0, upper_bound=0.0, incumbent=rows, prices=prices, finished="proved"
-    )
+    if float(problem.initial @ problem.goals) < 1.0 or len(broken) == 0:
+        return None
+    weights = np.zeros(problem.num_constraints)
+    weights[broken[0]] = 1.0
+    proof = Infeasibility(weights, 0.0, float(problem.bounds[broken[0]]))
+    seconds = time.perf_counter() - began
+    return Progress(seconds, lower_bound=inf, infeasibility=proof, finished="infeasible")
 
 
 def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished: str | None) -> Progress:

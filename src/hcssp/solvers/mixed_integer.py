@@ -39,10 +39,10 @@ from hcssp.solvers.integer_model import integer_model
 from hcssp.solvers.linear_program import (
     Incumbent,
     LinearProgram,
-    already_there,
     best_feasible,
     conclude,
     flat_problem,
+    refuted_at_the_goal,
 )
 from hcssp.solvers.occupation import most_visited
 from hcssp.solvers.relaxation import Relaxation, allowance, relax
@@ -75,9 +75,9 @@ class MixedInteger:
         """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
         began = time.perf_counter()
         flat = flat_problem(problem)
-        arrived = already_there(flat, began)
-        if arrived is not None:
-            yield arrived
+        refuted = refuted_at_the_goal(flat, began)
+        if refuted is not None:
+            yield refuted
             return
         prepared = prepare(flat)
         linear = LinearProgram(time_limit=self.time_limit)
