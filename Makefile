@@ -17,7 +17,7 @@ export NO_MKDOCS_2_WARNING ?= 1
 .PHONY: help demo test lint format types unit examples docs bench clean
 
 help:
-	@echo "make demo      plan the evacuation of a burning building and draw it (out/evacuation.png)"
+	@echo "make demo      plan the evacuation of a burning building, draw it (out/evacuation.png), report it (out/report.html)"
 	@echo "make test      everything below down to docs"
 	@echo "make lint      ruff: rules and format"
 	@echo "make types     mypy, strict, on the package"
@@ -37,7 +37,8 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)
 	@mkdir -p out
-	@$(BIN)/hcssp solve evacuation --bound damage=2 --plot out/evacuation.png
+	@$(BIN)/hcssp solve evacuation --bound damage=2 --time-limit 20 --out out/plan.json --plot out/evacuation.png
+	@$(BIN)/hcssp report evacuation out/plan.json --output out/report.html --curve-time-limit 10
 
 test: lint types unit examples docs
 

@@ -21,11 +21,9 @@ from hcssp.solvers.solver import solve
 from small_procedures import retrying
 
 PATH = find_chromium()
-pytestmark = [
-    pytest.mark.skipif(PATH is None, reason="there is no Chromium; apt-get install chromium to run these"),
-    # One browser for all of them, wherever tests are spread over processes.
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = pytest.mark.skipif(
+    PATH is None, reason="there is no Chromium; apt-get install chromium to run these"
+)
 
 
 @pytest.fixture(scope="module")

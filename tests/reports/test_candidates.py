@@ -38,6 +38,10 @@ def test_the_own_bound_is_among_the_points_and_all_can_be_kept(
     assert len(points) <= count + 1
 
 
+def test_a_rounding_error_is_nothing() -> None:
+    assert spaced(7e-21, 2.0, 10.0, 5)[0] == 0.0
+
+
 def test_without_a_bound_the_points_cover_everything() -> None:
     assert spaced(0.0, inf, 8.0, 5) == [0.0, 2.0, 4.0, 6.0, 8.0]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from hcssp.errors import UnknownName
 from hcssp.hierarchy import HCSSP, HierarchicalPolicy
-from hcssp.search.result import Result
+from hcssp.search.result import FEASIBILITY_TOLERANCE, Result
 
 if TYPE_CHECKING:
     from hcssp.evaluation.hierarchical import HierarchicalEvaluation
@@ -204,8 +204,8 @@ def along_curve(problem: HCSSP, own: Candidate, curve: TradeOff | None) -> tuple
 
 
 def _round_up(value: float) -> float:
-    """Two significant digits, never less than `value`."""
-    if value <= 0.0:
+    """Two significant digits, never less than `value`, but nothing where there is only a rounding error."""
+    if value <= FEASIBILITY_TOLERANCE:
         return 0.0
     digits = 1 - floor(log10(value))
     scaled = value * 10.0**digits
