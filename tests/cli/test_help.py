@@ -10,8 +10,10 @@ from hcssp.cli import main
 from hcssp.scenarios.registry import SCENARIOS
 from hcssp.solvers.registry import DEFAULT_METHOD, METHODS
 
+COMMANDS = ("solve", "evaluate", "simulate", "curve", "show", "table")
 
-@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["table", "--help"], ["--version"]])
+
+@pytest.mark.parametrize("arguments", [["--help"], *([each, "--help"] for each in COMMANDS), ["--version"]])
 def test_help_needs_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\n"
@@ -28,7 +30,7 @@ def test_help_needs_nothing_heavy(arguments: list[str]) -> None:
 def test_help_tells_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
-    for word in ("solve", "table", "methods", "problems", "exit codes"):
+    for word in (*COMMANDS, "methods", "problems", "exit codes"):
         assert word in printed
 
 

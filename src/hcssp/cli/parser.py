@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hcssp.cli import evaluate, methods, new, problems, report, schema, simulate, solve, table
+from hcssp.cli import curve, evaluate, methods, new, problems, report, schema, show, simulate, solve, table
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
@@ -18,6 +18,8 @@ _COMMANDS = {
     "solve": solve,
     "evaluate": evaluate,
     "simulate": simulate,
+    "curve": curve,
+    "show": show,
     "report": report,
     "new": new,
     "table": table,
@@ -36,6 +38,8 @@ examples:
   hcssp solve mine.yaml --out plan.json
   hcssp evaluate mine.yaml plan.json
   hcssp simulate mine.yaml plan.json --runs 100000
+  hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png
+  hcssp show mine.yaml --png procedure.png
   hcssp report mine.yaml plan.json -o report.html
   hcssp table --bounds 2 5
 

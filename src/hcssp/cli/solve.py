@@ -18,6 +18,7 @@ from hcssp.cli.arguments import (
     seconds,
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, first_incumbent
 from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
@@ -208,18 +209,9 @@ def check_plot(path: Path, loaded: LoadedProblem) -> None:
     UsageError, MissingDependency
         If it cannot.
     """
-    from hcssp.reports.rooms import picture_formats
-
-    formats = picture_formats()
+    check_picture("--plot", path)
     if not any(loaded.worlds.values()):
         raise UsageError(f"--plot: {loaded.name} has no rooms to draw")
-    if path.suffix.lstrip(".").lower() not in formats:
-        known = ", ".join(f".{each}" for each in formats)
-        raise UsageError(
-            f"--plot {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
-        )
-    if not path.parent.is_dir():
-        raise UsageError(f"--plot {path}: there is no folder {path.parent}; make it first")
 
 
 def plot(path: Path, loaded: LoadedProblem, result: Result) -> None:

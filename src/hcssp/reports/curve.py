@@ -1,4 +1,4 @@
-"""The trade-off curve as a picture: what the optimum costs as the bound grows, and what a unit of it is worth.
+"""The trade-off curve as a picture: what the optimum costs as a bound grows, and what a unit is worth.
 
 The stochastic curve is drawn exactly, with its breakpoints. The best deterministic plan is proven to lie on
 the bars at the asked bounds and, since more budget never costs more, in the shaded steps between them. The
@@ -91,19 +91,11 @@ def _deterministic(axes: Any, curve: TradeOff) -> list[Any]:
     handles = []
     if len(known) > 1:
         # Between two bounds a plan costs no more than at the smaller and no less than at the larger one.
-        handles.append(
-            axes.fill_between(
-                np.repeat(bounds, 2)[1:-1],
-                np.repeat(lowers[1:], 2),
-                np.repeat(uppers[:-1], 2),
-                facecolor=SHADE,
-                edgecolor=ACCENT,
-                linewidth=0.0,
-                alpha=0.55,
-                zorder=1,
-                label="... between those bounds",
-            )  # fmt: skip
-        )
+        between = axes.fill_between(
+            np.repeat(bounds, 2)[1:-1], np.repeat(lowers[1:], 2), np.repeat(uppers[:-1], 2),
+            facecolor=SHADE, linewidth=0.0, alpha=0.55, zorder=1, label="... between those bounds",
+        )  # fmt: skip
+        handles.append(between)
     bars = axes.errorbar(
         bounds, (lowers + uppers) / 2, yerr=(uppers - lowers) / 2, fmt="_", color=INK, markersize=9,
         markeredgewidth=2.0, elinewidth=2.0, capsize=3.5, zorder=5,

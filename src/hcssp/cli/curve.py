@@ -1,0 +1,183 @@
+"""``hcssp curve``: what the optimum costs as one bound grows, and what a unit of that bound is worth."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hcssp.cli.arguments import (
+    UsageError,
+    add_output_arguments,
+    add_problem_arguments,
+    gap,
+    number,
+    positive_count,
+    seconds,
+)
+from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.pictures import check_picture
+from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.terminal import Style
+from hcssp.errors import UnknownName
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+    from hcssp.hierarchy import HCSSP
+    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+
+HELP = "trade a bound off against the cost: a table, CSV, JSON and a plot"
+DESCRIPTION = """\
+Compute what the best plan costs as one bound grows. Over plans that draw lots the curve is exact,
+with all its breakpoints; for the best deterministic plan there is a proven interval at each of the
+asked bounds. The price is what one more unit of the bound saves. All points share their work."""
+
+_MAX_POINTS = 10_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp curve``."""
+    add_problem_arguments(parser)
+    parser.add_argument(
+        "--constraint", metavar="NAME", help="whose bound varies (default: the problem's only constraint)"
+    )
+    parser.add_argument(
+        "--from", dest="low", type=number, required=True, metavar="LOW", help="the smallest bound"
+    )
+    parser.add_argument(
+        "--to", dest="high", type=number, required=True, metavar="HIGH", help="the largest bound"
+    )
+    parser.add_argument(
+        "--points", type=positive_count, default=11, metavar="N", help="how many bounds (default: 11)"
+    )
+    parser.add_argument(
+        "--gap", type=gap, default=1e-4, metavar="G", help="prove each to this relative gap (default: 1e-4)"
+    )
+    parser.add_argument(
+        "--time-limit", type=seconds, metavar="S", help="tell what is proven after about S seconds"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write points and breakpoints as CSV")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curve (needs matplotlib)")
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Compute the curve, print it, and answer with the exit code."""
+    import json
+
+    from hcssp.cli.curve_text import curve_csv, curve_document, curve_in_words
+    from hcssp.files.atomic import check_writable, write_atomically
+
+    bounds = asked_bounds(arguments.low, arguments.high, arguments.points)
+    if arguments.csv is not None:
+        check_writable(arguments.csv)
+    if arguments.plot is not None:
+        check_picture("--plot", arguments.plot)
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk)
+    try:
+        printer.note(f"reading {arguments.problem}")
+        problem = with_bounds(load_problem(arguments.problem, arguments.scale).problem, arguments.bound)
+        constraint = varied(problem, arguments.constraint)
+        curve = _compute(arguments, problem, constraint, bounds, printer, interruption)
+    finally:
+        printer.close()
+    interruption.end()
+    if arguments.csv is not None:
+        write_atomically(arguments.csv, curve_csv(curve))
+    if arguments.plot is not None:
+        from hcssp.reports.curve import draw_trade_off
+        from hcssp.reports.pictures import save_picture
+
+        save_picture(arguments.plot, draw_trade_off(curve, problem.primary_name))
+    if arguments.json:
+        print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
+    else:
+        print(curve_in_words(arguments.problem, problem, curve, Style.of(sys.stdout)))
+        for what, path in (("The figures are", arguments.csv), ("The curve is drawn", arguments.plot)):
+            if path is not None:
+                print(f"\n{what} in {path}.")
+    if interruption.requested:
+        print("hcssp: interrupted; the points are those finished so far", file=sys.stderr)
+        return INTERRUPTED
+    if not any(point.policy is not None for point in curve.points):
+        print(f"hcssp: no plan: the least achievable {constraint} is {curve.least:.9g}", file=sys.stderr)
+        return NO_PLAN
+    return SOLVED
+
+
+def asked_bounds(low: float, high: float, count: int) -> list[float]:
+    """So many bounds, equally far apart.
+
+    Raises
+    ------
+    UsageError
+        If they make no sense.
+    """
+    from math import isfinite
+
+    if not (isfinite(low) and isfinite(high)):
+        raise UsageError(f"--from {low:g} --to {high:g}: give finite numbers")
+    if low > high:
+        raise UsageError(f"--from {low:g} --to {high:g}: the smallest bound comes first")
+    if count > _MAX_POINTS:
+        raise UsageError(f"--points {count}: give at most {_MAX_POINTS}")
+    if count == 1 or low == high:
+        return [low]
+    return [low + (high - low) * step / (count - 1) for step in range(count - 1)] + [high]
+
+
+def varied(problem: HCSSP, name: str | None) -> str:
+    """The constraint whose bound varies.
+
+    Raises
+    ------
+    UsageError, UnknownName
+        If it is not clear which one is meant.
+    """
+    known = [constraint.name for constraint in problem.constraints]
+    if name is None:
+        if len(known) != 1:
+            there_are = ", ".join(known) or "none"
+            raise UsageError(f"--constraint: say whose bound varies; the constraints are: {there_are}")
+        return known[0]
+    if name not in known:
+        raise UnknownName("constraint", name, known)
+    return name
+
+
+def _compute(
+    arguments: argparse.Namespace,
+    problem: HCSSP,
+    constraint: str,
+    bounds: list[float],
+    printer: ProgressPrinter,
+    interruption: Interruption,
+) -> TradeOff:
+    """The curve; after a signal, the points finished so far."""
+    from math import inf, nan
+
+    import numpy as np
+
+    from hcssp.cli.curve_text import point_line
+    from hcssp.solvers.trade_off import TradeOff, trade_off
+
+    done: list[CurvePoint] = []
+    began = time.perf_counter()
+
+    def on_point(point: CurvePoint) -> None:
+        done.append(point)
+        printer.note(f"{len(done):3d} of {len(bounds)}: {constraint} at most {point_line(point)}")
+
+    limit = inf if arguments.time_limit is None else arguments.time_limit
+    printer.note(f"tracing the curve of {constraint}")
+    try:
+        interruption.begin()
+        return trade_off(problem, constraint, bounds, arguments.gap, limit, on_point)
+    except KeyboardInterrupt:
+        return TradeOff(
+            constraint, np.zeros((0, 2)), np.zeros(0), tuple(done), nan, time.perf_counter() - began
+        )

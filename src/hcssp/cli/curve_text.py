@@ -1,0 +1,105 @@
+"""A trade-off curve for people, for spreadsheets and for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from hcssp.cli.document import figure
+from hcssp.cli.rounding import rounded_down, rounded_up
+from hcssp.cli.terminal import Style
+from hcssp.cli.words import aligned
+
+if TYPE_CHECKING:
+    from hcssp.hierarchy import HCSSP
+    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+
+_COLUMNS = ("kind", "bound", "stochastic", "price", "lower_bound", "upper_bound", "gap", "expected")
+
+
+def point_line(point: CurvePoint) -> str:
+    """One point in a line of progress."""
+    if point.policy is None:
+        return f"{point.bound:g}   no plan"
+    return (
+        f"{point.bound:g}   between {rounded_down(point.lower_bound, 4)} and "
+        f"{rounded_up(point.upper_bound, 4)}   gap {100 * point.gap:.3g}%"
+    )
+
+
+def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> str:
+    """What ``hcssp curve`` prints for people."""
+    primary = problem.primary_name
+    rows = [["bound", "with lots", "price", "without: from", "to", "gap", f"expected {curve.constraint}"]]
+    for point in curve.points:
+        known = point.policy is not None
+        rows.append(
+            [
+                f"{point.bound:g}",
+                f"{point.stochastic:.4f}" if isfinite(point.stochastic) else "-",
+                "-" if point.price is None else f"{point.price:.4f}",
+                rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
+                rounded_up(point.upper_bound, 4) if known else "no plan",
+                f"{100 * point.gap:.2g}%" if known else "-",
+                f"{point.evaluation.cost(curve.constraint):.4f}" if known else "-",
+            ]
+        )
+    others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
+    besides = "".join(f", {c.name} at most {c.at_most:g}" for c in others)
+    title = f"{name}: least expected {primary} as the bound on {curve.constraint} grows{besides}"
+    blocks = [style.strong(title), aligned(rows)]
+    pieces = len(curve.prices)
+    if pieces:
+        first, last = curve.breakpoints[0, 0], curve.breakpoints[-1, 0]
+        blocks.append(
+            f"Over plans that draw lots the curve is exact: {pieces} straight "
+            f"{'piece' if pieces == 1 else 'pieces'} between {first:g} and {last:g}.\n"
+            f"The best plan without lots is proven to lie between the two figures given.\n"
+            f"The price is what one more unit of {curve.constraint} saves, in {primary}."
+        )
+    if isfinite(curve.least) and curve.least >= 1e-6:
+        blocks.append(f"No plan has an expected {curve.constraint} below {rounded_down(curve.least, 6)}.")
+    return "\n\n".join(blocks)
+
+
+def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]:
+    """The object that ``hcssp curve --json`` prints."""
+    return {
+        "problem": name,
+        "primary": problem.primary_name,
+        "constraint": curve.constraint,
+        "least": figure(curve.least),
+        "points": [_point(curve, point) for point in curve.points],
+        "breakpoints": curve.breakpoints.tolist(),
+        "prices": curve.prices.tolist(),
+        "seconds": figure(curve.seconds),
+    }
+
+
+def curve_csv(curve: TradeOff) -> str:
+    """Points and breakpoints by ascending bound; the price is that of what lies above the bound."""
+    rows: list[dict[str, Any]] = [{"kind": "point", **_point(curve, point)} for point in curve.points]
+    for index, (bound, value) in enumerate(curve.breakpoints.tolist()):
+        price = float(curve.prices[index]) if index < len(curve.prices) else None
+        rows.append({"kind": "breakpoint", "bound": bound, "stochastic": value, "price": price})
+    rows.sort(key=lambda row: (row["bound"], row["kind"]))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
+    expected = None if point.evaluation is None else point.evaluation.cost(curve.constraint)
+    return {
+        "bound": figure(point.bound),
+        "stochastic": figure(point.stochastic),
+        "price": figure(point.price),
+        "lower_bound": figure(point.lower_bound),
+        "upper_bound": figure(point.upper_bound),
+        "gap": figure(point.gap),
+        "expected": figure(expected),
+    }

@@ -1,0 +1,36 @@
+"""Whether a picture can be drawn and written, found out before the work and not after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hcssp.cli.arguments import UsageError
+
+
+def check_picture(option: str, path: Path) -> None:
+    """Check that matplotlib is there and can write such a file.
+
+    Parameters
+    ----------
+    option
+        The option that names the file.
+    path
+        The file.
+
+    Raises
+    ------
+    UsageError, MissingDependency
+        If it cannot.
+    """
+    from hcssp.reports.pictures import picture_formats
+
+    formats = picture_formats()
+    if path.suffix.lstrip(".").lower() not in formats:
+        known = ", ".join(f".{each}" for each in formats)
+        raise UsageError(
+            f"{option} {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
+        )
+    if path.is_dir():
+        raise UsageError(f"{option} {path}: it is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}; make it first")

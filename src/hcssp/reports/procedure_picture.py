@@ -1,0 +1,170 @@
+"""The procedure as a picture: events, activities and chance in layers, the start on top.
+
+Events are rounded (the start bold, the end with a double rim), activities are boxes with their number of
+states, chance is a diamond-like box with slanted ends. A way back, which closes a cycle, is dashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from hcssp.hierarchy import HCSSP
+from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
+from hcssp.reports.pictures import ACCENT, INK, SHADE, SOFT, new_figure
+from hcssp.reports.procedure_graph import Node, Way, procedure_graph
+
+_UNITS_PER_INCH = 96.0
+_MARGIN = 18.0
+_LARGEST = 60.0
+"""Inches; a procedure that needs more is drawn smaller."""
+_GAP = (26.0, 34.0)
+_ASIDE = 26.0
+
+
+def draw_procedure(problem: HCSSP, title: str = "") -> Any:
+    """Draw a procedure.
+
+    Parameters
+    ----------
+    problem
+        What to draw.
+    title
+        Written above it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture; it needs no screen.
+
+    Raises
+    ------
+    MissingDependency
+        If matplotlib is not installed.
+    """
+    nodes, ways = procedure_graph(problem)
+    drawing = layered([node.size for node in nodes], [(way.tail, way.head) for way in ways], _GAP)
+    back = [way for way, closing in zip(ways, drawing.closing, strict=True) if closing]
+    right = max([drawing.width, *(_aside(nodes, way, drawing) for way in back)])
+    width, height = right + 2 * _MARGIN, drawing.height + 2 * _MARGIN + (26.0 if title else 0.0)
+    scale = min(1.0, _LARGEST * _UNITS_PER_INCH / max(width, height))
+    figure = new_figure(max(3.0, scale * width / _UNITS_PER_INCH), scale * height / _UNITS_PER_INCH)
+    axes = figure.add_subplot()
+    axes.set_xlim(-_MARGIN, right + _MARGIN)
+    axes.set_ylim(drawing.height + _MARGIN, -_MARGIN)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    if title:
+        axes.set_title(title, fontsize=12 * scale + 1, fontweight="bold")
+    for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True):
+        if closing:
+            aside = _aside(nodes, way, drawing)
+            _draw_arrow(axes, _way_back(nodes, way, drawing, aside), way.label, scale, dashed=True)
+        else:
+            _draw_arrow(axes, _trimmed(points, nodes, way), way.label, scale, dashed=False)
+    for node, place in zip(nodes, drawing.places, strict=True):
+        _draw_node(axes, problem, node, place, scale)
+    return figure
+
+
+def _draw_node(axes: Any, problem: HCSSP, node: Node, place: Place, scale: float) -> None:
+    size = 8.0 * scale
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
+    if node.kind == "activity":
+        height = node.size[1]
+        states = f"{problem.activities[node.index].cssp.num_states:,} states"
+        axes.text(place.x, place.y - height / 5, node.label, fontsize=size, fontweight="bold", **middle)
+        axes.text(place.x, place.y + height / 4, states, fontsize=0.85 * size, color="0.25", **middle)
+    else:
+        axes.text(place.x, place.y, node.label, fontsize=size, **middle)
+    for patch in _outlines(problem, node, place):
+        axes.add_patch(patch)
+
+
+def _outlines(problem: HCSSP, node: Node, place: Place) -> list[Any]:
+    """A box for an activity, slanted ends for chance, rounded ones for an event."""
+    from matplotlib.patches import FancyBboxPatch, Polygon
+
+    width, height = node.size
+    left, top = place.x - width / 2, place.y - height / 2
+    if node.kind == "chance":
+        slant = height / 2
+        corners = [
+            (left, place.y), (left + slant, top), (left + width - slant, top), (left + width, place.y),
+            (left + width - slant, top + height), (left + slant, top + height),
+        ]  # fmt: skip
+        return [Polygon(corners, facecolor="white", edgecolor=INK, linewidth=1.0, zorder=3)]
+    if node.kind == "activity":
+        box = FancyBboxPatch(
+            (left, top), width, height, boxstyle="square,pad=0", facecolor=SHADE, edgecolor=ACCENT, zorder=3
+        )  # fmt: skip
+        return [box]
+    rims = [0.0, 3.0] if node.index == problem.end else [0.0]
+    return [
+        FancyBboxPatch(
+            (left - rim, top - rim),
+            width + 2 * rim,
+            height + 2 * rim,
+            boxstyle=f"round,pad=0,rounding_size={height / 2 + rim}",
+            facecolor="white",
+            edgecolor=INK,
+            linewidth=2.4 if node.index == problem.start else 1.1,
+            zorder=3.0 - rim / 10,
+        )
+        for rim in rims
+    ]
+
+
+def _draw_arrow(axes: Any, points: Sequence[Point], label: str, scale: float, *, dashed: bool) -> None:
+    """An arrow through `points`, vertical in each of them, or if it is `dashed` horizontal."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (x0, y0), (x1, y1) in pairwise(points):
+        bends = [(x1, y0), (x1, y0)] if dashed else [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2)]
+        if dashed and x1 < x0:
+            bends = [(x0, y1), (x0, y1)]
+        vertices += [*bends, (x1, y1)]
+        codes += [Path.CURVE4] * 3
+    arrow = FancyArrowPatch(
+        path=Path(vertices, codes), arrowstyle="-|>", mutation_scale=9 * scale, fill=False, zorder=1,
+        color=SOFT if dashed else INK, linewidth=1.0, linestyle="--" if dashed else "-",
+    )  # fmt: skip
+    axes.add_patch(arrow)
+    if label:
+        (x0, y0), (x1, y1) = points[0], points[1]
+        place = (x1, y1) if dashed else ((x0 + x1) / 2, (y0 + y1) / 2)
+        axes.text(
+            *place, label, fontsize=7.5 * scale, ha="center", va="center", zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )  # fmt: skip
+
+
+def _trimmed(points: Sequence[Point], nodes: Sequence[Node], way: Way) -> tuple[Point, ...]:
+    """The way from rim to rim instead of from middle to middle."""
+    (x0, y0), *between, (x1, y1) = points
+    tail, head = nodes[way.tail].size[1] / 2, nodes[way.head].size[1] / 2
+    return ((x0, y0 + tail), *between, (x1, y1 - head - 3.0))
+
+
+def _aside(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing) -> float:
+    """How far to the right a way back must go to pass everything it leads back over."""
+    tail, head = drawing.places[way.tail].y, drawing.places[way.head].y
+    passed = [
+        place.x + node.size[0] / 2
+        for node, place in zip(nodes, drawing.places, strict=True)
+        if min(tail, head) <= place.y <= max(tail, head)
+    ]
+    return max(passed) + _ASIDE
+
+
+def _way_back(nodes: Sequence[Node], way: Way, drawing: LayeredDrawing, aside: float) -> tuple[Point, ...]:
+    """From the right rim of the tail round the right of everything to the right rim of the head."""
+    tail, head = drawing.places[way.tail], drawing.places[way.head]
+    return (
+        (tail.x + nodes[way.tail].size[0] / 2, tail.y),
+        (aside, (tail.y + head.y) / 2),
+        (head.x + nodes[way.head].size[0] / 2 + 3.0, head.y),
+    )

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
+from hcssp.reports.procedure_dot import procedure_dot
+from hcssp.reports.procedure_picture import draw_procedure
+from hcssp.scenarios import small_building
+from small_procedures import forking, retrying, risky_room
+
+
+def odd_names() -> HCSSP:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event('the "start"'), plan.add_event("a\\b")
+    cross = plan.add_activity("cross {all} -> [this];", risky_room())
+    plan.add_choice(start, "go", to=[Outcome(1.0, end, runs=cross)])
+    return plan.build(start=start, end=end)
+
+
+PROBLEMS = [small_building(), retrying(), forking(), odd_names()]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_picture_names_everything_and_fits(problem: HCSSP) -> None:
+    figure = draw_procedure(problem, "title")
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    texts = [text.get_text() for text in axes.texts]
+    for event in problem.events:
+        assert event in texts
+    for activity in problem.activities:
+        assert activity.name in texts
+        assert f"{activity.cssp.num_states:,} states" in texts
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    for patch in axes.patches:
+        box = patch.get_path().get_extents(patch.get_patch_transform())
+        assert left <= box.x0
+        assert box.x1 <= right
+        assert top <= box.y0
+        assert box.y1 <= bottom
+
+
+def test_what_is_drawn_does_not_overlap() -> None:
+    figure = draw_procedure(small_building())
+    (axes,) = figure.axes
+    figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    for index, first in enumerate(boxes):
+        assert not any(first.overlaps(second) for second in boxes[index + 1 :])
+
+
+def test_a_way_back_passes_what_it_leads_back_over() -> None:
+    figure = draw_procedure(retrying())
+    (axes,) = figure.axes
+    (back,) = [patch for patch in axes.patches if patch.get_linestyle() == "--"]
+    rightmost = max(
+        patch.get_path().get_extents(patch.get_patch_transform()).x1
+        for patch in axes.patches
+        if type(patch).__name__ != "FancyArrowPatch"
+    )
+    assert back.get_path().vertices[:, 0].max() > rightmost
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_dot_text_is_well_formed(problem: HCSSP) -> None:
+    lines = procedure_dot(problem, "x").splitlines()
+    assert lines[0] == 'digraph "x" {'
+    assert lines[-1] == "}"
+    text = r'"(?:[^"\\]|\\["\\n])*"'
+    node = re.compile(rf"  n\d+ \[label={text}, shape=\w+(, (style=bold|peripheries=2))?\];")
+    edge = re.compile(rf"  n(\d+) -> n(\d+)( \[label={text}\])?;")
+    nodes = [line for line in lines if node.fullmatch(line)]
+    edges = [match for line in lines if (match := edge.fullmatch(line))]
+    assert len(nodes) + len(edges) == len(lines) - 5
+    assert sum("peripheries=2" in line for line in nodes) == sum("style=bold" in line for line in nodes) == 1
+    known = {line.split()[0][1:] for line in nodes}
+    assert {end for match in edges for end in match.groups()[:2]} <= known
