@@ -28,11 +28,12 @@ def page_html(data: Mapping[str, Any]) -> str:
     """
     folder = files("hcssp.reports") / "page"
     plan = data["plans"][data["reported"]]
+    description = data["problem"]["description"]
     scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     parts = {
         "title": escape(f"{data['problem']['name']}: {plan['brief']}"),
         "name": escape(data["problem"]["name"]),
-        "description": escape(data["problem"]["description"]),
+        "description": escape(description[:1].upper() + description[1:]),
         "brief": "".join(f"<p>{escape(sentence)}</p>" for sentence in (*plan["words"], data["stopped"])),
         "version": escape(data["hcssp"]),
         "fingerprint": escape(data["problem"]["fingerprint"]),

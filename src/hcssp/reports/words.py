@@ -69,7 +69,10 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
             parts.append(f"nothing for {name}, which is not scarce")
     if not parts:
         return ""
-    return f"Allowing a little more would save {_listed(parts)}."
+    return (
+        f"Allowing a little more would save plans that may draw lots {_listed(parts)}; a deterministic plan "
+        "improves in steps."
+    )
 
 
 def in_brief(problem: HCSSP, costs: Mapping[str, float], lower_bound: float, upper_bound: float) -> str:

@@ -151,7 +151,7 @@ function drawBudgets(plan) {
     const left = bound === null ? null : bound - used;
     const price = plan.prices ? plan.prices[name] : null;
     const words = `${capital(name)}: ${figure(used)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
-      + (price ? ` Near this bound, one unit more would save about ${figure(price, 3)} ${primary}.` : price === 0 ? " More of it would save nothing." : "");
+      + (price ? ` Its price is ${figure(price, 3)}: about what a unit more would save in ${primary}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);

@@ -14,8 +14,8 @@ function drawBrief(current) {
       const kept = bound === null || used <= bound + 1e-9 * Math.max(1, Math.abs(bound));
       return tile(`Expected ${constraint}`, figure(used), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
     }),
-    tile("Proven interval", plan.lower === null ? "unknown" : html("span", { class: "interval" }, `${roundedDown(plan.lower)} – ${roundedUp(plan.upper)}`), "holds the best plan's cost"),
-    tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? "proven: no better plan exists" : gap === null ? "nothing is proven" : "of the best plan, proven"));
+    tile("Proven interval", plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
+    tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? "proven, to one part in a million" : gap === null ? "nothing is proven" : "of the best plan, proven"));
 }
 
 function activityFacts(plan, index) {
