@@ -17,7 +17,6 @@ a second question about the same stretch is a look-up. With several counted cost
 from __future__ import annotations
 
 from bisect import bisect_right
-from copy import copy
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -27,7 +26,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner
 from hcssp.lagrangian.dual import maximise
-from hcssp.lagrangian.oracle import Minimum, Vertex, is_feasible
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, is_feasible
 from hcssp.search.result import FEASIBILITY_TOLERANCE
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
@@ -267,7 +266,7 @@ class ActivityVertex(Vertex):
         return self.plan.visits
 
 
-class BudgetOracle:
+class BudgetOracle(Oracle):
     """The oracle of one activity under limits, on top of what its planner knows already.
 
     Parameters
@@ -285,10 +284,6 @@ class BudgetOracle:
         self._bounds[[index - 1 for index in budget.counted]] = limits
 
     @property
-    def bounds(self) -> FloatArray:
-        return self._bounds
-
-    @property
     def row_start(self) -> IntArray:
         return self._planner.balance.row_start
 
@@ -299,18 +294,3 @@ class BudgetOracle:
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         answer = self._budget.plan(weights, region.forbidden)
         return None if answer is None else Minimum(ActivityVertex(answer[0]), answer[1])
-
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        return None
-
-    def under(self, bounds: FloatArray) -> BudgetOracle:
-        other = copy(self)
-        other._bounds = bounds
-        return other
-
-    def round_up(self, bound: float) -> float:
-        return bound
-
-    def lift(self, vertex: Vertex) -> IntArray:
-        """The policy as rows of the prepared activity's live states."""
-        return vertex.rows

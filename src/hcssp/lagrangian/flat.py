@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from typing import Literal
 
@@ -15,7 +14,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import InvalidProblem
 from hcssp.lagrangian.improvement import Part, improve
-from hcssp.lagrangian.oracle import Minimum, Vertex
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
@@ -49,7 +48,7 @@ class FlatMinimum(Minimum):
     vertex: FlatVertex
 
 
-class FlatOracle:
+class FlatOracle(Oracle):
     """Minimises a C-SSP under weights; its decision states are the live states of the prepared problem.
 
     Parameters
@@ -71,10 +70,6 @@ class FlatOracle:
             raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])
         system = systems[evaluation]
         self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
-
-    @property
-    def bounds(self) -> FloatArray:
-        return self._bounds
 
     @property
     def row_start(self) -> IntArray:
@@ -144,11 +139,6 @@ class FlatOracle:
             return None
         costs = self._balance.initial @ part.values
         return FlatVertex(ScalarOptimum(part.rows, part.values, costs, -np.inf), system)
-
-    def under(self, bounds: FloatArray) -> FlatOracle:
-        other = copy(self)
-        other._bounds = bounds
-        return other
 
     def round_up(self, bound: float) -> float:
         if self._granularity == 0.0 or not np.isfinite(bound):

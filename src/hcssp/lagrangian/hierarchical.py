@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +20,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner
 from hcssp.lagrangian.improvement import Part, improve
-from hcssp.lagrangian.oracle import Minimum, Vertex
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex
 from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
@@ -31,7 +30,7 @@ WORTH_THREADS = 100_000
 """Problems with more flat states than this are planned by several threads."""
 
 
-class HierarchicalOracle:
+class HierarchicalOracle(Oracle):
     """Minimises a separable HC-SSP under weights.
 
     Parameters
@@ -61,10 +60,6 @@ class HierarchicalOracle:
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
-
-    @property
-    def bounds(self) -> FloatArray:
-        return self._bounds
 
     @cached_property
     def row_start(self) -> IntArray:
@@ -173,14 +168,6 @@ class HierarchicalOracle:
                 plans[index] = ActivityPlan(optimum, self.planners[index].solver)
         costs = self.totals(vertex.executions, plans)
         return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
-
-    def under(self, bounds: FloatArray) -> HierarchicalOracle:
-        other = copy(self)
-        other._bounds = bounds
-        return other
-
-    def round_up(self, bound: float) -> float:
-        return bound
 
     def lift(self, vertex: Vertex) -> IntArray:
         if not isinstance(vertex, HierarchicalVertex):

@@ -9,7 +9,8 @@ and policy branching are written once, on top of this.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from copy import copy
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -63,38 +64,50 @@ class Minimum(NamedTuple):
     bound: float
 
 
-class Oracle(Protocol):
+class Oracle(ABC):
     """A problem that can be minimised under weights.
 
     A decision state ``s`` owns the rows ``row_start[s]:row_start[s + 1]``.
     """
 
+    _bounds: FloatArray
+
     @property
     def bounds(self) -> FloatArray:
         """One upper bound for each constraint; ``inf`` where there is none."""
+        return self._bounds
 
     @property
+    @abstractmethod
     def row_start(self) -> IntArray:
         """The first row of each decision state, and the number of rows."""
 
     @property
+    @abstractmethod
     def row_state(self) -> IntArray:
         """The decision state of each row."""
 
+    @abstractmethod
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""
+        return None
 
-    def under(self, bounds: FloatArray) -> Oracle:
+    def under(self, bounds: FloatArray) -> Self:
         """The same problem under other bounds; all that was learnt is shared."""
+        other = copy(self)
+        other._bounds = bounds
+        return other
 
     def round_up(self, bound: float) -> float:
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""
+        return bound
 
     def lift(self, vertex: Vertex) -> IntArray:
         """The policy as one row for each state of the user's (flat) problem."""
+        return vertex.rows
 
 
 def excess(costs: FloatArray, bounds: FloatArray) -> float:

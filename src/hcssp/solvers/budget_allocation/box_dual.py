@@ -15,7 +15,6 @@ optimum over randomised policies.
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from math import inf
 from typing import NamedTuple, Protocol
@@ -24,7 +23,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.lagrangian.budget import BudgetPlanner
-from hcssp.lagrangian.oracle import Minimum, Vertex
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex
 from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.solvers.budget_allocation.box import Box
 from hcssp.solvers.budget_allocation.planning import ActivityAnswer, Planning
@@ -133,7 +132,7 @@ class _Free:
         return Contribution(0.0, self._cost, prices)
 
 
-class BoxOracle:
+class BoxOracle(Oracle):
     """Minimises the procedure under weights, every activity's use within the box.
 
     Parameters
@@ -154,10 +153,6 @@ class BoxOracle:
             None if answer is None else _clip(planning, activity, box, answer)
             for activity, answer in enumerate(answers)
         ]
-
-    @property
-    def bounds(self) -> FloatArray:
-        return self._bounds
 
     @property
     def row_start(self) -> IntArray:
@@ -192,21 +187,6 @@ class BoxOracle:
         choices, value = answer
         # What the dense solve may have lost; the activities' values are certified already.
         return Minimum(BoxVertex(procedure, choices, costs, usages), value - 1e-13 * (1.0 + abs(value)))
-
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        return None
-
-    def under(self, bounds: FloatArray) -> BoxOracle:
-        other = copy(self)
-        other._bounds = bounds
-        return other
-
-    def round_up(self, bound: float) -> float:
-        return bound
-
-    def lift(self, vertex: Vertex) -> IntArray:
-        """The choices: an event row for each event state."""
-        return vertex.rows
 
 
 def _clip(planning: Planning, activity: int, box: Box, answer: ActivityAnswer) -> _Clipped:

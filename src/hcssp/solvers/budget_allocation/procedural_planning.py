@@ -9,7 +9,6 @@ choices.
 from __future__ import annotations
 
 import time
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -21,7 +20,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.lagrangian.dual import maximise
 from hcssp.lagrangian.flat import FlatOracle
-from hcssp.lagrangian.oracle import Minimum, Vertex, is_feasible
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, is_feasible
 from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.solvers.anytime import next_best
 from hcssp.solvers.budget_allocation.planning import Planning
@@ -122,7 +121,7 @@ def _stage_two(
     return best, best[0]
 
 
-class ProcedureOracle:
+class ProcedureOracle(Oracle):
     """Minimises a procedure under weights, given what every activity costs.
 
     Parameters
@@ -147,10 +146,6 @@ class ProcedureOracle:
         self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
 
     @property
-    def bounds(self) -> FloatArray:
-        return self._bounds
-
-    @property
     def row_start(self) -> IntArray:
         return self._procedure.row_start
 
@@ -170,21 +165,6 @@ class ProcedureOracle:
         return Minimum(
             ProcedureVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
         )
-
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        return None
-
-    def under(self, bounds: FloatArray) -> ProcedureOracle:
-        other = copy(self)
-        other._bounds = bounds
-        return other
-
-    def round_up(self, bound: float) -> float:
-        return bound
-
-    def lift(self, vertex: Vertex) -> IntArray:
-        """The choices: an event row for each event state."""
-        return vertex.rows
 
     def as_cssp(self, planning: Planning) -> tuple[CSSP, IntArray]:
         """The same as a C-SSP over events, and for each of its rows the event row it stands for."""
