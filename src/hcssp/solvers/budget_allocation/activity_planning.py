@@ -1,4 +1,4 @@
-r"""Algorithm 1, Activity-Planning: one activity as a C-SSP under the box's upper limits.
+r"""Algorithm 2, Activity-Planning: one activity as a C-SSP under the box's upper limits.
 
 Stage 1 is the dual, read off the activity's budget curve. Stage 2 enumerates policies in the order of their
 Lagrangian value under the dual's multipliers, :math:`l` of them; with :math:`l = \infty` the proof comes from

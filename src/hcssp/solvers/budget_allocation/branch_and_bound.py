@@ -1,4 +1,4 @@
-"""Algorithm 5, Branch-and-Bound over boxes of budget allocations."""
+"""Algorithm 1, Branch-and-Bound over boxes of budget allocations."""
 
 from __future__ import annotations
 

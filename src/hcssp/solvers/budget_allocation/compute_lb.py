@@ -1,4 +1,4 @@
-"""Algorithm 3, Compute-LB: a lower bound on the cost of the solutions in a box.
+"""Algorithm 4, Compute-LB: a lower bound on the cost of the solutions in a box.
 
 **paper.** Every activity costs its lower bound under the box's upper limits and uses the box's lower limits;
 Procedural-Planning with these estimates bounds every solution of the box.

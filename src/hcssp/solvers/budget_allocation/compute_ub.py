@@ -1,4 +1,4 @@
-"""Algorithm 4, Compute-UB: an upper bound from the activities' incumbents within a box."""
+"""Algorithm 5, Compute-UB: an upper bound from the activities' incumbents within a box."""
 
 from __future__ import annotations
 

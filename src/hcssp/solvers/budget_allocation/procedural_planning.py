@@ -1,4 +1,4 @@
-r"""Algorithm 2, Procedural-Planning: the procedure as a C-SSP over events, given what activities cost.
+r"""Algorithm 3, Procedural-Planning: the procedure as a C-SSP over events, given what activities cost.
 
 Its states are the events, its actions the choices; a choice costs what the activities that it may run cost,
 by estimates :math:`\bar f` and :math:`\bar g`. Stage 1 is its dual, stage 2 enumerates procedures in the
