@@ -25,6 +25,8 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import TIE, PolicyIteration, ScalarOptimum
 
 MAX_CURVES = 400
+UNPRICED = 0
+"""In place of the counted cost where no constraint counts one: its price is always zero."""
 
 
 class ActivityPlan:
@@ -137,7 +139,7 @@ class ActivityPlanner:
         self.balance = Balance(self.prepared.problem)
         self.solver = PolicyIteration(self.balance)
         # With at most one counted cost the weights are one price, and the curve is a curve.
-        self._index = next(iter(counted), 1) if len(counted) <= 1 else None
+        self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
         self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
         self._impossible: set[frozenset[int]] = set()
@@ -172,7 +174,7 @@ class ActivityPlanner:
     def _look_up(
         self, weights: FloatArray, forbidden: frozenset[int], index: int
     ) -> tuple[ActivityPlan, float] | None:
-        price = float(weights[index]) if len(weights) > index else 0.0
+        price = 0.0 if index == UNPRICED else float(weights[index])
         curve = self._curve(forbidden)
         piece = curve.at(price)
         if piece is None:
@@ -230,8 +232,8 @@ class ActivityPlanner:
         """The interval of prices around `price` on which no reduced cost turns negative."""
         plan = ActivityPlan(optimum, self.solver)
         balance = self.balance
-        if optimum.dead is not None or self._least_cost <= 0.0 or balance.costs.shape[0] <= index:
-            value = float(optimum.costs[0] + (price * optimum.costs[index] if price else 0.0))
+        if optimum.dead is not None or self._least_cost <= 0.0:
+            value = float(optimum.costs[0] + price * optimum.costs[index])
             return _Piece(price, price, plan, max(0.0, value - optimum.bound), 0.0, 0.0)
         pair = optimum.values[:, [0, index]]
         reduced = balance.costs[[0, index]].T - balance.matrix @ pair
