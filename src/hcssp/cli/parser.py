@@ -43,7 +43,8 @@ examples:
   hcssp report mine.yaml plan.json -o report.html
   hcssp table --bounds 2 5
 
-exit codes: 0 solved; 1 no feasible plan exists, or none was found in time; 2 bad input; 130 interrupted
+exit codes: 0 solved; 1 no feasible plan exists, none was found in time, or the one evaluated breaks its
+bounds; 2 bad input; 130 interrupted
 """
 
 

@@ -59,7 +59,8 @@ class Steps:
 
     def stuck(self, states: IntArray) -> IntArray:
         """Those of `states` in which nothing can happen."""
-        return states[self.start[states] == self.start[states + 1]]
+        stuck: IntArray = states[self.start[states] == self.start[states + 1]]
+        return stuck
 
 
 def steps_of(problem: CSSP, policy: Policy) -> Steps:
