@@ -1,0 +1,44 @@
+"""The example of a building from a file: its story is true, and simulation agrees with exact evaluation."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from doc_blocks import PageRun
+from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
+from hcssp.files import load_problem
+from hcssp.files.plan import load_plan
+
+FOLDER = Path(__file__).parents[1] / "examples" / "two_floors"
+
+
+def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One test, because planning takes seconds: the commands of its page leave the plan that is looked at.
+    shutil.copy(FOLDER / "two-floors.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    PageRun("examples/two_floors/README.md").run((FOLDER / "README.md").read_text(encoding="utf-8"))
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+    loaded = load_problem("two-floors.yaml")
+    assert {"laboratories", "offices", "lobby", "workshop"} <= set(loaded.positions)
+    plan = load_plan("plan.json", loaded.problem)
+    exact = plan.evaluate()
+    assert exact.keeps_bounds()
+    assert plan.lower_bound <= exact.cost("seconds") <= plan.lower_bound * 1.0011
+
+    # The bounds bind: what is left of them would not save a second.
+    assert 0.9 < exact.cost("smoke") <= 1.0
+    assert 34.5 < exact.cost("battery") <= 35.0
+
+    runs = simulate_hierarchical(plan.problem, plan.policy, runs=20_000, seed=1)
+    assert set(runs.cost_names) == {"seconds", "smoke", "battery"}
+    assert runs.num_truncated == 0
+    for name in runs.cost_names:
+        mean = runs.mean(name, level=0.999)
+        assert mean.low <= exact.cost(name) <= mean.high, name
+        # An interval that is too wide would agree with anything.
+        assert mean.high - mean.low < 0.1 * exact.cost(name), name
