@@ -30,7 +30,7 @@ def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert exact.keeps_bounds()
     assert plan.lower_bound <= exact.cost("seconds") <= plan.lower_bound * 1.0011
 
-    # The bounds bind: what is left of them would not save a second.
+    # Both bounds are used up, nearly.
     assert 0.9 < exact.cost("smoke") <= 1.0
     assert 34.5 < exact.cost("battery") <= 35.0
 
