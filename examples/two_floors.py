@@ -30,9 +30,9 @@ def main() -> None:
     print(f"  proven: no deterministic plan needs less than {result.lower_bound:.2f} s")
     for constraint in problem.constraints:
         used, price = exact.cost(constraint.name), result.prices[constraint.name]
-        print(
-            f"  {constraint.name}: {used:.3f}, at most {constraint.at_most:g}; one more: -{price:.1f} s or so"
-        )
+        print(f"  {constraint.name}: {used:.3f}, at most {constraint.at_most:g}; price {price:.1f} s a unit")
+    # Prices are those of plans that may draw lots between lift and stairs; see two_floors/README.md.
+    print(f"  a plan that draws lots could reach {result.stochastic.value:.2f} s")
 
     print("\nActivities that are executed, and how often (expected)")
     for activity in exact.activities:
