@@ -63,7 +63,7 @@ def test_the_starting_policy_follows_the_shortest_way() -> None:
     certain[np.arange(problem.num_rows), best] = 1.0
     problem = replace(problem, transitions=certain, costs=problem.costs + 1.0)
     balance = Balance(problem)
-    rows = starting_policy(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
+    rows, _ = starting_policy(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
     ends = rows != NO_ROW
     distance = np.where(problem.goals, 0.0, np.inf)
     for _ in range(problem.num_states):

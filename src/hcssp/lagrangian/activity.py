@@ -18,7 +18,7 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.lagrangian.oracle import REACHED
 from hcssp.ssp.balance import Balance
@@ -142,68 +142,91 @@ class ActivityPlanner:
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
         self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
+        # With several counted costs there is no curve; the last plan of a region is the best start there is.
+        self._latest: dict[frozenset[int], ActivityPlan] = {}
         self._impossible: set[frozenset[int]] = set()
         primary = self.balance.costs[0]
         self._least_cost = float(np.min(primary, initial=inf))
         self.num_plans = 0
+
+    @property
+    def priced(self) -> bool:
+        """Whether at most one secondary cost is counted, so that a price says all about the weights."""
+        return self._index is not None
 
     def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
         """The best plan that avoids the `forbidden` rows, and a certified lower bound on its weighted cost.
 
         None if no proper plan avoids them.
         """
-        if any(known <= forbidden for known in self._impossible):
-            return None
         if self._index is not None and weights[0] == 1.0:
-            return self._look_up(weights, forbidden, self._index)
+            return self.plan_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
+        if self._is_impossible(forbidden):
+            return None
         key = (forbidden, tuple(weights.tolist()))
         if key not in self._answers:
             if len(self._answers) > 4 * MAX_CURVES:
                 self._answers.clear()
+                self._latest = {region: plan for region, plan in self._latest.items() if not region}
             optimum = self._solve(weights, forbidden, self._warm(forbidden))
-            self._answers[key] = (
-                None if optimum is None else (ActivityPlan(optimum, self.solver), optimum.bound)
-            )
+            self._answers[key] = None
+            if optimum is not None:
+                self._latest[forbidden] = ActivityPlan(optimum, self.solver)
+                self._answers[key] = self._latest[forbidden], optimum.bound
         return self._answers[key]
+
+    def plan_at(self, price: float, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
+        """As :meth:`plan`, at a price of the one counted cost: a look-up wherever the curve is known."""
+        if self._index is None:
+            raise ValueError("several costs are counted: give their weights")
+        if self._impossible and self._is_impossible(forbidden):
+            return None
+        curve = self._curves.get(forbidden) or self._curve(forbidden)
+        piece = curve.at(price)
+        if piece is None:
+            near = curve.nearest(price)
+            weights = np.zeros(self.balance.costs.shape[0])
+            weights[self._index] = price
+            weights[0] = 1.0
+            optimum = self._solve(weights, forbidden, self._warm(forbidden) if near is None else near.plan)
+            if optimum is None:
+                return None
+            piece = curve.add(self._certify(optimum, price, forbidden, self._index))
+        return piece.plan, piece.bound(price, self._index)
+
+    def _is_impossible(self, forbidden: frozenset[int]) -> bool:
+        """Whether it is known already that no proper plan avoids these rows."""
+        return any(known <= forbidden for known in self._impossible)
 
     def known_plans(self, forbidden: frozenset[int]) -> list[ActivityPlan]:
         """The plans on the known part of the region's curve, dearest price last."""
         curve = self._curves.get(forbidden)
         return [] if curve is None else [piece.plan for piece in curve.pieces]
 
-    def _look_up(
-        self, weights: FloatArray, forbidden: frozenset[int], index: int
-    ) -> tuple[ActivityPlan, float] | None:
-        price = 0.0 if index == UNPRICED else float(weights[index])
-        curve = self._curve(forbidden)
-        piece = curve.at(price)
-        if piece is None:
-            near = curve.nearest(price)
-            warm = near.plan.rows if near is not None else self._warm(forbidden)
-            optimum = self._solve(weights, forbidden, warm)
-            if optimum is None:
-                return None
-            piece = curve.add(self._certify(optimum, price, forbidden, index))
-        return piece.plan, piece.bound(price, index)
-
     def _solve(
-        self, weights: FloatArray, forbidden: frozenset[int], warm: IntArray | None
+        self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None
     ) -> ScalarOptimum | None:
         self.num_plans += 1
         allowed = None
         if forbidden:
             allowed = np.ones(self.balance.num_rows, dtype=np.bool_)
             allowed[list(forbidden)] = False
-        optimum = self.solver.minimise(weights, allowed, warm)
+        if warm is None:
+            optimum = self.solver.minimise(weights, allowed)
+        else:
+            optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
             self._impossible.add(forbidden)
         return optimum
 
-    def _warm(self, forbidden: frozenset[int]) -> IntArray | None:
+    def _warm(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""
-        for curve in (self._curves.get(forbidden), self._curves.get(frozenset())):
+        for region in (forbidden, frozenset[int]()):
+            curve = self._curves.get(region)
             if curve is not None and curve.pieces:
-                return curve.pieces[0].plan.rows
+                return curve.pieces[0].plan
+            if region in self._latest:
+                return self._latest[region]
         return None
 
     def _curve(self, forbidden: frozenset[int]) -> BudgetCurve:

@@ -81,7 +81,10 @@ class FlatOracle(Oracle):
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> FlatMinimum | None:
         allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
-        optimum = self._solver.minimise(weights, allowed, None if near is None else near.rows)
+        if isinstance(near, FlatVertex):
+            optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
+        else:
+            optimum = self._solver.minimise(weights, allowed)
         if optimum is None:
             return None
         return FlatMinimum(FlatVertex(optimum, self._solver.system), optimum.bound)

@@ -78,9 +78,15 @@ class HierarchicalOracle(Oracle):
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         forbidden = self.split(region)
 
+        exact = weights.tolist()
+
         def plan(index: int) -> tuple[ActivityPlan, float] | None:
-            own = self.own_weights(index, weights)
-            return self.planners[index].plan(own, forbidden[index + 1])
+            planner = self.planners[index]
+            if planner.priced and exact[0] == 1.0:
+                # One price says all: no weights need be laid out for a look-up.
+                price = sum(exact[1 + constraint] for constraint, _ in self.counts[index])
+                return planner.plan_at(price, forbidden[index + 1])
+            return planner.plan(self.own_weights(index, weights), forbidden[index + 1])
 
         every = range(len(self.planners))
         answers = list(map(plan, every) if self._pool is None else self._pool.map(plan, every))

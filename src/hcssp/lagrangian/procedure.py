@@ -12,6 +12,7 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.hierarchy.flattening import Flattening
 
 MAX_ITERATIONS = 1_000
+MAX_KEPT = 1_000
 
 
 class ProcedureSolver:
@@ -46,6 +47,8 @@ class ProcedureSolver:
                     self.runs[row, outcome.runs] += outcome.probability
         self._live: IntArray = np.flatnonzero(np.arange(self.num_states) != self.end)
         self._last: IntArray | None = None
+        # A search keeps coming back to the same few choices.
+        self._executions: dict[bytes, FloatArray] = {}
 
     def minimise(
         self, row_costs: FloatArray, allowed: BoolArray | None = None
@@ -91,8 +94,13 @@ class ProcedureSolver:
 
     def executions(self, rows: IntArray) -> FloatArray:
         """Expected executions of every activity under the choices `rows`."""
-        states = np.flatnonzero(rows >= 0)
-        return self.visits(rows)[states] @ self.runs[rows[states]]
+        key = rows.tobytes()
+        if key not in self._executions:
+            if len(self._executions) > MAX_KEPT:
+                self._executions.clear()
+            states = np.flatnonzero(rows >= 0)
+            self._executions[key] = self.visits(rows)[states] @ self.runs[rows[states]]
+        return self._executions[key]
 
     def _start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
         """A proper choice everywhere it is possible, and the rows that keep out of dead ends."""

@@ -36,7 +36,7 @@ from hcssp.ssp.region import Region
 
 ROOT_ROUNDS = 12
 NODE_ROUNDS = 4
-IMPROVE_EVERY = 8
+IMPROVE_EVERY = 16
 """Improving policies costs as much as a node; every so many nodes it pays."""
 
 

@@ -17,7 +17,9 @@ every row, then :math:`V / (1 + \epsilon)` is below the value of every proper po
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -26,8 +28,10 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
-from hcssp.ssp.start import safe_rows
+from hcssp.ssp.start import safe_rows, starting_policy
 from hcssp.ssp.sweep_system import SweepSystem
+
+logger = logging.getLogger(__name__)
 
 TIE = 1e-12
 """An improvement counts only beyond this, relative to one plus the largest cost plus the state's value."""
@@ -41,6 +45,8 @@ PRECISION_OF_LARGE = 1e-8
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
 MIN_SWEEPS = 25
+MAX_REPLACED = 8
+MAX_COLD_SWEEPS = 100
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
 MAX_ITERATIONS = 10_000
 
@@ -95,7 +101,11 @@ class PolicyIteration:
         self._proper: IntArray | None = None
 
     def minimise(
-        self, weights: FloatArray, allowed: BoolArray | None = None, warm: IntArray | None = None
+        self,
+        weights: FloatArray,
+        allowed: BoolArray | None = None,
+        warm: IntArray | None = None,
+        values: FloatArray | None = None,
     ) -> ScalarOptimum | None:
         """The best policy of the region `allowed`, or None if it has no proper policy.
 
@@ -107,23 +117,62 @@ class PolicyIteration:
             Mask over rows; None allows all.
         warm
             A proper policy near the answer. It may use rows that the region forbids.
+        values
+            The exact values of `warm`, where they are known.
+        """
+        row_costs: FloatArray = weights @ self.balance.costs
+        if warm is not None:
+            rows, values = self._fit(warm, values, weights, row_costs, allowed)
+            if rows is not None:
+                try:
+                    return self._improve(rows, weights, row_costs, allowed, values=values)
+                except ImproperPolicy:
+                    # Replacing forbidden rows one by one has closed a circle.
+                    logger.debug("a warm start was improper; starting from the goals")
+        elif allowed is None:
+            rows = self._cold_start(row_costs)
+            if rows is not None:
+                return self._improve(rows, weights, row_costs, allowed)
+        return self._from_the_goals(weights, row_costs, allowed)
+
+    def _from_the_goals(
+        self, weights: FloatArray, row_costs: FloatArray, allowed: BoolArray | None
+    ) -> ScalarOptimum | None:
+        """As :meth:`minimise`, from a policy that is proper wherever the region has one."""
+        balance = self.balance
+        everything = np.ones(balance.num_rows, dtype=np.bool_) if allowed is None else allowed
+        rows, safe = safe_rows(balance, row_costs, everything)
+        lost = rows == NO_ROW
+        if not lost.any():
+            return self._improve(rows, weights, row_costs, allowed)
+        if lost[balance.initial > 0.0].any():
+            return None
+        # The states of the region's dead ends are never entered; any proper rows serve there.
+        rows = np.where(lost, self._proper_policy(row_costs), rows)
+        return self._improve(rows, weights, row_costs, safe, dead=lost)
+
+    def _cold_start(self, row_costs: FloatArray) -> IntArray | None:
+        """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so.
+
+        A greedy policy is proper if the last sweep has changed all values by less than any step costs: on a
+        closed set without a goal the average cost would be at most the average change.
         """
         balance = self.balance
-        row_costs: FloatArray = weights @ balance.costs
-        rows, dead = None, None
-        if warm is not None:
-            rows = self._fit(warm, weights, row_costs, allowed)
-        if rows is None:
-            everything = np.ones(balance.num_rows, dtype=np.bool_) if allowed is None else allowed
-            rows, safe = safe_rows(balance, row_costs, everything)
-            if (rows == NO_ROW).any():
-                if (rows[balance.initial > 0.0] == NO_ROW).any():
-                    return None
-                dead = rows == NO_ROW
-                # The states of the region's dead ends are never entered; any proper rows serve there.
-                rows = np.where(dead, self._proper_policy(row_costs), rows)
-                allowed = safe
-        return self._improve(rows, weights, row_costs, allowed, dead)
+        everything = np.ones(balance.num_rows, dtype=np.bool_)
+        rows, value = starting_policy(balance, row_costs, everything)
+        cheapest = float(np.min(row_costs, initial=np.inf))
+        if (rows == NO_ROW).any() or cheapest <= 1e-6 * float(np.max(row_costs, initial=0.0)):
+            return None
+        for _ in range(min(4 * self._max_sweeps, MAX_COLD_SWEEPS)):
+            reduced = balance.reduced_costs(row_costs, value)
+            least = balance.least_of_state(reduced)
+            change = float(np.max(np.abs(least), initial=0.0))
+            if change <= TIE * (1.0 + float(np.max(value, initial=0.0))):
+                break
+            value = value + least
+        if change >= 0.5 * cheapest:
+            return rows
+        return balance.least_rows(reduced, least, np.arange(balance.num_live))
 
     def _improve(
         self,
@@ -131,7 +180,8 @@ class PolicyIteration:
         weights: FloatArray,
         row_costs: FloatArray,
         allowed: BoolArray | None,
-        dead: BoolArray | None,
+        dead: BoolArray | None = None,
+        values: FloatArray | None = None,
     ) -> ScalarOptimum:
         balance = self.balance
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
@@ -142,7 +192,9 @@ class PolicyIteration:
         # A coarse value could make a loop without cost look like a gain.
         total, fresh = np.inf, self.system.coarse and not may_sweep
         for _ in range(MAX_ITERATIONS):
-            values, value, reduced, exact = self._evaluate(rows, weights, row_costs, fresh)
+            if values is None:
+                values = self.system.values(rows, fresh=fresh)
+            value, reduced, exact = self._weigh(rows, values, weights, row_costs)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
             stalled, total = value.sum() >= total, value.sum()
             if forbidden is not None:
@@ -153,7 +205,7 @@ class PolicyIteration:
             if stalled or not improving.any() or self._negligible(reduced, row_costs):
                 # A coarse system is asked once more, for every cost, whatever its weight.
                 if not fresh and (self.system.coarse or not exact):
-                    total, fresh = np.inf, True
+                    total, fresh, values = np.inf, True, None
                     continue
                 bound = _corrected(float(balance.initial @ value), row_costs, reduced)
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
@@ -172,20 +224,20 @@ class PolicyIteration:
             switched = np.flatnonzero(improving)
             rows = rows.copy()
             rows[switched] = balance.least_rows(reduced, least, switched)
+            values = None
         raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
 
-    def _evaluate(
-        self, rows: IntArray, weights: FloatArray, row_costs: FloatArray, fresh: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-        """Values, their weighted sum, all reduced costs, and whether the residual is mere rounding."""
-        values = self.system.values(rows, fresh=fresh)
+    def _weigh(
+        self, rows: IntArray, values: FloatArray, weights: FloatArray, row_costs: FloatArray
+    ) -> tuple[FloatArray, FloatArray, bool]:
+        """The weighted values, all reduced costs, and whether the residual is mere rounding."""
         value: FloatArray = values @ weights
         reduced = self.balance.reduced_costs(row_costs, value)
-        scale = 1.0 + float(np.max(np.abs(value), initial=0.0))
-        residual = float(np.max(np.abs(reduced[rows]), initial=0.0))
-        if not np.isfinite(residual) or scale > 1e14 * (1.0 + float(np.max(row_costs, initial=0.0))):
+        scale = 1.0 + float(value.max(initial=0.0))
+        residual = float(np.abs(reduced[rows]).max(initial=0.0))
+        if not isfinite(residual) or scale > 1e14 * (1.0 + float(row_costs.max(initial=0.0))):
             raise ImproperPolicy("the policy does not reach a goal almost surely")
-        return values, value, reduced, residual <= 1e-11 * scale
+        return value, reduced, residual <= 1e-11 * scale
 
     def _negligible(self, reduced: FloatArray, row_costs: FloatArray) -> bool:
         """Whether all improvements left are within the precision asked for."""
@@ -194,23 +246,33 @@ class PolicyIteration:
         return bool(np.all(reduced >= -self._precision * row_costs))
 
     def _fit(
-        self, warm: IntArray, weights: FloatArray, row_costs: FloatArray, allowed: BoolArray | None
-    ) -> IntArray | None:
-        """`warm` with its forbidden rows replaced; None if that does not give a proper policy."""
+        self,
+        warm: IntArray,
+        values: FloatArray | None,
+        weights: FloatArray,
+        row_costs: FloatArray,
+        allowed: BoolArray | None,
+    ) -> tuple[IntArray | None, FloatArray | None]:
+        """`warm` with its forbidden rows replaced, and its values if nothing was; None if there are too many.
+
+        The result need not be proper where rows were replaced.
+        """
         if allowed is None or allowed[warm].all():
-            return warm
+            return warm, values
         balance = self.balance
         states = np.flatnonzero(~allowed[warm])
-        if len(states) > 8:
-            return None
-        value: FloatArray = self.system.values(warm) @ weights
+        if len(states) > MAX_REPLACED:
+            return None, None
+        if values is None:
+            values = self.system.values(warm)
+        value: FloatArray = values @ weights
         reduced = np.where(allowed, balance.reduced_costs(row_costs, value), np.inf)
         least = balance.least_of_state(reduced)
         if not np.all(np.isfinite(least)):
-            return None
+            return None, None
         rows = warm.copy()
         rows[states] = balance.least_rows(reduced, least, states)
-        return rows if self.system.is_proper(rows) else None
+        return rows, None
 
     def _proper_policy(self, row_costs: FloatArray) -> IntArray:
         if self._proper is None:

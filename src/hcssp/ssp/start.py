@@ -17,11 +17,14 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.ssp.balance import Balance
 
 
-def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> IntArray:
-    """A row for each live state that begins a path of allowed rows to a goal; NO_ROW where there is none.
+def starting_policy(
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray
+) -> tuple[IntArray, FloatArray]:
+    """Rows that begin shortest paths of allowed rows to a goal, and the lengths of those paths.
 
-    The policy is proper if every state has a row and every allowed row stays among the live states, which
-    holds for prepared problems without a region. Otherwise see :func:`safe_rows`.
+    A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
+    and every allowed row stays among the live states, which holds for prepared problems without a region.
+    Otherwise see :func:`safe_rows`.
     """
     live = balance.num_live
     matrix = balance.matrix
@@ -56,7 +59,7 @@ def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray)
     first = np.ones(len(order), dtype=np.bool_)
     first[1:] = owners[1:] != owners[:-1]
     rows[owners[first]] = tail_row[order[first]]
-    return rows
+    return rows, distance[:live]
 
 
 def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -70,7 +73,7 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
         The allowed rows that can never lead to such a state.
     """
     while True:
-        rows = starting_policy(balance, row_costs, allowed)
+        rows, _ = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
             return rows, allowed
