@@ -12,6 +12,7 @@ from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.start import safe_rows
 from hcssp.ssp.sweep_system import SweepSystem
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp
@@ -163,8 +164,10 @@ def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch:
     monkeypatch.undo()
     exact = PolicyIteration(balance)
     stopped_early = 0
+    afar, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     for price in (0.0, 0.4, 3.0, 50.0):
-        coarse = rough.minimise(np.array([1.0, price]))
+        # From afar: a cold start would be as good as exact.
+        coarse = rough.minimise(np.array([1.0, price]), warm=afar)
         best = exact.minimise(np.array([1.0, price]))
         assert coarse is not None
         assert best is not None

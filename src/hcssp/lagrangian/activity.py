@@ -266,9 +266,10 @@ class ActivityPlanner:
         scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
         tie, tie_slope = TIE * (1.0 + float(scale[0])), TIE * float(scale[1])
         base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
-        rising, falling = slope > 0.0, slope < 0.0
-        low = max(0.0, float(np.max(-base[rising] / slope[rising], initial=0.0)))
-        high = float(np.min(base[falling] / -slope[falling], initial=inf))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            zero = base / -slope
+        low = float(np.max(zero, where=slope > 0.0, initial=0.0))
+        high = float(np.min(zero, where=slope < 0.0, initial=inf))
         relative = tie / self._least_cost, tie_slope / self._least_cost
         value = float(optimum.costs[0] + price * optimum.costs[index])
         loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)

@@ -193,8 +193,8 @@ def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Ve
     """The feasible and the infeasible policy whose lines meet where the model is highest."""
     if not vertices:
         return None, None
-    cost = np.array([vertex.costs[0] for vertex in vertices])
-    slope = np.array([vertex.costs[1 + index] for vertex in vertices]) - bound
+    costs = np.array([vertex.costs for vertex in vertices])
+    cost, slope = costs[:, 0], costs[:, 1 + index] - bound
     keeps = np.flatnonzero(slope <= 0.0)
     breaks = np.flatnonzero(slope > 0.0)
     if len(keeps) == 0:

@@ -105,7 +105,9 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
         regions = split(oracle, node.region, node.dual)
         children: list[tuple[float, _Node]] = []
         for region in regions:
-            known = [v for v in node.dual.vertices if v.lies_in(region, oracle.row_state)]
+            # The node's policies lie in its region; only what is new can exclude them.
+            new = Region(region.forbidden - node.region.forbidden)
+            known = [v for v in node.dual.vertices if v.lies_in(new, oracle.row_state)]
             dual = maximise(oracle, region, known, start=node.dual.prices, cutoff=search.cutoff)
             if dual.infeasible:
                 continue

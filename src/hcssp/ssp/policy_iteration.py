@@ -159,7 +159,7 @@ class PolicyIteration:
         """
         balance = self.balance
         everything = np.ones(balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(balance, row_costs, everything)
+        rows, value = starting_policy(balance, row_costs, everything, likeliest_only=True)
         cheapest = float(np.min(row_costs, initial=np.inf))
         if (rows == NO_ROW).any() or cheapest <= 1e-6 * float(np.max(row_costs, initial=0.0)):
             return None

@@ -18,24 +18,31 @@ from hcssp.ssp.balance import Balance
 
 
 def starting_policy(
-    balance: Balance, row_costs: FloatArray, allowed: BoolArray
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray, likeliest_only: bool = False
 ) -> tuple[IntArray, FloatArray]:
     """Rows that begin shortest paths of allowed rows to a goal, and the lengths of those paths.
 
     A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
     and every allowed row stays among the live states, which holds for prepared problems without a region.
-    Otherwise see :func:`safe_rows`.
+    Otherwise see :func:`safe_rows`. With `likeliest_only`, paths may count on likely outcomes only: fewer
+    edges, and more states without a path.
     """
     live = balance.num_live
     matrix = balance.matrix
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
     probability = -matrix.data.copy()
     own = matrix.indices == balance.row_state[row_of_entry]
-    probability[own] += 1.0
     to_goal = goal_probability(balance)
     # Steps without cost still count a little: a path must get shorter with every step.
     step = np.maximum(row_costs, 1e-6 * max(1.0, float(np.max(row_costs, initial=0.0))))
-    entry = np.flatnonzero((probability > 1e-15) & allowed[row_of_entry] & ~own)
+    probability[own] = 0.0
+    # A row that always stays where it is has no entry at all, and no likeliest one.
+    if likeliest_only and np.all(np.diff(matrix.indptr) > 0):
+        floor = np.maximum(to_goal, 0.5 * np.maximum.reduceat(probability, matrix.indptr[:-1]))
+        floor = np.maximum(floor, 1e-15)
+    else:
+        floor = np.full(balance.num_rows, 1e-15)
+    entry = np.flatnonzero((probability > floor[row_of_entry]) & allowed[row_of_entry])
     goal_row = np.flatnonzero((to_goal > 1e-15) & allowed)
     tail_row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry].astype(np.int64), np.full(len(goal_row), live)])
