@@ -194,6 +194,16 @@ class ActivityPlanner:
             piece = curve.add(self._certify(optimum, price, forbidden, self._index))
         return piece.plan, piece.bound(price, self._index)
 
+    def best_known_at(self, price: float, forbidden: frozenset[int]) -> ActivityPlan | None:
+        """The best plan at `price` among those known, which need not be the best of all; None if none is."""
+        curve = self._curves.get(forbidden) or self._curve(forbidden)
+        piece = curve.at(price)
+        if piece is not None:
+            return piece.plan
+        index = self._index or UNPRICED
+        plans = (piece.plan for piece in curve.pieces)
+        return min(plans, key=lambda plan: plan.costs[0] + price * plan.costs[index], default=None)
+
     def _is_impossible(self, forbidden: frozenset[int]) -> bool:
         """Whether it is known already that no proper plan avoids these rows."""
         return any(known <= forbidden for known in self._impossible)

@@ -36,6 +36,7 @@ DUAL_TOLERANCE = 1e-9
 
 MAX_MULTIPLIER = 1e9
 MAX_RAISES = 3
+MAX_GUESSES = 20
 MAX_ROUNDS = 2_000
 
 
@@ -130,7 +131,7 @@ def _intersect_lines(
     multiplier = 0.0 if start is None else float(start[index])
     kept, broken = _best_pair(dual.vertices, index, bound)
     if kept is not None and broken is not None:
-        multiplier = _crossing(kept, broken, index)
+        multiplier = _foresee(oracle, region, dual, index, bound, _crossing(kept, broken, index))
     lowest_tried, raised = inf, 0
     for _ in range(MAX_ROUNDS):
         prices = np.zeros(len(oracle.bounds))
@@ -150,7 +151,8 @@ def _intersect_lines(
             # Where the multiplier does not move any more, the model cannot be told from the bound.
             if crossing == multiplier or model - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(model)):
                 _settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
-            multiplier = crossing
+            else:
+                multiplier = _foresee(oracle, region, dual, index, bound, crossing)
         elif kept is not None:
             multiplier = lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0
         elif raised < MAX_RAISES:
@@ -165,6 +167,32 @@ def _intersect_lines(
         if dual.converged or dual.infeasible:
             return
     raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
+
+
+def _foresee(
+    oracle: Oracle, region: Region, dual: Dual, index: int, bound: float, multiplier: float
+) -> float:
+    """The multiplier at which the lines of all policies that can be put together from known parts meet.
+
+    A hierarchy knows more policies than it has met: every activity's plans go with every other's.
+    """
+    for _ in range(MAX_GUESSES):
+        prices = np.zeros(len(oracle.bounds))
+        prices[index] = multiplier
+        guess = oracle.guess(np.append(1.0, prices), region)
+        kept, broken = _best_pair(dual.vertices, index, bound)
+        if guess is None or kept is None or broken is None:
+            break
+        model = float(kept.costs[0] + multiplier * (kept.costs[1 + index] - bound))
+        value = float(guess.costs[0] + multiplier * (guess.costs[1 + index] - bound))
+        if value >= model - DUAL_TOLERANCE * (1.0 + abs(model)):
+            break
+        dual.vertices.append(guess)
+        kept, broken = _best_pair(dual.vertices, index, bound)
+        if kept is None or broken is None:
+            break
+        multiplier = _crossing(kept, broken, index)
+    return multiplier
 
 
 def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> float:

@@ -94,6 +94,25 @@ class HierarchicalOracle(Oracle):
         least = np.array([np.inf if answer is None else answer[1] for answer in answers])
         return self._compose(plans, least, forbidden[0])
 
+    def guess(self, weights: FloatArray, region: Region) -> Vertex | None:
+        exact = weights.tolist()
+        if exact[0] != 1.0 or not all(planner.priced for planner in self.planners):
+            return None
+        forbidden = self.split(region)
+        plans: list[ActivityPlan | None] = []
+        values = np.zeros(len(self.planners))
+        for index, planner in enumerate(self.planners):
+            price = sum(exact[1 + constraint] for constraint, _ in self.counts[index])
+            plan = planner.best_known_at(price, forbidden[index + 1])
+            if plan is None:
+                return None
+            plans.append(plan)
+            values[index] = plan.costs[0]
+            for constraint, own in self.counts[index]:
+                values[index] += exact[1 + constraint] * plan.costs[own]
+        found = self._compose(plans, values, forbidden[0])
+        return None if found is None else found.vertex
+
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
         own = np.zeros(self.planners[activity].balance.costs.shape[0])

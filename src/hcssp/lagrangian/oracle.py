@@ -91,6 +91,10 @@ class Oracle(ABC):
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
 
+    def guess(self, weights: FloatArray, region: Region) -> Vertex | None:
+        """A good policy of `region` under `weights` from what is known, without planning anything."""
+        return None
+
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""
         return None
