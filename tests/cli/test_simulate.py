@@ -82,8 +82,8 @@ def test_the_simulation_in_words(capsys: pytest.CaptureFixture[str], plan: str) 
     assert ["cost", "expected", "mean", "from", "to", "5%", "50%", "95%", "99%"] in rows
     assert sum(row[:2] == ["time", "27.7191"] for row in rows) == 1
     assert "damage above 2: " in printed.out
-    assert "At start the plan chooses go-to-door: " in printed.out
-    assert "It reaches exit." in printed.out
+    assert "At event 'start' the plan chooses go-to-door: " in printed.out
+    assert "It reaches 'exit'." in printed.out
     assert "In all: time " in printed.out
 
 
@@ -99,7 +99,7 @@ def test_what_is_not_there_is_said() -> None:
     runs = simulate_hierarchical(problem, policy, runs=50)
     told = simulation_in_words("title", runs, exact, list(narrate_hierarchical(problem, policy)), Style())
     assert "damage: there is no bound" in told
-    assert "At hall, entered in " in told
+    assert "At event 'hall', entered in " in told
 
 
 def test_runs_that_are_cut_off_are_told() -> None:

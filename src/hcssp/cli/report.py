@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,11 @@ def _curve(
         return None
 
     def tell(point: CurvePoint) -> None:
-        printer.note(f"another plan: {constraint} at most {point.bound:g} costs {point.upper_bound:.4f}")
+        if isfinite(point.upper_bound):
+            told = f"another plan: {constraint} at most {point.bound:g} costs {point.upper_bound:.4f}"
+        else:
+            told = f"no plan yet for {constraint} at most {point.bound:g}"
+        printer.note(told)
 
     try:
         interruption.begin()

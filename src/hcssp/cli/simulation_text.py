@@ -133,11 +133,11 @@ def _told(legs: Sequence[Leg]) -> str:
     paragraphs = []
     for leg in legs:
         entered = "" if leg.entry is None else f", entered in {leg.entry},"
-        text = f"At {leg.event}{entered} the plan chooses {leg.choice}"
+        text = f"At event {leg.event!r}{entered} the plan chooses {leg.choice}"
         text += "." if leg.activity is None else _activity(leg)
         for name, cost in leg_costs(leg).items():
             totals[name] = totals.get(name, 0.0) + cost
-        text += f" It reaches {leg.reaches}." if leg.reaches else " The run was cut off here."
+        text += f" It reaches {leg.reaches!r}." if leg.reaches else " The run was cut off here."
         paragraphs.append(fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
     in_all = ", ".join(f"{name} {value:g}" for name, value in totals.items())
     paragraphs.append(f"  In all: {in_all or 'nothing'}.")

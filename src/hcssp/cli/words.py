@@ -141,9 +141,11 @@ def _bounds(problem: HCSSP, result: Result) -> str:
         line = f"  {constraint.name}: "
         if constraint.expected is not None:
             line += f"{_number(constraint.expected)} expected, "
-        line += f"at most {constraint.at_most:g} allowed"
-        if constraint.price is not None:
-            line += f"; one unit more would save about {constraint.price:.4g} {problem.primary_name}"
+        line += f"at most {constraint.at_most:g} allowed" if isfinite(constraint.at_most) else "no bound"
+        if constraint.price is not None and isfinite(constraint.at_most):
+            # Deterministic plans improve in steps; the price is that of the relaxation.
+            line += f"; price {constraint.price:.4g}: {problem.primary_name} that a little more would save "
+            line += "for each unit, if plans could draw lots"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 
