@@ -176,11 +176,11 @@ def _foresee(
 
     A hierarchy knows more policies than it has met: every activity's plans go with every other's.
     """
+    kept, broken = _best_pair(dual.vertices, index, bound)
     for _ in range(MAX_GUESSES):
         prices = np.zeros(len(oracle.bounds))
         prices[index] = multiplier
         guess = oracle.guess(np.append(1.0, prices), region)
-        kept, broken = _best_pair(dual.vertices, index, bound)
         if guess is None or kept is None or broken is None:
             break
         model = float(kept.costs[0] + multiplier * (kept.costs[1 + index] - bound))
@@ -189,9 +189,8 @@ def _foresee(
             break
         dual.vertices.append(guess)
         kept, broken = _best_pair(dual.vertices, index, bound)
-        if kept is None or broken is None:
-            break
-        multiplier = _crossing(kept, broken, index)
+        if kept is not None and broken is not None:
+            multiplier = _crossing(kept, broken, index)
     return multiplier
 
 

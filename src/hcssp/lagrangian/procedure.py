@@ -6,13 +6,28 @@ last answer; a node of a search then spends microseconds here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.errors import ImproperPolicy
 from hcssp.hierarchy.flattening import Flattening
 
 MAX_ITERATIONS = 1_000
 MAX_KEPT = 1_000
+
+
+class _Chain(NamedTuple):
+    """The Markov chain of some choices: where they lead, factorised, and how often."""
+
+    states: IntArray
+    chosen: IntArray
+    factors: FloatArray
+    pivots: IntArray
+    visits: FloatArray
+    executions: FloatArray
 
 
 class ProcedureSolver:
@@ -47,8 +62,7 @@ class ProcedureSolver:
                     self.runs[row, outcome.runs] += outcome.probability
         self._live: IntArray = np.flatnonzero(np.arange(self.num_states) != self.end)
         self._last: IntArray | None = None
-        # A search keeps coming back to the same few choices.
-        self._executions: dict[bytes, FloatArray] = {}
+        self._chains: dict[bytes, _Chain] = {}
 
     def minimise(
         self, row_costs: FloatArray, allowed: BoolArray | None = None
@@ -62,17 +76,13 @@ class ProcedureSolver:
         if rows is None:
             return None
         costs = np.where(safe, row_costs, 0.0)
-        alive = rows >= 0
-        states = np.flatnonzero(alive)
         for _ in range(MAX_ITERATIONS):
-            chosen = rows[states]
-            system = np.eye(len(states)) - self._moves[np.ix_(chosen, states)]
+            chain = self._chain(rows)
             value = np.zeros(self.num_states)
-            value[states] = np.linalg.solve(system, costs[chosen])
+            value[chain.states], _ = dgetrs(chain.factors, chain.pivots, costs[chain.chosen])
             gain = np.where(safe, costs + self._moves @ value - value[self.row_state], np.inf)
-            best = np.full(self.num_states, np.inf)
-            np.minimum.at(best, self.row_state, gain)
-            improving = np.flatnonzero(best < -1e-12 * (1.0 + np.abs(value)))
+            best = np.minimum.reduceat(gain, self.row_start[self._live])
+            improving = self._live[best < -1e-12 * (1.0 + np.abs(value[self._live]))]
             if len(improving) == 0:
                 self._last = rows
                 return rows, float(value[self.start])
@@ -84,23 +94,33 @@ class ProcedureSolver:
 
     def visits(self, rows: IntArray) -> FloatArray:
         """Expected visits of every event state under the choices `rows`; the end counts as zero."""
-        states = np.flatnonzero(rows >= 0)
-        chosen = rows[states]
-        system = np.eye(len(states)) - self._moves[np.ix_(chosen, states)]
-        initial = (states == self.start).astype(np.float64)
-        visits = np.zeros(self.num_states)
-        visits[states] = np.linalg.solve(system.T, initial)
-        return np.maximum(visits, 0.0)
+        return self._chain(rows).visits
 
     def executions(self, rows: IntArray) -> FloatArray:
         """Expected executions of every activity under the choices `rows`."""
+        return self._chain(rows).executions
+
+    def _chain(self, rows: IntArray) -> _Chain:
+        """The Markov chain of the choices `rows`; a search keeps coming back to the same few."""
         key = rows.tobytes()
-        if key not in self._executions:
-            if len(self._executions) > MAX_KEPT:
-                self._executions.clear()
-            states = np.flatnonzero(rows >= 0)
-            self._executions[key] = self.visits(rows)[states] @ self.runs[rows[states]]
-        return self._executions[key]
+        known = self._chains.get(key)
+        if known is not None:
+            return known
+        states = np.flatnonzero(rows >= 0)
+        chosen = rows[states]
+        system = np.eye(len(states)) - self._moves[np.ix_(chosen, states)]
+        factors, pivots, singular = dgetrf(system)
+        if singular:
+            raise ImproperPolicy("the choices do not reach the end almost surely")
+        initial = (states == self.start).astype(np.float64)
+        visits = np.zeros(self.num_states)
+        visits[states], _ = dgetrs(factors, pivots, initial, trans=1)
+        visits = np.maximum(visits, 0.0)
+        if len(self._chains) > MAX_KEPT:
+            self._chains.clear()
+        executions = visits[states] @ self.runs[chosen]
+        self._chains[key] = _Chain(states, chosen, factors, pivots, visits, executions)
+        return self._chains[key]
 
     def _start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
         """A proper choice everywhere it is possible, and the rows that keep out of dead ends."""
