@@ -1,0 +1,94 @@
+"""The state of a dual ascent: what is known about the Lagrangian dual of a region, and how it is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray
+from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex, tolerated
+from hcssp.search.progress import Infeasibility
+from hcssp.ssp.region import Region
+
+DUAL_TOLERANCE = 1e-9
+"""The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
+
+MAX_ROUNDS = 2_000
+
+
+@dataclass
+class Dual:
+    """The state of a dual ascent in one region; all it claims holds at every moment.
+
+    Attributes
+    ----------
+    bound
+        The best certified lower bound; ``inf`` once the region is known to hold no feasible policy.
+    prices
+        The multipliers that gave it, one for each constraint.
+    support, mixture
+        The policies that carry the optimum and their weights; empty before the ascent has converged.
+    vertices
+        All policies of the region met so far.
+    infeasibility
+        The proof, if no policy of the region can keep the bounds.
+    empty
+        The region holds no proper policy at all.
+    converged
+        Whether the bound is the dual's maximum, up to the tolerance.
+    """
+
+    bound: float = -inf
+    prices: FloatArray = field(default_factory=lambda: np.zeros(0))
+    support: tuple[Vertex, ...] = ()
+    mixture: FloatArray = field(default_factory=lambda: np.zeros(0))
+    vertices: list[Vertex] = field(default_factory=list)
+    infeasibility: Infeasibility | None = None
+    empty: bool = False
+    converged: bool = False
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether the region is known to hold no feasible policy."""
+        return self.empty or self.infeasibility is not None
+
+
+def explore(oracle: Oracle, region: Region, dual: Dual, prices: FloatArray) -> Minimum | None:
+    """Solve at `prices`, keep the policy met, raise the bound if the value is higher."""
+    near = dual.vertices[-1] if dual.vertices else None
+    minimum = oracle.minimise(np.append(1.0, prices), region, near=near)
+    if minimum is None:
+        dual.empty = True
+        dual.bound = inf
+        return None
+    spent = prices > 0.0
+    offset = float(prices[spent] @ tolerated(oracle.bounds)[spent])
+    value = minimum.bound - offset
+    # The subtraction loses digits where the multiplied bounds dwarf the value.
+    value -= 4.0 * np.finfo(np.float64).eps * abs(offset)
+    dual.vertices.append(minimum.vertex)
+    if value > dual.bound:
+        dual.bound = value
+        dual.prices = prices
+    return Minimum(minimum.vertex, value)
+
+
+def settle(dual: Dual, support: Sequence[Vertex], mixture: FloatArray) -> None:
+    """Record that the ascent has converged to a mixture of policies."""
+    dual.support = tuple(support)
+    dual.mixture = mixture
+    dual.converged = True
+
+
+def refute(dual: Dual, oracle: Oracle, weights: FloatArray, least: Minimum | None) -> None:
+    """Record that no policy of the region keeps the bounds under `weights`."""
+    dual.bound = inf
+    if least is None:
+        dual.empty = True
+        return
+    used = weights > 0.0
+    allowed = float(weights[used] @ oracle.bounds[used])
+    dual.infeasibility = Infeasibility(weights, least.bound, allowed)

@@ -1,0 +1,162 @@
+"""The dual for one constraint: intersect the lines of the best infeasible and the best feasible policy.
+
+As a function of the multiplier, the Lagrangian value of a policy is a line; the dual is their lower envelope. Solve
+where the lines of the two best policies meet, replace one of them, until the value meets the intersection.
+
+Reference: Aneja and Nair 1979.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray
+from hcssp.lagrangian.ascent import DUAL_TOLERANCE, MAX_ROUNDS, Dual, explore, refute, settle
+from hcssp.lagrangian.oracle import Oracle, Vertex, tolerated
+from hcssp.ssp.region import Region
+
+MAX_MULTIPLIER = 1e9
+MAX_RAISES = 3
+MAX_GUESSES = 20
+
+
+def intersect_lines(
+    oracle: Oracle, region: Region, dual: Dual, index: int, start: FloatArray | None
+) -> Iterator[Dual]:
+    """One constraint: the multiplier at which the model of the known policies is highest."""
+    bound = float(tolerated(oracle.bounds)[index])
+    multiplier = 0.0 if start is None else float(start[index])
+    kept, broken = _best_pair(dual.vertices, index, bound)
+    if kept is not None and broken is not None:
+        multiplier = _foresee(oracle, region, dual, index, bound, _crossing(kept, broken, index))
+    lowest_tried, raised = inf, 0
+    for _ in range(MAX_ROUNDS):
+        prices = np.zeros(len(oracle.bounds))
+        prices[index] = multiplier
+        minimum = explore(oracle, region, dual, prices)
+        if minimum is None:
+            yield dual
+            return
+        lowest_tried = min(lowest_tried, multiplier)
+        kept, broken = _best_pair(dual.vertices, index, bound)
+        if kept is not None and kept.costs[0] - dual.bound <= DUAL_TOLERANCE * (1.0 + abs(dual.bound)):
+            # A feasible policy meets the bound: nothing is left between them.
+            settle(dual, [kept], np.ones(1))
+        elif kept is not None and broken is not None:
+            crossing = _crossing(kept, broken, index)
+            model = float(kept.costs[0] + crossing * (kept.costs[1 + index] - bound))
+            # Where the multiplier does not move any more, the model cannot be told from the bound.
+            if crossing == multiplier or model - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(model)):
+                settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
+            else:
+                multiplier = _foresee(oracle, region, dual, index, bound, crossing)
+        elif kept is not None:
+            multiplier = lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0
+        elif raised < MAX_RAISES:
+            multiplier = _dearer(minimum.vertex, multiplier, index, bound)
+            raised += 1
+        elif _least_use(oracle, region, dual, index):
+            kept, broken = _best_pair(dual.vertices, index, bound)
+            if kept is None or broken is None:
+                raise RuntimeError("the least use of a constraint keeps its bound, but its policy does not")
+            multiplier = _crossing(kept, broken, index)
+        yield dual
+        if dual.converged or dual.infeasible:
+            return
+    raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
+
+
+def _foresee(
+    oracle: Oracle, region: Region, dual: Dual, index: int, bound: float, multiplier: float
+) -> float:
+    """The multiplier at which the lines of all policies that can be put together from known parts meet.
+
+    A hierarchy knows more policies than it has met: every activity's plans go with every other's.
+    """
+    kept, broken = _best_pair(dual.vertices, index, bound)
+    for _ in range(MAX_GUESSES):
+        prices = np.zeros(len(oracle.bounds))
+        prices[index] = multiplier
+        guess = oracle.guess(np.append(1.0, prices), region)
+        if guess is None or kept is None or broken is None:
+            break
+        model = float(kept.costs[0] + multiplier * (kept.costs[1 + index] - bound))
+        value = float(guess.costs[0] + multiplier * (guess.costs[1 + index] - bound))
+        if value >= model - DUAL_TOLERANCE * (1.0 + abs(model)):
+            break
+        dual.vertices.append(guess)
+        kept, broken = _best_pair(dual.vertices, index, bound)
+        if kept is not None and broken is not None:
+            multiplier = _crossing(kept, broken, index)
+    return multiplier
+
+
+def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> float:
+    """A higher multiplier to try while no feasible policy is known.
+
+    The first one prices the excess at the whole primary cost, which most often is a little too much.
+    """
+    whole = max(abs(float(broken.costs[0])), 1e-9) / max(float(broken.costs[1 + index]) - bound, 1e-9)
+    return min(MAX_MULTIPLIER, max(8.0 * multiplier, whole))
+
+
+def _least_use(oracle: Oracle, region: Region, dual: Dual, index: int) -> bool:
+    """Whether the least achievable cost keeps the bound; if not, the region is refuted."""
+    bound = float(tolerated(oracle.bounds)[index])
+    weights = np.zeros(1 + len(oracle.bounds))
+    weights[1 + index] = 1.0
+    least = oracle.minimise(weights, region, near=dual.vertices[-1])
+    if least is None or least.bound > bound:
+        refute(dual, oracle, weights[1:], least)
+        return False
+    dual.vertices.append(least.vertex)
+    return True
+
+
+def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Vertex | None, Vertex | None]:
+    """The feasible and the infeasible policy whose lines meet where the model is highest."""
+    if not vertices:
+        return None, None
+    costs = np.array([vertex.costs for vertex in vertices])
+    cost, slope = costs[:, 0], costs[:, 1 + index] - bound
+    keeps = np.flatnonzero(slope <= 0.0)
+    breaks = np.flatnonzero(slope > 0.0)
+    if len(keeps) == 0:
+        return None, vertices[int(breaks[np.argmin(slope[breaks])])]
+    if len(breaks) == 0:
+        return vertices[int(keeps[np.argmin(cost[keeps])])], None
+    # Newton's method on the concave model, from multiplier zero upwards: it ends after finitely many lines.
+    kept = int(keeps[np.argmin(cost[keeps])])
+    broken = int(breaks[np.argmin(cost[breaks])])
+    if cost[kept] <= cost[broken]:
+        return vertices[kept], None
+    for _ in range(2 * len(vertices) + 2):
+        multiplier = (cost[kept] - cost[broken]) / (slope[broken] - slope[kept])
+        lines = cost + multiplier * slope
+        least = int(np.argmin(lines))
+        level = cost[broken] + multiplier * slope[broken]
+        if lines[least] >= level - 1e-13 * (1.0 + abs(level)):
+            break
+        if slope[least] > 0.0:
+            broken = least
+        else:
+            kept = least
+        if cost[kept] <= cost[broken]:
+            break
+    return vertices[kept], vertices[broken]
+
+
+def _crossing(kept: Vertex, broken: Vertex, index: int) -> float:
+    """The multiplier at which both policies have the same Lagrangian value."""
+    saved = kept.costs[0] - broken.costs[0]
+    return max(0.0, float(saved / (broken.costs[1 + index] - kept.costs[1 + index])))
+
+
+def _mixture(kept: Vertex, broken: Vertex, index: int, bound: float) -> FloatArray:
+    """The weights of (broken, kept) with which the mixture spends exactly the budget."""
+    span = broken.costs[1 + index] - kept.costs[1 + index]
+    share = float(np.clip((bound - kept.costs[1 + index]) / span, 0.0, 1.0))
+    return np.array([share, 1.0 - share])
