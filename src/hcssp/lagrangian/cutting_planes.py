@@ -1,8 +1,8 @@
 """The dual for several constraints: cutting planes, with a small linear program as master.
 
-The master finds the multipliers at which the model of the policies met so far is highest; solving there gives a
-new policy, until the value meets the model. Where no mixture of policies keeps the bounds, a master that
-minimises the violation gives the weights of a proof.
+The master finds the multipliers at which the model of the policies met so far is highest; solving there
+gives a new policy, until the value meets the model. Where no mixture of policies keeps the bounds, a master
+that minimises the violation gives the weights of a proof.
 
 Reference: Kelley 1960.
 """

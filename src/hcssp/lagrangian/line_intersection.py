@@ -1,7 +1,8 @@
 """The dual for one constraint: intersect the lines of the best infeasible and the best feasible policy.
 
-As a function of the multiplier, the Lagrangian value of a policy is a line; the dual is their lower envelope. Solve
-where the lines of the two best policies meet, replace one of them, until the value meets the intersection.
+As a function of the multiplier, the Lagrangian value of a policy is a line; the dual is their lower
+envelope. Solve where the lines of the two best policies meet, replace one of them, until the value meets
+the intersection.
 
 Reference: Aneja and Nair 1979.
 """
