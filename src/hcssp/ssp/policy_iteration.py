@@ -46,7 +46,7 @@ left alone: the bound pays for them, and hundreds of factorisations are saved.""
 
 MIN_SWEEPS = 25
 MAX_REPLACED = 8
-MAX_COLD_SWEEPS = 100
+MAX_COLD_SWEEPS = 60
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
 MAX_ITERATIONS = 10_000
 
