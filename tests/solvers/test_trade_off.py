@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from brute_force_procedures import AllPolicies, brute_force
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import InvalidProblem
 from hcssp.hierarchy import HCSSP
 from hcssp.scenarios import small_building
@@ -123,3 +124,17 @@ def test_other_bounds_stay() -> None:
 def test_what_makes_no_sense_is_refused(constraint: str, points: list[float], message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         trade_off(forking(), constraint, points)
+
+
+def test_the_curve_begins_where_the_bounds_can_be_kept_together() -> None:
+    plan = CSSPBuilder(cost_names=("time", "smoke", "battery"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "clear", to=out, costs={"time": 3, "battery": 2})
+    plan.add_action(here, "short", to=out, costs={"time": 1, "smoke": 2})
+    plan.add_action(here, "middle", to=out, costs={"time": 2, "smoke": 1, "battery": 1})
+    plan.set_bound("battery", at_most=1)
+    plan.set_bound("smoke", at_most=2)
+    curve = trade_off(plan.build(), "smoke", [0, 1, 2])
+    assert curve.least == pytest.approx(0.0, abs=1e-9)
+    assert [point.upper_bound for point in curve.points] == [inf, pytest.approx(2.0), pytest.approx(1.0)]
+    assert curve.breakpoints == pytest.approx(np.array([[1.0, 2.0], [2.0, 1.0]]), abs=1e-6)

@@ -30,7 +30,7 @@ class Node:
         """The width and height it needs."""
         if self.kind == "activity":
             # Below the name there is a line of figures.
-            return max(164.0, 22.0 + _LETTER * len(self.label)), 38.0
+            return max(212.0, 22.0 + _LETTER * len(self.label)), 38.0
         if self.kind == "chance":
             return 44.0 + _LETTER * len(self.label), 26.0
         return 26.0 + _LETTER * len(self.label), 24.0

@@ -146,9 +146,7 @@ def trade_off(
     feasible = [point for point in asked if point >= least]
     tangents: dict[float, _Tangent] = {}
     if feasible:
-        # Just above the least achievable value the curve may be as steep as it likes.
-        low = max(feasible[0], least)
-        tangents = _tangents(oracle, index, low, feasible[-1])
+        tangents = _tangents(oracle, index, feasible)
     done: list[CurvePoint] = []
     for point in _intervals(problem, oracle, index, asked, least, tangents, gap, began + time_limit):
         done.append(point)
@@ -186,15 +184,22 @@ def _tangent(oracle: Oracle, index: int, bound: float, known: Sequence[Vertex]) 
     return _Tangent(bound, dual.bound, float(dual.prices[index]), tuple(dual.vertices))
 
 
-def _tangents(oracle: Oracle, index: int, low: float, high: float) -> dict[float, _Tangent]:
-    """Tangents at all breakpoints between two bounds, and at both ends."""
+def _tangents(oracle: Oracle, index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
+    """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept."""
     found: dict[float, _Tangent] = {}
+    high = asked[-1]
     last = _tangent(oracle, index, high, ())
     if last is None:
         return found
     found[high] = last
-    first = last if low == high else _tangent(oracle, index, low, last.vertices)
-    if first is None:
+    first, low = last, high
+    for low in asked[:-1]:
+        # Together with the other bounds, the first ones may be more than can be kept.
+        tangent = _tangent(oracle, index, low, last.vertices)
+        if tangent is not None:
+            first = tangent
+            break
+    else:
         return found
     found[low] = first
     waiting = [(first, last)]
