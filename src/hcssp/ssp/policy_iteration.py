@@ -44,6 +44,7 @@ PRECISION_OF_LARGE = 1e-8
 """Above LARGE live states, improvements that cannot lower any value by more than this relative share are
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
+WORTH_SWEEPING = 1e-6  # smaller improvements are left to the next evaluation
 MIN_SWEEPS = 25
 MAX_REPLACED = 8
 MAX_COLD_SWEEPS = 60
@@ -217,7 +218,7 @@ class PolicyIteration:
                 if forbidden is not None:
                     reduced[forbidden] = np.inf
                 least = balance.least_of_state(reduced)
-                share = np.count_nonzero(least < -TIE * (scale + np.abs(value))) / balance.num_live
+                share = np.count_nonzero(least < -WORTH_SWEEPING * (scale + np.abs(value))) / balance.num_live
                 sweeps += 1
             if sweeps:
                 improving = reduced[rows] - least > TIE * (scale + np.abs(value))
