@@ -162,7 +162,8 @@ def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished:
     else:
         solution = _randomised_solution(prepared, relaxation.flow)
         mixture = decompose(prepared.problem, relaxation.flow, limit=prepared.problem.num_constraints + 1)
-        stochastic = _mixture(prepared, mixture, float(solution.evaluation.costs[0]))
+        # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
+        stochastic = _mixture(prepared, mixture, lower_bound)
         candidates = [*deterministic_candidates(prepared.problem, relaxation.flow), *(m[1] for m in mixture)]
         incumbent = best_feasible(prepared.problem, candidates)
         if incumbent is not None:

@@ -26,6 +26,9 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
 
+TOO_LITTLE = 1e-8
+"""Flow below this says nothing about what to do in a state; it cannot move a cost by a tolerance either."""
+
 NOISE = 1e-6
 """Flow that is not told from none when a flow is taken apart."""
 
@@ -83,9 +86,10 @@ def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
 def randomised(problem: CSSP, flow: FloatArray) -> FloatArray:
     """The stationary randomised policy of a flow: a probability for each row.
 
-    A state through which nothing flows gets a row that leads towards a goal.
+    A state through which nothing flows, or less than a solver's tolerance can tell from nothing, gets a row
+    that leads towards a goal: what flows there may be noise, and noise may go in circles.
     """
-    flow = np.maximum(flow, 0.0)
+    flow = np.where(flow > TOO_LITTLE, flow, 0.0)
     through = np.bincount(problem.row_state, weights=flow, minlength=problem.num_states)
     fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
     probabilities = np.zeros(problem.num_rows)
