@@ -204,9 +204,12 @@ def test_a_plan_that_breaks_the_bounds_is_not_begun_with(
 
 def test_a_lower_bound_that_is_a_lie_is_found_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
+    solved(capsys, "--bound", "damage=2", "--out", path)
+    optimum = json.loads(path.read_text())["upper_bound"]
     solved(capsys, "--bound", "damage=2", "--gap", "0.4", "--out", path)
     document = json.loads(path.read_text())
-    document["lower_bound"] = document["upper_bound"] - 1.0
+    assert document["upper_bound"] > optimum + 1e-3
+    document["lower_bound"] = 0.5 * (document["upper_bound"] + optimum)
     path.write_text(json.dumps(document))
     assert main(["solve", "small-building", "--quiet", "--resume", str(path)]) == 2
     assert "the plan's lower bound" in capsys.readouterr().err
