@@ -47,7 +47,7 @@ left alone: the bound pays for them, and hundreds of factorisations are saved.""
 WORTH_SWEEPING = 1e-6  # smaller improvements are left to the next evaluation
 MIN_SWEEPS = 25
 MAX_REPLACED = 8
-MAX_COLD_SWEEPS = 60
+COLD_SWEEPS = 60
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
 MAX_ITERATIONS = 10_000
 
@@ -164,7 +164,7 @@ class PolicyIteration:
         cheapest = float(np.min(row_costs, initial=np.inf))
         if (rows == NO_ROW).any() or cheapest <= 1e-6 * float(np.max(row_costs, initial=0.0)):
             return None
-        for _ in range(min(4 * self._max_sweeps, MAX_COLD_SWEEPS)):
+        for _ in range(max(self._max_sweeps, COLD_SWEEPS)):
             reduced = balance.reduced_costs(row_costs, value)
             least = balance.least_of_state(reduced)
             change = float(np.max(np.abs(least), initial=0.0))
