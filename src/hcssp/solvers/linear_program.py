@@ -53,6 +53,7 @@ METHODS = ("choose", "simplex", "ipm", "ipx", "hipo", "pdlp")
 
 # A first-order method does not get further than this in reasonable time.
 _FIRST_ORDER_TOLERANCE = 1e-7
+_TIGHT = 1e-6  # rows whose reduced cost is below this are as good as optimal
 _TOWARDS_GOAL = 1e-9
 
 
@@ -160,7 +161,7 @@ def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished:
         if relaxation.outcome is Outcome.FAILED:
             finished = f"HiGHS failed: {relaxation.status}"
     else:
-        solution = _randomised_solution(prepared, relaxation.flow)
+        solution = _randomised_solution(prepared, relaxation)
         mixture = decompose(prepared.problem, relaxation.flow, limit=prepared.problem.num_constraints + 1)
         # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
         stochastic = _mixture(prepared, mixture, lower_bound)
@@ -194,9 +195,11 @@ def best_feasible(problem: CSSP, candidates: list[IntArray]) -> Incumbent | None
     return best
 
 
-def _randomised_solution(prepared: Prepared, flow: FloatArray) -> RandomisedSolution:
+def _randomised_solution(prepared: Prepared, relaxation: Relaxation) -> RandomisedSolution:
     problem = prepared.problem
-    probabilities = randomised(problem, flow)
+    flow = np.zeros(problem.num_rows) if relaxation.flow is None else relaxation.flow
+    tight = None if relaxation.reduced_costs is None else relaxation.reduced_costs <= _TIGHT
+    probabilities = randomised(problem, flow, tight)
     if not is_proper(problem, RandomisedPolicy(probabilities)):
         # Flow below HiGHS's tolerance may go in circles; a breath of "towards a goal" everywhere ends that.
         towards = randomised(problem, np.zeros(problem.num_rows))

@@ -26,8 +26,8 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
 
-TOO_LITTLE = 1e-8
-"""Flow below this says nothing about what to do in a state; it cannot move a cost by a tolerance either."""
+TOO_LITTLE = 1e-6
+"""Flow below this says nothing about what to do in a state: a linear program is solved up to a tolerance."""
 
 NOISE = 1e-6
 """Flow that is not told from none when a flow is taken apart."""
@@ -83,15 +83,20 @@ def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
     return most_visited(problem, flow, among & (closest < distance[problem.row_state]))
 
 
-def randomised(problem: CSSP, flow: FloatArray) -> FloatArray:
+def randomised(problem: CSSP, flow: FloatArray, preferred: BoolArray | None = None) -> FloatArray:
     """The stationary randomised policy of a flow: a probability for each row.
 
-    A state through which nothing flows, or less than a solver's tolerance can tell from nothing, gets a row
-    that leads towards a goal: what flows there may be noise, and noise may go in circles.
+    Only the rows `preferred` count where they are given: an optimal flow keeps to rows without reduced cost,
+    and what flows elsewhere is noise, which may go in circles. A state through which nothing flows, or less
+    than a solver's tolerance can tell from nothing, gets a row that leads towards a goal.
     """
-    flow = np.where(flow > TOO_LITTLE, flow, 0.0)
+    real = flow > TOO_LITTLE if preferred is None else (flow > TOO_LITTLE) & preferred
+    flow = np.where(real, flow, 0.0)
     through = np.bincount(problem.row_state, weights=flow, minlength=problem.num_states)
     fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
+    if preferred is not None:
+        best = approaching(problem, flow, preferred)
+        fallback = np.where(best == NO_ROW, fallback, best)
     probabilities = np.zeros(problem.num_rows)
     empty = (through <= 0.0) & (fallback != NO_ROW)
     probabilities[fallback[empty]] = 1.0
