@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import InvalidPlan
 from hcssp.evaluation.exact import evaluate
@@ -250,8 +250,3 @@ def _check(evaluation: Any, cost: float, progress: Progress, known: Known | None
         raise UnsoundResult(
             f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
         )
-
-
-def as_prices(prices: FloatArray) -> FloatArray:
-    """Prices without the noise of an inexact zero."""
-    return np.where(prices < 1e-12, 0.0, prices)
