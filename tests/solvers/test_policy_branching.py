@@ -102,7 +102,7 @@ def test_plateaus_under_other_bounds(bound: float) -> None:
 
 
 def test_a_hazard_grid_is_proved_by_factorisation_and_by_sweeps_alike() -> None:
-    problem = hazard_grid(12, 12, seed=5, bound=1.0)
+    problem = hazard_grid(12, 12, seed=5, bound=0.2)
     first = solve(problem, PolicyBranching(evaluation="factorise"))
     second = solve(problem, PolicyBranching(evaluation="sweep"))
     assert first.status is second.status is Status.OPTIMAL
@@ -113,7 +113,7 @@ def test_a_hazard_grid_is_proved_by_factorisation_and_by_sweeps_alike() -> None:
 
 
 def test_targets_and_gaps_stop_it_early() -> None:
-    problem = hazard_grid(12, 12, seed=5, bound=1.0)
+    problem = hazard_grid(12, 12, seed=5, bound=0.2)
     whole = solve(problem, PolicyBranching())
     early = solve(problem, PolicyBranching(), stop=[Gap(0.2)])
     assert early.stopped_by == "gap"

@@ -44,10 +44,9 @@ PRECISION_OF_LARGE = 1e-8
 """Above LARGE live states, improvements that cannot lower any value by more than this relative share are
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
-WORTH_SWEEPING = 1e-6  # smaller improvements are left to the next evaluation
-MIN_SWEEPS = 25
+WORTH_SWEEPING = 1e-4  # of the cheapest row: smaller improvements are left to the next evaluation
+MAX_SWEEPS = 60
 MAX_REPLACED = 8
-COLD_SWEEPS = 60
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
 MAX_ITERATIONS = 10_000
 
@@ -94,11 +93,14 @@ class PolicyIteration:
             system = PolicySystem(balance) if balance.num_live <= LARGEST_FACTORISED else SweepSystem(balance)
         self.system = system
         self.num_iterations = 0
-        # A sweep costs a small part of a factorisation and carries an improvement one step.
-        self._max_sweeps = max(MIN_SWEEPS, int(np.sqrt(balance.num_live) / 2))
+        # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
+        # not look for better rows: those of the policy are a fraction of all.
+        self._policy_sweeps = max(4, int(np.sqrt(balance.num_live) / 9))
         # Where a factorisation is dear, sweep for as long as anything improves.
         self._sweep_when = 0.0 if balance.num_live > LARGE else SWEEP_WHEN
         self._precision = PRECISION_OF_LARGE if balance.num_live > LARGE else 0.0
+        self._worth_sweeping = self._precision or WORTH_SWEEPING
+        self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
     def minimise(
@@ -164,16 +166,16 @@ class PolicyIteration:
         cheapest = float(np.min(row_costs, initial=np.inf))
         if (rows == NO_ROW).any() or cheapest <= 1e-6 * float(np.max(row_costs, initial=0.0)):
             return None
-        for _ in range(max(self._max_sweeps, COLD_SWEEPS)):
+        for _ in range(MAX_SWEEPS):
             reduced = balance.reduced_costs(row_costs, value)
             least = balance.least_of_state(reduced)
             change = float(np.max(np.abs(least), initial=0.0))
-            if change <= TIE * (1.0 + float(np.max(value, initial=0.0))):
+            if change <= self._worth_sweeping * cheapest:
                 break
-            value = value + least
+            value = self._sweep(value, reduced, least, row_costs)
         if change >= 0.5 * cheapest:
             return rows
-        return balance.least_rows(reduced, least, np.arange(balance.num_live))
+        return balance.least_rows(reduced, least, self._every_state)
 
     def _improve(
         self,
@@ -187,7 +189,8 @@ class PolicyIteration:
         balance = self.balance
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
-        may_sweep = dead is None and bool(np.all(usable > 1e-6 * np.max(usable, initial=0.0)))
+        cheapest = float(np.min(usable, initial=np.inf))
+        may_sweep = dead is None and cheapest > 1e-6 * float(np.max(usable, initial=0.0))
         # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
         scale = 1.0 + float(np.max(usable, initial=0.0))
         # A coarse value could make a loop without cost look like a gain.
@@ -212,13 +215,13 @@ class PolicyIteration:
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
             share = np.count_nonzero(improving) / balance.num_live
             sweeps = 0
-            while may_sweep and share > self._sweep_when and sweeps < self._max_sweeps:
-                value = value + np.minimum(least, 0.0)
+            while may_sweep and share > self._sweep_when and sweeps < MAX_SWEEPS:
+                value = self._sweep(value, reduced, least, row_costs)
                 reduced = balance.reduced_costs(row_costs, value)
                 if forbidden is not None:
                     reduced[forbidden] = np.inf
                 least = balance.least_of_state(reduced)
-                share = np.count_nonzero(least < -WORTH_SWEEPING * (scale + np.abs(value))) / balance.num_live
+                share = np.count_nonzero(least < -self._worth_sweeping * cheapest) / balance.num_live
                 sweeps += 1
             if sweeps:
                 improving = reduced[rows] - least > TIE * (scale + np.abs(value))
@@ -227,6 +230,21 @@ class PolicyIteration:
             rows[switched] = balance.least_rows(reduced, least, switched)
             values = None
         raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
+
+    def _sweep(
+        self, value: FloatArray, reduced: FloatArray, least: FloatArray, row_costs: FloatArray
+    ) -> FloatArray:
+        """`value` after one Bellman sweep, whose reduced costs are known, and some sweeps of its best rows.
+
+        Where every sweep lowers the values, so do these: a policy that is best for them costs less than
+        they say.
+        """
+        rows = self.balance.least_rows(reduced, least, self._every_state)
+        value = value + least
+        system, costs = self.balance.matrix[rows], row_costs[rows]
+        for _ in range(self._policy_sweeps):
+            value += costs - system @ value
+        return value
 
     def _weigh(
         self, rows: IntArray, values: FloatArray, weights: FloatArray, row_costs: FloatArray

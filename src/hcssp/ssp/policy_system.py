@@ -131,6 +131,7 @@ class PolicySystem:
                 transposed,
                 permc_spec="MMD_AT_PLUS_A",
                 diag_pivot_thresh=0.0,
+                panel_size=4,  # with so little fill, wide panels are mostly zeros
                 options={"SymmetricMode": True},
             )
         except RuntimeError as error:
