@@ -69,6 +69,26 @@ def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int, cycl
     assert empty > 0
 
 
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
+    rough = 0
+    for seed in range(first, first + CHUNK):
+        problem = random_procedure(seed, cycles=seed % 2 == 0, num_constraints=1)
+        oracle = HierarchicalOracle(Flattening(problem))
+        every = brute_force(problem)
+        rng = np.random.default_rng(seed)
+        for precision in (np.inf, np.inf, 0.1, np.inf, 1e-3, 0.0):
+            weights = np.append(1.0, rng.exponential(2.0, problem.num_constraints))
+            minimum = oracle.approximate(weights, Region(), precision)
+            assert minimum is not None
+            least, value = (every.costs @ weights).min(), float(minimum.vertex.costs @ weights)
+            assert minimum.bound <= least + 1e-12 * (1.0 + least)
+            assert value >= least - 1e-9 * (1.0 + least)
+            assert value - minimum.bound <= max(precision, 1e-8) * (1.0 + abs(minimum.bound))
+            rough += value - minimum.bound > 1e-6 * (1.0 + least)
+    assert rough > 5
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)

@@ -272,7 +272,7 @@ class GridWorld:
             data[:, action, own] = stays
         possible = data > 0.0
         starts = np.zeros(4 * len(acting) + 1, dtype=np.int32)
-        starts[1:] = np.cumsum(possible.ravel(), dtype=np.int32)[3::4]
+        np.cumsum(sum(possible[:, :, slot].ravel() for slot in range(4)), dtype=np.int32, out=starts[1:])
         shape = (4 * len(acting), len(self.cells))
         return csr_array((data[possible], indices[possible], starts), shape=shape)
 

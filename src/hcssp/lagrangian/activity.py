@@ -6,6 +6,10 @@ optimal at :math:`\lambda` comes with a certified interval of prices: its reduce
 price, and the plan stays optimal for as long as none turns negative. A price inside a known interval is a
 look-up, and two intervals of the same point of the curve are one.
 
+The least :math:`f + \lambda g` is a concave function of the price that never falls. Between two prices where
+it is known, it is therefore above the chord and below the lines of the known plans: often that is all one
+needs to know, and no plan is made.
+
 Within a region (some rows forbidden) the activity has another curve. A plan that avoids the forbidden rows
 is optimal there on the same interval, so a new region begins with most of its curve known.
 """
@@ -15,6 +19,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,6 +71,27 @@ class ActivityPlan:
         return bool(self.rows[state] == row and self.visits[state] > REACHED)
 
 
+class Bracket(NamedTuple):
+    """What is known about an activity under some weights.
+
+    Attributes
+    ----------
+    plan
+        The best plan known.
+    value
+        Its weighted cost, an upper bound on the least one.
+    bound
+        A certified lower bound on the least weighted cost.
+    final
+        Whether planning anew would teach nothing.
+    """
+
+    plan: ActivityPlan
+    value: float
+    bound: float
+    final: bool
+
+
 @dataclass(slots=True)
 class _Piece:
     """A plan and the interval of prices on which it is certified optimal."""
@@ -101,6 +127,24 @@ class BudgetCurve:
         if not self.pieces:
             return None
         return min(self.pieces, key=lambda piece: max(piece.low - price, price - piece.high, 0.0))
+
+    def between(self, price: float, index: int) -> Bracket:
+        """What the pieces on both sides of `price` say about it; there must be one."""
+        position = bisect_right(self._lows, price)
+        around = self.pieces[max(0, position - 1) : position + 1]
+        bound, begin = 0.0, 0.0
+        if position > 0:
+            begin = around[0].high
+            bound = around[0].bound(begin, index)
+        if position < len(self.pieces):
+            end = around[-1].low
+            share = (price - begin) / (end - begin)
+            bound = max(bound, (1.0 - share) * bound + share * around[-1].bound(end, index))
+        value, plan = min(
+            ((float(piece.plan.costs[0] + price * piece.plan.costs[index]), piece.plan) for piece in around),
+            key=lambda pair: pair[0],
+        )
+        return Bracket(plan, value, min(bound, value), False)
 
     def add(self, piece: _Piece) -> _Piece:
         """Keep a piece; one with the same costs as a neighbour is joined to it."""
@@ -194,24 +238,23 @@ class ActivityPlanner:
             piece = curve.add(self._certify(optimum, price, forbidden, self._index))
         return piece.plan, piece.bound(price, self._index)
 
-    def best_known_at(self, price: float, forbidden: frozenset[int]) -> ActivityPlan | None:
-        """The best plan at `price` among those known, which need not be the best of all; None if none is."""
-        curve = self._curves.get(forbidden) or self._curve(forbidden)
-        piece = curve.at(price)
-        if piece is not None:
-            return piece.plan
+    def bracket_at(self, price: float, forbidden: frozenset[int]) -> Bracket | None:
+        """What is known at a price; something is planned only where nothing is. None if no proper plan is."""
+        if self._impossible and self._is_impossible(forbidden):
+            return None
         index = self._index or UNPRICED
-        plans = (piece.plan for piece in curve.pieces)
-        return min(plans, key=lambda plan: plan.costs[0] + price * plan.costs[index], default=None)
+        curve = self._curves.get(forbidden) or self._curve(forbidden)
+        if curve.pieces and curve.at(price) is None:
+            return curve.between(price, index)
+        answer = self.plan_at(price, forbidden)
+        if answer is None:
+            return None
+        plan, bound = answer
+        return Bracket(plan, float(plan.costs[0] + price * plan.costs[index]), bound, True)
 
     def _is_impossible(self, forbidden: frozenset[int]) -> bool:
         """Whether it is known already that no proper plan avoids these rows."""
         return any(known <= forbidden for known in self._impossible)
-
-    def known_plans(self, forbidden: frozenset[int]) -> list[ActivityPlan]:
-        """The plans on the known part of the region's curve, dearest price last."""
-        curve = self._curves.get(forbidden)
-        return [] if curve is None else [piece.plan for piece in curve.pieces]
 
     def _solve(
         self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None

@@ -16,6 +16,9 @@ from hcssp.ssp.region import Region
 DUAL_TOLERANCE = 1e-9
 """The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
 
+ENOUGH = 0.02
+"""Nor is it worth to raise a bound by less than this share of what is missing to the cutoff."""
+
 MAX_ROUNDS = 2_000
 
 
@@ -56,10 +59,12 @@ class Dual:
         return self.empty or self.infeasibility is not None
 
 
-def explore(oracle: Oracle, region: Region, dual: Dual, prices: FloatArray) -> Minimum | None:
-    """Solve at `prices`, keep the policy met, raise the bound if the value is higher."""
+def explore(
+    oracle: Oracle, region: Region, dual: Dual, prices: FloatArray, precision: float = 0.0
+) -> Minimum | None:
+    """Solve at `prices` to a relative `precision`, keep the policy met, raise the bound if it is higher."""
     near = dual.vertices[-1] if dual.vertices else None
-    minimum = oracle.minimise(np.append(1.0, prices), region, near=near)
+    minimum = oracle.approximate(np.append(1.0, prices), region, precision, near)
     if minimum is None:
         dual.empty = True
         dual.bound = inf
@@ -74,6 +79,13 @@ def explore(oracle: Oracle, region: Region, dual: Dual, prices: FloatArray) -> M
         dual.bound = value
         dual.prices = prices
     return Minimum(minimum.vertex, value)
+
+
+def enough(dual: Dual, cutoff: float) -> float:
+    """The distance between the model and the bound at which the ascent may end."""
+    missing = cutoff - dual.bound
+    tolerance = DUAL_TOLERANCE * (1.0 + abs(dual.bound))
+    return max(tolerance, ENOUGH * missing) if missing < inf else tolerance
 
 
 def settle(dual: Dual, support: Sequence[Vertex], mixture: FloatArray) -> None:
@@ -92,3 +104,10 @@ def refute(dual: Dual, oracle: Oracle, weights: FloatArray, least: Minimum | Non
     used = weights > 0.0
     allowed = float(weights[used] @ oracle.bounds[used])
     dual.infeasibility = Infeasibility(weights, least.bound, allowed)
+
+
+def repeats(dual: Dual) -> bool:
+    """Whether the newest policy has the costs of one met before: nothing new is to be learnt from it."""
+    newest = dual.vertices[-1].costs
+    tolerance = 1e-13 * (1.0 + np.abs(newest))
+    return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in dual.vertices[:-1])

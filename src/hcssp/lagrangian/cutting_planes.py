@@ -10,11 +10,12 @@ Reference: Kelley 1960.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.lagrangian.ascent import DUAL_TOLERANCE, MAX_ROUNDS, Dual, explore, refute, settle
+from hcssp.lagrangian.ascent import MAX_ROUNDS, Dual, enough, explore, refute, repeats, settle
 from hcssp.lagrangian.master import Master
 from hcssp.lagrangian.oracle import Oracle, is_feasible, tolerated
 from hcssp.search.result import FEASIBILITY_TOLERANCE
@@ -22,7 +23,12 @@ from hcssp.ssp.region import Region
 
 
 def cut_planes(
-    oracle: Oracle, region: Region, dual: Dual, bounded: IntArray, start: FloatArray | None
+    oracle: Oracle,
+    region: Region,
+    dual: Dual,
+    bounded: IntArray,
+    start: FloatArray | None,
+    cutoff: float = inf,
 ) -> Iterator[Dual]:
     """Several constraints: Kelley's method with the multipliers in a box that widens while it binds."""
     bounds = tolerated(oracle.bounds)[bounded]
@@ -49,11 +55,13 @@ def cut_planes(
             yield dual
             return
         master.add(float(minimum.vertex.costs[0]), minimum.vertex.costs[1 + bounded] - bounds)
-        if optimum.value - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(optimum.value)) or _repeats(dual):
+        used = np.flatnonzero(optimum.mixture > 1e-12)
+        # A single policy is the answer only if nothing is missing.
+        tolerance = enough(dual, cutoff if len(used) > 1 else inf)
+        if optimum.value - dual.bound <= tolerance or repeats(dual):
             if not limited or optimum.violation <= FEASIBILITY_TOLERANCE * float(
                 np.min(np.abs(bounds), initial=1.0)
             ):
-                used = np.flatnonzero(optimum.mixture > 1e-12)
                 settle(dual, [dual.vertices[k] for k in used], optimum.mixture[used])
             else:
                 # The multipliers press against their limits: is there a mixture that keeps the bounds?
@@ -100,10 +108,3 @@ def _fill(
     for vertex in dual.vertices:
         master.add(float(vertex.costs[0]), (vertex.costs[1 + bounded] - bounds) / scale)
     return master
-
-
-def _repeats(dual: Dual) -> bool:
-    """Whether the newest policy has the costs of one met before: nothing new is to be learnt."""
-    newest = dual.vertices[-1].costs
-    tolerance = 1e-13 * (1.0 + np.abs(newest))
-    return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in dual.vertices[:-1])

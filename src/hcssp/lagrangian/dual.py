@@ -54,18 +54,22 @@ def maximise(
         A bound at which the caller loses interest, such as the incumbent's cost.
     """
     dual = Dual()
-    for dual in ascend(oracle, region, known, start):
+    for dual in ascend(oracle, region, known, start, cutoff):
         if dual.bound >= cutoff:
             break
     return dual
 
 
 def ascend(
-    oracle: Oracle, region: Region, known: Sequence[Vertex] = (), start: FloatArray | None = None
+    oracle: Oracle,
+    region: Region,
+    known: Sequence[Vertex] = (),
+    start: FloatArray | None = None,
+    cutoff: float = inf,
 ) -> Iterator[Dual]:
     """The ascent step by step, after every solved multiplier; the same object grows.
 
-    See :func:`maximise` for the parameters.
+    See :func:`maximise` for the parameters; with a cutoff, the last small part of the way is not gone.
     """
     dual = Dual(prices=np.zeros(len(oracle.bounds)), vertices=list(known))
     bounded = np.flatnonzero(np.isfinite(oracle.bounds))
@@ -74,6 +78,6 @@ def ascend(
             settle(dual, [dual.vertices[-1]], np.ones(1))
         yield dual
     elif len(bounded) == 1:
-        yield from intersect_lines(oracle, region, dual, int(bounded[0]), start)
+        yield from intersect_lines(oracle, region, dual, int(bounded[0]), start, cutoff)
     else:
-        yield from cut_planes(oracle, region, dual, bounded, start)
+        yield from cut_planes(oracle, region, dual, bounded, start, cutoff)

@@ -10,22 +10,26 @@ The decision states are those of the flat problem: events first, then the activi
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.hierarchy.flattening import Flattening
-from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner
+from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner, Bracket
 from hcssp.lagrangian.improvement import Part, improve
 from hcssp.lagrangian.oracle import Minimum, Oracle, Vertex
 from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
+Answer = TypeVar("Answer")
 MAX_SPLITS = 1_000
+ROUNDING = 1e-11  # no plan can be told from another within this, relatively
 WORTH_THREADS = 100_000
 """Problems with more flat states than this are planned by several threads."""
 
@@ -44,7 +48,7 @@ class HierarchicalOracle(Oracle):
         self.flattening = flattening
         self.procedure = ProcedureSolver(flattening)
         self._bounds = problem.bounds
-        # Factorisations release the interpreter: large activities are planned side by side.
+        # Sparse products and factorisations release the interpreter: large activities go side by side.
         large = flattening.num_states > WORTH_THREADS
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count()) if large else None
         self._splits: dict[Region, list[frozenset[int]]] = {}
@@ -52,10 +56,7 @@ class HierarchicalOracle(Oracle):
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
         ]
-        self.planners = [
-            ActivityPlanner(activity.cssp, frozenset(index for _, index in counted))
-            for activity, counted in zip(problem.activities, self.counts, strict=True)
-        ]
+        self.planners = self._each(self._planner, range(problem.num_activities))
         sizes = [planner.balance.num_live for planner in self.planners]
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
@@ -76,42 +77,58 @@ class HierarchicalOracle(Oracle):
         return np.concatenate(parts)
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
-        forbidden = self.split(region)
+        return self.approximate(weights, region, 0.0, near)
 
+    def approximate(
+        self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
+    ) -> Minimum | None:
+        forbidden = self.split(region)
         exact = weights.tolist()
 
-        def plan(index: int) -> tuple[ActivityPlan, float] | None:
+        def look(index: int) -> Bracket | None:
             planner = self.planners[index]
             if planner.priced and exact[0] == 1.0:
-                # One price says all: no weights need be laid out for a look-up.
-                price = sum(exact[1 + constraint] for constraint, _ in self.counts[index])
-                return planner.plan_at(price, forbidden[index + 1])
-            return planner.plan(self.own_weights(index, weights), forbidden[index + 1])
+                return planner.bracket_at(self._price(index, exact), forbidden[index + 1])
+            return plan(index)
 
-        every = range(len(self.planners))
-        answers = list(map(plan, every) if self._pool is None else self._pool.map(plan, every))
-        plans = [None if answer is None else answer[0] for answer in answers]
-        least = np.array([np.inf if answer is None else answer[1] for answer in answers])
-        return self._compose(plans, least, forbidden[0])
-
-    def guess(self, weights: FloatArray, region: Region) -> Vertex | None:
-        exact = weights.tolist()
-        if exact[0] != 1.0 or not all(planner.priced for planner in self.planners):
-            return None
-        forbidden = self.split(region)
-        plans: list[ActivityPlan | None] = []
-        values = np.zeros(len(self.planners))
-        for index, planner in enumerate(self.planners):
-            price = sum(exact[1 + constraint] for constraint, _ in self.counts[index])
-            plan = planner.best_known_at(price, forbidden[index + 1])
-            if plan is None:
+        def plan(index: int) -> Bracket | None:
+            own = self.own_weights(index, weights)
+            answer = self.planners[index].plan(own, forbidden[index + 1])
+            if answer is None:
                 return None
-            plans.append(plan)
-            values[index] = plan.costs[0]
-            for constraint, own in self.counts[index]:
-                values[index] += exact[1 + constraint] * plan.costs[own]
-        found = self._compose(plans, values, forbidden[0])
-        return None if found is None else found.vertex
+            best, bound = answer
+            return Bracket(best, float(own @ best.costs), bound, True)
+
+        known = self._each(look, range(len(self.planners)))
+        while True:
+            found = self._compose(known, forbidden[0])
+            if found is None:
+                return None
+            # What lies between the bound and the policy stems from the activities that it executes.
+            executions = found.vertex.executions
+            slack = {
+                index: executions[index] * (bracket.value - bracket.bound)
+                for index, bracket in enumerate(known)
+                if bracket is not None and not bracket.final and executions[index] > 0.0
+            }
+            allowed = max(precision, ROUNDING) * (1.0 + abs(found.bound))
+            if sum(slack.values()) <= allowed:
+                return found
+            loose = [index for index, each in slack.items() if each > allowed / len(slack)]
+            for index, bracket in zip(loose, self._each(plan, loose), strict=True):
+                known[index] = bracket
+
+    def _planner(self, activity: int) -> ActivityPlanner:
+        counted = frozenset(index for _, index in self.counts[activity])
+        return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
+
+    def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
+        """The answers for some activities, worked out side by side where that pays."""
+        return list(map(ask, activities) if self._pool is None else self._pool.map(ask, activities))
+
+    def _price(self, activity: int, weights: list[float]) -> float:
+        """The price of an activity's one counted cost that the problem's `weights` amount to."""
+        return sum(weights[1 + constraint] for constraint, _ in self.counts[activity])
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
@@ -135,7 +152,7 @@ class HierarchicalOracle(Oracle):
         self._splits[region] = [frozenset(part) for part in parts]
         return self._splits[region]
 
-    def totals(self, executions: FloatArray, plans: list[ActivityPlan | None]) -> FloatArray:
+    def totals(self, executions: FloatArray, plans: Sequence[ActivityPlan | None]) -> FloatArray:
         """The whole procedure's expected costs: the primary, then one for each constraint."""
         costs = np.zeros(1 + len(self._bounds))
         for index, plan in enumerate(plans):
@@ -146,12 +163,11 @@ class HierarchicalOracle(Oracle):
                 costs[1 + constraint] += executions[index] * plan.costs[own]
         return costs
 
-    def _compose(
-        self, plans: list[ActivityPlan | None], least: FloatArray, forbidden: frozenset[int]
-    ) -> Minimum | None:
+    def _compose(self, known: list[Bracket | None], forbidden: frozenset[int]) -> HierarchicalMinimum | None:
+        """The best choices if every activity costs what it does at least."""
         procedure = self.procedure
-        impossible = np.isinf(least)
-        row_costs = procedure.runs @ np.where(impossible, 0.0, least)
+        impossible = np.array([each is None for each in known], dtype=np.bool_)
+        row_costs = procedure.runs @ np.array([0.0 if each is None else each.bound for each in known])
         if impossible.any():
             row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
         allowed = None
@@ -163,9 +179,10 @@ class HierarchicalOracle(Oracle):
             return None
         choices, value = answer
         executions = procedure.executions(choices)
-        vertex = HierarchicalVertex(self, choices, executions, tuple(plans), self.totals(executions, plans))
+        plans = tuple(None if each is None else each.plan for each in known)
+        vertex = HierarchicalVertex(self, choices, executions, plans, self.totals(executions, plans))
         # What the dense solve may have lost; the activities' values are certified already.
-        return Minimum(vertex, value - 1e-13 * (1.0 + abs(value)))
+        return HierarchicalMinimum(vertex, value - 1e-13 * (1.0 + abs(value)))
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         if not isinstance(vertex, HierarchicalVertex):
@@ -276,3 +293,9 @@ class HierarchicalVertex(Vertex):
                 first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
                 visits[first:last] = self.executions[index] * plan.visits
         return visits
+
+
+class HierarchicalMinimum(Minimum):
+    """The best policy of a hierarchy under some weights."""
+
+    vertex: HierarchicalVertex

@@ -2,7 +2,8 @@
 
 As a function of the multiplier, the Lagrangian value of a policy is a line; the dual is their lower
 envelope. Solve where the lines of the two best policies meet, replace one of them, until the value meets
-the intersection.
+the intersection. As long as what is known already gives new lines, nothing is planned; then as precisely
+as the distance between the intersection and the bound asks for.
 
 Reference: Aneja and Nair 1979.
 """
@@ -15,84 +16,96 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.lagrangian.ascent import DUAL_TOLERANCE, MAX_ROUNDS, Dual, explore, refute, settle
+from hcssp.lagrangian.ascent import (
+    DUAL_TOLERANCE,
+    MAX_ROUNDS,
+    Dual,
+    enough,
+    explore,
+    refute,
+    repeats,
+    settle,
+)
 from hcssp.lagrangian.oracle import Oracle, Vertex, tolerated
 from hcssp.ssp.region import Region
 
 MAX_MULTIPLIER = 1e9
 MAX_RAISES = 3
-MAX_GUESSES = 20
+FINER, COARSE = 0.05, 1e-3
+"""A multiplier is first solved to the coarse precision; where the lines meet, the distance between the
+intersection and the bound is cut to the finer share of it."""
 
 
 def intersect_lines(
-    oracle: Oracle, region: Region, dual: Dual, index: int, start: FloatArray | None
+    oracle: Oracle, region: Region, dual: Dual, index: int, start: FloatArray | None, cutoff: float = inf
 ) -> Iterator[Dual]:
     """One constraint: the multiplier at which the model of the known policies is highest."""
     bound = float(tolerated(oracle.bounds)[index])
     multiplier = 0.0 if start is None else float(start[index])
     kept, broken = _best_pair(dual.vertices, index, bound)
     if kept is not None and broken is not None:
-        multiplier = _foresee(oracle, region, dual, index, bound, _crossing(kept, broken, index))
-    lowest_tried, raised = inf, 0
+        multiplier = _crossing(kept, broken, index)
+    lowest_tried, raised, precision = inf, 0, inf
     for _ in range(MAX_ROUNDS):
         prices = np.zeros(len(oracle.bounds))
         prices[index] = multiplier
-        minimum = explore(oracle, region, dual, prices)
+        model = min((_line(each, multiplier, index, bound) for each in dual.vertices), default=inf)
+        minimum = explore(oracle, region, dual, prices, precision)
         if minimum is None:
             yield dual
             return
-        lowest_tried = min(lowest_tried, multiplier)
+        value = _line(minimum.vertex, multiplier, index, bound)
+        is_new = value < model - DUAL_TOLERANCE * (1.0 + abs(value))
+        is_rough = precision == inf and value - minimum.bound > COARSE * (1.0 + abs(value))
+        if not is_new and repeats(dual):
+            dual.vertices.pop()
         kept, broken = _best_pair(dual.vertices, index, bound)
-        if kept is not None and kept.costs[0] - dual.bound <= DUAL_TOLERANCE * (1.0 + abs(dual.bound)):
+        if kept is not None and kept.costs[0] - dual.bound <= enough(dual, inf):
             # A feasible policy meets the bound: nothing is left between them.
             settle(dual, [kept], np.ones(1))
         elif kept is not None and broken is not None:
             crossing = _crossing(kept, broken, index)
-            model = float(kept.costs[0] + crossing * (kept.costs[1 + index] - bound))
-            # Where the multiplier does not move any more, the model cannot be told from the bound.
-            if crossing == multiplier or model - minimum.bound <= DUAL_TOLERANCE * (1.0 + abs(model)):
+            distance = _line(kept, crossing, index, bound) - dual.bound
+            is_there = not is_new and abs(crossing - multiplier) <= DUAL_TOLERANCE * multiplier
+            if distance <= enough(dual, cutoff) or (is_there and precision == 0.0):
                 settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
+            elif is_there:
+                precision = _finer(min(distance / (1.0 + abs(dual.bound)), precision))
             else:
-                multiplier = _foresee(oracle, region, dual, index, bound, crossing)
+                multiplier, precision = crossing, inf
+        elif is_rough:
+            # Before going elsewhere, know what is here.
+            precision = COARSE
+        elif kept is not None and multiplier == 0.0:
+            if precision == 0.0:
+                settle(dual, [kept], np.ones(1))
+            precision = _finer(precision)
         elif kept is not None:
-            multiplier = lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0
+            lowest_tried = min(lowest_tried, multiplier)
+            multiplier, precision = (lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0), inf
         elif raised < MAX_RAISES:
-            multiplier = _dearer(minimum.vertex, multiplier, index, bound)
+            multiplier, precision = _dearer(minimum.vertex, multiplier, index, bound), inf
             raised += 1
         elif _least_use(oracle, region, dual, index):
             kept, broken = _best_pair(dual.vertices, index, bound)
             if kept is None or broken is None:
                 raise RuntimeError("the least use of a constraint keeps its bound, but its policy does not")
-            multiplier = _crossing(kept, broken, index)
+            multiplier, precision = _crossing(kept, broken, index), inf
         yield dual
         if dual.converged or dual.infeasible:
             return
     raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
 
 
-def _foresee(
-    oracle: Oracle, region: Region, dual: Dual, index: int, bound: float, multiplier: float
-) -> float:
-    """The multiplier at which the lines of all policies that can be put together from known parts meet.
+def _line(vertex: Vertex, multiplier: float, index: int, bound: float) -> float:
+    """The Lagrangian value of a policy."""
+    return float(vertex.costs[0] + multiplier * (vertex.costs[1 + index] - bound))
 
-    A hierarchy knows more policies than it has met: every activity's plans go with every other's.
-    """
-    kept, broken = _best_pair(dual.vertices, index, bound)
-    for _ in range(MAX_GUESSES):
-        prices = np.zeros(len(oracle.bounds))
-        prices[index] = multiplier
-        guess = oracle.guess(np.append(1.0, prices), region)
-        if guess is None or kept is None or broken is None:
-            break
-        model = float(kept.costs[0] + multiplier * (kept.costs[1 + index] - bound))
-        value = float(guess.costs[0] + multiplier * (guess.costs[1 + index] - bound))
-        if value >= model - DUAL_TOLERANCE * (1.0 + abs(model)):
-            break
-        dual.vertices.append(guess)
-        kept, broken = _best_pair(dual.vertices, index, bound)
-        if kept is not None and broken is not None:
-            multiplier = _crossing(kept, broken, index)
-    return multiplier
+
+def _finer(precision: float) -> float:
+    """The next precision to try; exact once there is nothing to be gained from less."""
+    finer = FINER * min(precision, 1.0)
+    return finer if finer > DUAL_TOLERANCE else 0.0
 
 
 def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> float:

@@ -91,9 +91,14 @@ class Oracle(ABC):
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
         """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
 
-    def guess(self, weights: FloatArray, region: Region) -> Vertex | None:
-        """A good policy of `region` under `weights` from what is known, without planning anything."""
-        return None
+    def approximate(
+        self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
+    ) -> Minimum | None:
+        """As :meth:`minimise`, but the bound may be below the policy's weighted cost.
+
+        By `precision` at most, relatively; if that is ``inf``, nothing is planned of which anything is known.
+        """
+        return self.minimise(weights, region, near)
 
     def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
         """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""

@@ -12,6 +12,8 @@ the constraints of the linear program.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -44,10 +46,6 @@ class Balance:
         self.costs: FloatArray = problem.costs
         self.initial: FloatArray = problem.initial[live]
         self.matrix: SparseMatrix = _balance_matrix(problem, live, self.row_state)
-        self._places: IntArray | None = None
-        self._entries: FloatArray = np.empty((0, 0))
-        if self.num_rows and self.matrix.nnz <= LARGEST_PADDED:
-            self._pad()
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
@@ -56,21 +54,21 @@ class Balance:
 
     def times(self, rows: IntArray, columns: FloatArray) -> FloatArray:
         """``B[rows] @ columns`` for a handful of rows, without building a sparse matrix for them."""
-        if self._places is None:
+        if self._padded is None:
             product: FloatArray = self.matrix[rows] @ columns
             return product
-        entries = self._entries[rows]
-        dense: FloatArray = np.einsum("ij,ijk->ik", entries, columns[self._places[rows]])
+        places, entries = self._padded
+        dense: FloatArray = np.einsum("ij,ijk->ik", entries[rows], columns[places[rows]])
         return dense
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
         """``weights @ B[rows]`` for a handful of rows."""
-        if self._places is None:
+        if self._padded is None:
             product: FloatArray = weights @ self.matrix[rows]
             return product
-        spread = weights[:, np.newaxis] * self._entries[rows]
+        places, entries = self._padded
         gathered: FloatArray = np.zeros(self.num_live)
-        np.add.at(gathered, self._places[rows], spread)
+        np.add.at(gathered, places[rows], weights[:, np.newaxis] * entries[rows])
         return gathered
 
     def least_of_state(self, row_values: FloatArray) -> FloatArray:
@@ -98,19 +96,21 @@ class Balance:
         first[1:] = owners[1:] != owners[:-1]
         return rows[first]
 
-    def _pad(self) -> None:
-        """Rows of equal length, zeros behind: small products are then plain array expressions."""
+    @cached_property
+    def _padded(self) -> tuple[IntArray, FloatArray] | None:
+        """Columns and entries of rows of equal length, zeros behind: small products are array expressions."""
         matrix = self.matrix
         lengths = np.diff(matrix.indptr)
         width = int(lengths.max(initial=0))
-        if width > MAX_WIDTH:
-            return
+        if width > MAX_WIDTH or matrix.nnz > LARGEST_PADDED:
+            return None
         row = np.repeat(np.arange(self.num_rows), lengths)
         place = np.arange(matrix.nnz) - matrix.indptr[:-1][row]
-        self._places = np.zeros((self.num_rows, width), dtype=np.int64)
-        self._places[row, place] = matrix.indices
-        self._entries = np.zeros((self.num_rows, width))
-        self._entries[row, place] = matrix.data
+        places = np.zeros((self.num_rows, width), dtype=np.int64)
+        places[row, place] = matrix.indices
+        entries = np.zeros((self.num_rows, width))
+        entries[row, place] = matrix.data
+        return places, entries
 
 
 def _balance_matrix(problem: CSSP, live: IntArray, row_state: IntArray) -> SparseMatrix:

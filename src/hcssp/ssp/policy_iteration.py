@@ -44,7 +44,7 @@ PRECISION_OF_LARGE = 1e-8
 """Above LARGE live states, improvements that cannot lower any value by more than this relative share are
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
-WORTH_SWEEPING = 1e-4  # of the cheapest row: smaller improvements are left to the next evaluation
+WORTH_SWEEPING = 1e-8  # of the cheapest row: smaller improvements are left to the next evaluation
 MAX_SWEEPS = 60
 MAX_REPLACED = 8
 SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
@@ -99,7 +99,6 @@ class PolicyIteration:
         # Where a factorisation is dear, sweep for as long as anything improves.
         self._sweep_when = 0.0 if balance.num_live > LARGE else SWEEP_WHEN
         self._precision = PRECISION_OF_LARGE if balance.num_live > LARGE else 0.0
-        self._worth_sweeping = self._precision or WORTH_SWEEPING
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -170,7 +169,7 @@ class PolicyIteration:
             reduced = balance.reduced_costs(row_costs, value)
             least = balance.least_of_state(reduced)
             change = float(np.max(np.abs(least), initial=0.0))
-            if change <= self._worth_sweeping * cheapest:
+            if change <= WORTH_SWEEPING * cheapest:
                 break
             value = self._sweep(value, reduced, least, row_costs)
         if change >= 0.5 * cheapest:
@@ -221,7 +220,7 @@ class PolicyIteration:
                 if forbidden is not None:
                     reduced[forbidden] = np.inf
                 least = balance.least_of_state(reduced)
-                share = np.count_nonzero(least < -self._worth_sweeping * cheapest) / balance.num_live
+                share = np.count_nonzero(least < -WORTH_SWEEPING * cheapest) / balance.num_live
                 sweeps += 1
             if sweeps:
                 improving = reduced[rows] - least > TIE * (scale + np.abs(value))

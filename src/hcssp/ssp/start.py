@@ -30,43 +30,35 @@ def starting_policy(
     live = balance.num_live
     matrix = balance.matrix
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
-    probability = -matrix.data.copy()
-    own = matrix.indices == balance.row_state[row_of_entry]
+    probability = -matrix.data
+    probability[matrix.indices == balance.row_state[row_of_entry]] = 0.0
     to_goal = goal_probability(balance)
+    floor = np.full(balance.num_rows, 1e-15)
+    if likeliest_only and matrix.nnz:
+        # A row that always stays where it is has no entry at all; what is said of it matters to none.
+        first_entry = np.minimum(matrix.indptr[:-1], matrix.nnz - 1)
+        likeliest = np.maximum.reduceat(probability, first_entry)
+        floor = np.maximum(floor, np.maximum(to_goal, 0.5 * likeliest))
+    entry = np.flatnonzero(probability > floor[row_of_entry])
+    goal_row = np.flatnonzero(to_goal > 1e-15)
     # Steps without cost still count a little: a path must get shorter with every step.
     step = np.maximum(row_costs, 1e-6 * max(1.0, float(np.max(row_costs, initial=0.0))))
-    probability[own] = 0.0
-    # A row that always stays where it is has no entry at all, and no likeliest one.
-    if likeliest_only and np.all(np.diff(matrix.indptr) > 0):
-        floor = np.maximum(to_goal, 0.5 * np.maximum.reduceat(probability, matrix.indptr[:-1]))
-        floor = np.maximum(floor, 1e-15)
-    else:
-        floor = np.full(balance.num_rows, 1e-15)
-    entry = np.flatnonzero((probability > floor[row_of_entry]) & allowed[row_of_entry])
-    goal_row = np.flatnonzero((to_goal > 1e-15) & allowed)
-    tail_row = np.concatenate([row_of_entry[entry], goal_row])
-    head = np.concatenate([matrix.indices[entry].astype(np.int64), np.full(len(goal_row), live)])
-    length = np.concatenate(
-        [step[row_of_entry[entry]] / probability[entry], step[goal_row] / to_goal[goal_row]]
+    step = np.where(allowed, step, np.inf)
+    row = np.concatenate([row_of_entry[entry], goal_row])
+    head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
+    length = step[row] / np.concatenate([probability[entry], to_goal[goal_row]])
+    # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
+    by_head = np.argsort(head, kind="stable")
+    pointers = np.searchsorted(head[by_head], np.arange(live + 2))
+    backwards: SparseMatrix = csr_array(
+        (length[by_head], balance.row_state[row[by_head]], pointers), shape=(live + 1, live + 1)
     )
-    tail = balance.row_state[tail_row]
-    # Of parallel edges only the shortest counts.
-    order = np.lexsort((length, tail, head))
-    tail, head, length, tail_row = tail[order], head[order], length[order], tail_row[order]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])
-    tail, head, length, tail_row = tail[first], head[first], length[first], tail_row[first]
-    backwards: SparseMatrix = csr_array((length, (head, tail)), shape=(live + 1, live + 1))
     distance = dijkstra(backwards, indices=[live])[0]
-    through = distance[head] + length
-    rows = np.full(live, NO_ROW, dtype=np.int64)
-    order = np.lexsort((through, tail))
-    order = order[np.isfinite(through[order])]
-    owners = tail[order]
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = owners[1:] != owners[:-1]
-    rows[owners[first]] = tail_row[order[first]]
-    return rows, distance[:live]
+    through = np.full(balance.num_rows, np.inf)
+    np.minimum.at(through, row, distance[head] + length)
+    least = balance.least_of_state(through)
+    rows = balance.least_rows(through, least, np.arange(live))
+    return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
 
 
 def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tuple[IntArray, BoolArray]:
