@@ -80,7 +80,7 @@ def test_a_piece_of_the_curve_is_optimal_on_its_whole_interval(first: int) -> No
             for price in np.linspace(piece.low, high, 7):
                 least = (truth.costs @ [1.0, price]).min()
                 assert piece.plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
-                assert piece.bound(price, 1) <= least + 1e-12 * (1.0 + least)
+                assert piece.bound(price) <= least + 1e-12 * (1.0 + least)
     assert wide > 10
 
 

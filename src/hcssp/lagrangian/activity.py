@@ -99,13 +99,19 @@ class _Piece:
     low: float
     high: float
     plan: ActivityPlan
+    cost: float  # of the plan: the primary cost
+    use: float  # and the counted one
     loss: float  # absolute loss of the bound where the plan was solved
     tie: float  # relative loss that covers ties of the certificate: this much,
     tie_slope: float  # and this much for each unit of price
 
-    def bound(self, price: float, index: int) -> float:
-        value = float(self.plan.costs[0] + price * self.plan.costs[index])
-        return value / (1.0 + self.tie + price * self.tie_slope) - self.loss
+    def value(self, price: float) -> float:
+        """The plan's weighted cost."""
+        return self.cost + price * self.use
+
+    def bound(self, price: float) -> float:
+        """The certified lower bound on the least weighted cost."""
+        return self.value(price) / (1.0 + self.tie + price * self.tie_slope) - self.loss
 
 
 class BudgetCurve:
@@ -128,23 +134,21 @@ class BudgetCurve:
             return None
         return min(self.pieces, key=lambda piece: max(piece.low - price, price - piece.high, 0.0))
 
-    def between(self, price: float, index: int) -> Bracket:
+    def between(self, price: float) -> Bracket:
         """What the pieces on both sides of `price` say about it; there must be one."""
         position = bisect_right(self._lows, price)
-        around = self.pieces[max(0, position - 1) : position + 1]
-        bound, begin = 0.0, 0.0
+        begin, bound, value, best = 0.0, 0.0, inf, self.pieces[0]
         if position > 0:
-            begin = around[0].high
-            bound = around[0].bound(begin, index)
+            best = self.pieces[position - 1]
+            begin, value = best.high, best.value(price)
+            bound = best.bound(begin)
         if position < len(self.pieces):
-            end = around[-1].low
-            share = (price - begin) / (end - begin)
-            bound = max(bound, (1.0 - share) * bound + share * around[-1].bound(end, index))
-        value, plan = min(
-            ((float(piece.plan.costs[0] + price * piece.plan.costs[index]), piece.plan) for piece in around),
-            key=lambda pair: pair[0],
-        )
-        return Bracket(plan, value, min(bound, value), False)
+            following = self.pieces[position]
+            share = (price - begin) / (following.low - begin)
+            bound = max(bound, (1.0 - share) * bound + share * following.bound(following.low))
+            if following.value(price) < value:
+                best, value = following, following.value(price)
+        return Bracket(best.plan, value, min(bound, value), False)
 
     def add(self, piece: _Piece) -> _Piece:
         """Keep a piece; one with the same costs as a neighbour is joined to it."""
@@ -236,21 +240,21 @@ class ActivityPlanner:
             if optimum is None:
                 return None
             piece = curve.add(self._certify(optimum, price, forbidden, self._index))
-        return piece.plan, piece.bound(price, self._index)
+        return piece.plan, piece.bound(price)
 
     def bracket_at(self, price: float, forbidden: frozenset[int]) -> Bracket | None:
         """What is known at a price; something is planned only where nothing is. None if no proper plan is."""
         if self._impossible and self._is_impossible(forbidden):
             return None
-        index = self._index or UNPRICED
         curve = self._curves.get(forbidden) or self._curve(forbidden)
-        if curve.pieces and curve.at(price) is None:
-            return curve.between(price, index)
-        answer = self.plan_at(price, forbidden)
-        if answer is None:
-            return None
-        plan, bound = answer
-        return Bracket(plan, float(plan.costs[0] + price * plan.costs[index]), bound, True)
+        piece = curve.at(price)
+        if piece is None:
+            if curve.pieces:
+                return curve.between(price)
+            if self.plan_at(price, forbidden) is None:
+                return None
+            piece = curve.pieces[0]
+        return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
 
     def _is_impossible(self, forbidden: frozenset[int]) -> bool:
         """Whether it is known already that no proper plan avoids these rows."""
@@ -308,9 +312,10 @@ class ActivityPlanner:
         """The interval of prices around `price` on which no reduced cost turns negative."""
         plan = ActivityPlan(optimum, self.solver)
         balance = self.balance
+        cost, use = float(optimum.costs[0]), float(optimum.costs[index])
+        value = cost + price * use
         if optimum.dead is not None or self._least_cost <= 0.0:
-            value = float(optimum.costs[0] + price * optimum.costs[index])
-            return _Piece(price, price, plan, max(0.0, value - optimum.bound), 0.0, 0.0)
+            return _Piece(price, price, plan, cost, use, max(0.0, value - optimum.bound), 0.0, 0.0)
         pair = optimum.values[:, [0, index]]
         reduced = balance.costs[[0, index]].T - balance.matrix @ pair
         if forbidden:
@@ -324,6 +329,5 @@ class ActivityPlanner:
         low = float(np.max(zero, where=slope > 0.0, initial=0.0))
         high = float(np.min(zero, where=slope < 0.0, initial=inf))
         relative = tie / self._least_cost, tie_slope / self._least_cost
-        value = float(optimum.costs[0] + price * optimum.costs[index])
         loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)
-        return _Piece(min(low, price), max(high, price), plan, loss, *relative)
+        return _Piece(min(low, price), max(high, price), plan, cost, use, loss, *relative)
