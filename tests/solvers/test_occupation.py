@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.policy import RandomisedPolicy
+from hcssp.cssp.policy import NO_ROW, RandomisedPolicy
 from hcssp.evaluation import evaluate
 from hcssp.solvers.occupation import randomised
 
@@ -25,6 +25,7 @@ def test_noise_in_a_flow_does_not_send_anyone_in_circles() -> None:
     plan.add_action(beyond, "leave", to=out, costs=1.0)
     problem = plan.build()
     # What a solver may return: right but for a circulation far below its tolerance.
-    probabilities = randomised(problem, np.array([1.0, 1e-12, 1e-10, 0.0, 1e-10, 0.0]))
+    flow = np.array([1.0, 1e-12, 1e-10, 0.0, 1e-10, 0.0])
+    probabilities = randomised(problem, flow, np.array([0, 3, 5, NO_ROW]))
     assert probabilities[:2].tolist() == [1.0, 0.0]
     assert evaluate(problem, RandomisedPolicy(probabilities)).costs[0] == pytest.approx(1.0, abs=1e-9)

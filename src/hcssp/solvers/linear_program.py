@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
@@ -48,13 +48,14 @@ from hcssp.search.progress import Infeasibility, Progress, StochasticOptimum
 from hcssp.solvers.highs import TOLERANCE, Outcome
 from hcssp.solvers.occupation import decompose, deterministic_candidates, randomised
 from hcssp.solvers.relaxation import Relaxation, relax
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
 
 METHODS = ("choose", "simplex", "ipm", "ipx", "hipo", "pdlp")
 
 # A first-order method does not get further than this in reasonable time.
 _FIRST_ORDER_TOLERANCE = 1e-7
-_TIGHT = 1e-6  # rows whose reduced cost is below this are as good as optimal
-_TOWARDS_GOAL = 1e-9
+_BREATH = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +162,15 @@ def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished:
         if relaxation.outcome is Outcome.FAILED:
             finished = f"HiGHS failed: {relaxation.status}"
     else:
-        solution = _randomised_solution(prepared, relaxation)
-        mixture = decompose(prepared.problem, relaxation.flow, limit=prepared.problem.num_constraints + 1)
+        flow, elsewhere = relaxation.flow, _best_rows(prepared.problem, relaxation.prices)
+        solution = _randomised_solution(prepared, flow, elsewhere)
+        mixture = decompose(prepared.problem, flow, prepared.problem.num_constraints + 1, elsewhere)
         # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
         stochastic = _mixture(prepared, mixture, lower_bound)
-        candidates = [*deterministic_candidates(prepared.problem, relaxation.flow), *(m[1] for m in mixture)]
+        candidates = [
+            *deterministic_candidates(prepared.problem, flow, elsewhere),
+            *(rows for _, rows, _ in mixture),
+        ]
         incumbent = best_feasible(prepared.problem, candidates)
         if incumbent is not None:
             upper_bound, rows = incumbent.cost, prepared.lift(incumbent.rows)
@@ -195,15 +200,25 @@ def best_feasible(problem: CSSP, candidates: list[IntArray]) -> Incumbent | None
     return best
 
 
-def _randomised_solution(prepared: Prepared, relaxation: Relaxation) -> RandomisedSolution:
+def _best_rows(problem: CSSP, prices: FloatArray | None) -> IntArray:
+    """For each state the row that is best under `prices`, wherever a flow leaves it open."""
+    weights = np.append(1.0, np.zeros(problem.num_constraints) if prices is None else prices)
+    balance = Balance(problem)
+    best = PolicyIteration(balance).minimise(weights)
+    if best is None:
+        raise RuntimeError("a prepared problem without a proper policy")
+    rows = np.full(problem.num_states, NO_ROW, dtype=np.int64)
+    rows[balance.live] = best.rows
+    return rows
+
+
+def _randomised_solution(prepared: Prepared, flow: FloatArray, elsewhere: IntArray) -> RandomisedSolution:
     problem = prepared.problem
-    flow = np.zeros(problem.num_rows) if relaxation.flow is None else relaxation.flow
-    tight = None if relaxation.reduced_costs is None else relaxation.reduced_costs <= _TIGHT
-    probabilities = randomised(problem, flow, tight)
+    probabilities = randomised(problem, flow, elsewhere)
     if not is_proper(problem, RandomisedPolicy(probabilities)):
-        # Flow below HiGHS's tolerance may go in circles; a breath of "towards a goal" everywhere ends that.
-        towards = randomised(problem, np.zeros(problem.num_rows))
-        probabilities = (1.0 - _TOWARDS_GOAL) * probabilities + _TOWARDS_GOAL * towards
+        # What little flows in circles is left by a breath of the best rows everywhere.
+        best = randomised(problem, np.zeros(problem.num_rows), elsewhere)
+        probabilities = (1.0 - _BREATH) * probabilities + _BREATH * best
     policy = RandomisedPolicy(prepared.lift_probabilities(probabilities))
     return RandomisedSolution(policy, evaluate(prepared.original, policy))
 

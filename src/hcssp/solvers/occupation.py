@@ -83,55 +83,52 @@ def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
     return most_visited(problem, flow, among & (closest < distance[problem.row_state]))
 
 
-def randomised(problem: CSSP, flow: FloatArray, preferred: BoolArray | None = None) -> FloatArray:
+def randomised(problem: CSSP, flow: FloatArray, elsewhere: IntArray) -> FloatArray:
     """The stationary randomised policy of a flow: a probability for each row.
 
-    Only the rows `preferred` count where they are given: an optimal flow keeps to rows without reduced cost,
-    and what flows elsewhere is noise, which may go in circles. A state through which nothing flows, or less
-    than a solver's tolerance can tell from nothing, gets a row that leads towards a goal.
+    A state through which nothing flows, or less than a solver's tolerance can tell from nothing, takes its
+    row in `elsewhere`: noise may go in circles.
     """
-    real = flow > TOO_LITTLE if preferred is None else (flow > TOO_LITTLE) & preferred
-    flow = np.where(real, flow, 0.0)
+    flow = np.where(flow > TOO_LITTLE, flow, 0.0)
     through = np.bincount(problem.row_state, weights=flow, minlength=problem.num_states)
-    fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
-    if preferred is not None:
-        best = approaching(problem, flow, preferred)
-        fallback = np.where(best == NO_ROW, fallback, best)
-    probabilities = np.zeros(problem.num_rows)
-    empty = (through <= 0.0) & (fallback != NO_ROW)
-    probabilities[fallback[empty]] = 1.0
     flowing = through[problem.row_state] > 0.0
+    probabilities = np.zeros(problem.num_rows)
+    probabilities[elsewhere[(through <= 0.0) & (elsewhere != NO_ROW)]] = 1.0
     probabilities[flowing] = flow[flowing] / through[problem.row_state[flowing]]
     return probabilities
 
 
-def deterministic_candidates(problem: CSSP, flow: FloatArray) -> Iterator[IntArray]:
-    """Proper deterministic policies suggested by a flow, one row for each state."""
+def deterministic_candidates(problem: CSSP, flow: FloatArray, elsewhere: IntArray) -> Iterator[IntArray]:
+    """Proper deterministic policies suggested by a flow, one row for each state.
+
+    States where the flow suggests nothing take their row in `elsewhere`.
+    """
     everywhere = np.ones(problem.num_rows, dtype=np.bool_)
-    fallback = approaching(problem, flow, everywhere)
     seen: set[bytes] = set()
     for support in (flow > 0.0, everywhere):
         for rows in (most_visited(problem, flow, support), approaching(problem, flow, support)):
-            rows = np.where(rows == NO_ROW, fallback, rows)
+            rows = np.where(rows == NO_ROW, elsewhere, rows)
             if rows.tobytes() not in seen and is_proper(problem, DeterministicPolicy(rows)):
                 seen.add(rows.tobytes())
                 yield rows
 
 
-def decompose(problem: CSSP, flow: FloatArray, limit: int) -> list[tuple[float, IntArray, FloatArray]]:
+def decompose(
+    problem: CSSP, flow: FloatArray, limit: int, elsewhere: IntArray
+) -> list[tuple[float, IntArray, FloatArray]]:
     """A flow as a mixture of at most `limit` deterministic policies: weights, rows and exact costs.
 
     Policies are peeled off one by one, each with the largest weight that leaves no flow negative; the
     flow of a vertex of the polytope with N constraints needs at most N + 1. Flow below :data:`NOISE` is
-    ignored. Empty if the mixture's costs are not those of the flow, as with an inexact solution.
+    ignored; where there is none, policies take the rows `elsewhere`. Empty if the mixture's costs are not
+    those of the flow, as with an inexact solution.
     """
     remaining = np.maximum(flow, 0.0)
-    fallback = approaching(problem, flow, np.ones(problem.num_rows, dtype=np.bool_))
     left = 1.0
     mixture: list[tuple[float, IntArray, FloatArray]] = []
     while left > NOISE:
         rows = approaching(problem, remaining, remaining > NOISE * NOISE)
-        rows = np.where(rows == NO_ROW, fallback, rows)
+        rows = np.where(rows == NO_ROW, elsewhere, rows)
         if not is_proper(problem, DeterministicPolicy(rows)):
             return []
         evaluation = evaluate(problem, DeterministicPolicy(rows))
