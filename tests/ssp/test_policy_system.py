@@ -98,21 +98,9 @@ def test_a_policy_that_never_ends_is_an_error_also_as_a_neighbour_of_a_known_one
 
 
 @pytest.mark.parametrize("kind", [PolicySystem, SweepSystem])
-def test_proper_policies_are_told_from_those_that_never_end(
-    kind: type[PolicySystem] | type[SweepSystem],
-) -> None:
-    system = kind(Balance(circle()))
-    assert not system.is_proper(np.array([0, 2]))
-    system.values(np.array([1, 3]))
-    assert not system.is_proper(np.array([0, 2]))
-    assert system.is_proper(np.array([0, 3]))
-
-
-@pytest.mark.parametrize("kind", [PolicySystem, SweepSystem])
-def test_a_policy_that_ends_late_is_proper(kind: type[PolicySystem] | type[SweepSystem]) -> None:
+def test_a_policy_that_ends_late_ends(kind: type[PolicySystem] | type[SweepSystem]) -> None:
     system = kind(Balance(circle()))
     late = np.array([0, 4])
-    assert system.is_proper(late)
     assert system.values(late, fresh=True)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
     assert system.visits(late) == pytest.approx([0.25, 10_000.0], rel=1e-8)
 

@@ -21,7 +21,6 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.start import policy_reaches_goal
 
 # A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
 MAX_CHANGED_STATES = 100
@@ -101,13 +100,6 @@ class PolicySystem:
         visits: FloatArray = self._visits - self._lu.solve(self.balance.row_times(weights, new_rows))
         visits[changed] += weights
         return np.maximum(visits, 0.0)
-
-    def is_proper(self, rows: IntArray) -> bool:
-        """Whether the policy reaches a goal almost surely from every live state."""
-        changed = self._changed_from_reference(rows)
-        if changed is not None and (len(changed) == 0 or self._update(rows, changed) is not None):
-            return True
-        return policy_reaches_goal(self.balance, rows)
 
     def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
         """The states where `rows` differ from the reference; None if that is too many."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, dijkstra
+from scipy.sparse.csgraph import dijkstra
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
@@ -89,16 +89,3 @@ def goal_probability(balance: Balance) -> FloatArray:
     # Rounding of sums that are exactly one must not look like an exit.
     probability[probability < 1e-12] = 0.0
     return probability
-
-
-def policy_reaches_goal(balance: Balance, rows: IntArray) -> bool:
-    """Whether every live state can reach a goal along the rows of a policy, which makes it proper."""
-    live = balance.num_live
-    system = balance.matrix[rows]
-    exits = np.flatnonzero(goal_probability(balance)[rows] > 0.0)
-    state = np.repeat(np.arange(live), np.diff(system.indptr))
-    head = np.concatenate([system.indices, np.full(len(exits), live)])
-    tail = np.concatenate([state, exits])
-    backwards = csr_array((np.ones(len(head)), (head, tail)), shape=(live + 1, live + 1))
-    reached = breadth_first_order(backwards, live, return_predecessors=False)
-    return len(reached) == live + 1

@@ -15,7 +15,6 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.start import policy_reaches_goal
 
 COARSE, FINE = 1e-5, 1e-13
 MAX_SWEEPS = 20_000
@@ -79,10 +78,6 @@ class SweepSystem:
         visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
-
-    def is_proper(self, rows: IntArray) -> bool:
-        """Whether the policy reaches a goal almost surely from every live state."""
-        return policy_reaches_goal(self.balance, rows)
 
     def _split(self, rows: IntArray) -> None:
         """Split the system of `rows` into a lower part, factorised, and the rest."""

@@ -6,8 +6,9 @@ activity's; the nearest start and goal on the way to the model count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
@@ -24,6 +25,8 @@ from hcssp.files.problems.targets import Aim, read_goal, read_start
 from hcssp.files.reading.fields import Field
 from hcssp.files.reading.findings import did_you_mean
 from hcssp.files.reading.limits import Limits
+
+Place = TypeVar("Place", bound=Hashable)
 
 _KINDS = ("grid", "table", "file")
 _ENDS = ("start", "goal", "description")
@@ -226,21 +229,10 @@ class Models:
     def _grid(
         self, model: GridModel, start: list[Aim] | None, goal: list[Aim] | None
     ) -> tuple[CSSP, GridWorld | None] | None:
-        starts: dict[Cell, float] = {}
-        if start is None:
-            starts = dict.fromkeys(model.starts, 1.0 / len(model.starts))
-        for aim in start or ():
-            cells = model.cells(aim)
-            if not cells:
-                return None
-            for cell in cells:
-                starts[cell] = starts.get(cell, 0.0) + aim.probability / len(cells)
-        goals = model.goals
-        if goal is not None:
-            found = [model.cells(aim) for aim in goal]
-            if not all(found):
-                return None
-            goals = tuple(dict.fromkeys(cell for cells in found for cell in cells))
+        aims = _resolve(model.cells, model.starts, model.goals, start, goal)
+        if aims is None:
+            return None
+        starts, goals = aims
         key = (id(model), tuple(starts.items()), goals)
         if key not in self._made:
             world = model.world(starts, goals)
@@ -250,26 +242,43 @@ class Models:
     def _table(
         self, model: TableModel, start: list[Aim] | None, goal: list[Aim] | None
     ) -> tuple[CSSP, GridWorld | None] | None:
-        starts: dict[int, float] = {}
-        if start is None:
-            starts = dict.fromkeys(model.starts, 1.0 / len(model.starts))
-        for aim in start or ():
-            states = model.states(aim)
-            if not states:
-                return None
-            for state in states:
-                starts[state] = starts.get(state, 0.0) + aim.probability / len(states)
-        goals = model.goals
-        if goal is not None:
-            found = [model.states(aim) for aim in goal]
-            if not all(found):
-                return None
-            goals = tuple(dict.fromkeys(state for states in found for state in states))
+        aims = _resolve(model.states, model.starts, model.goals, start, goal)
+        if aims is None:
+            return None
+        starts, goals = aims
         self._used_as_goals.setdefault(model, set()).update(goals)
         key = (id(model), tuple(starts.items()), goals)
         if key not in self._made:
             self._made[key] = (validated(model.cssp(starts, goals)), None)
         return self._made[key]
+
+
+def _resolve(
+    places_of: Callable[[Aim], Sequence[Place]],
+    drawn_starts: Collection[Place],
+    drawn_goals: tuple[Place, ...],
+    start: list[Aim] | None,
+    goal: list[Aim] | None,
+) -> tuple[dict[Place, float], tuple[Place, ...]] | None:
+    """Where an activity starts, with what probability, and its goals; those of the model where none is said.
+
+    None if an aim names no place; `places_of` has said so.
+    """
+    starts: dict[Place, float] = {}
+    if start is None:
+        starts = dict.fromkeys(drawn_starts, 1.0 / len(drawn_starts))
+    for aim in start or ():
+        places = places_of(aim)
+        if not places:
+            return None
+        for place in places:
+            starts[place] = starts.get(place, 0.0) + aim.probability / len(places)
+    if goal is None:
+        return starts, drawn_goals
+    found = [places_of(aim) for aim in goal]
+    if not all(found):
+        return None
+    return starts, tuple(dict.fromkeys(place for places in found for place in places))
 
 
 def read_cost_names(field: Field) -> tuple[str, ...] | None:
