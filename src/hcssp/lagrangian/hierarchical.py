@@ -9,16 +9,14 @@ The decision states are those of the flat problem: events first, then the activi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.side_by_side import Answer, side_by_side
 from hcssp.hierarchy.flattening import Flattening
 from hcssp.lagrangian.activity import ActivityPlan, ActivityPlanner, Bracket
 from hcssp.lagrangian.improvement import Part, improve
@@ -27,11 +25,8 @@ from hcssp.lagrangian.procedure import ProcedureSolver
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
-Answer = TypeVar("Answer")
 MAX_SPLITS = 1_000
 ROUNDING = 1e-11  # no plan can be told from another within this, relatively
-WORTH_THREADS = 100_000
-"""Problems with more flat states than this are planned by several threads."""
 
 
 class HierarchicalOracle(Oracle):
@@ -48,9 +43,6 @@ class HierarchicalOracle(Oracle):
         self.flattening = flattening
         self.procedure = ProcedureSolver(flattening)
         self._bounds = problem.bounds
-        # Sparse products and factorisations release the interpreter: large activities go side by side.
-        large = flattening.num_states > WORTH_THREADS
-        self._pool = ThreadPoolExecutor(max_workers=os.cpu_count()) if large else None
         self._splits: dict[Region, list[frozenset[int]]] = {}
         self.counts = [
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
@@ -123,8 +115,7 @@ class HierarchicalOracle(Oracle):
         return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
 
     def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
-        """The answers for some activities, worked out side by side where that pays."""
-        return list(map(ask, activities) if self._pool is None else self._pool.map(ask, activities))
+        return side_by_side(ask, activities, self.flattening.num_states)
 
     def _price(self, activity: int, weights: list[float]) -> float:
         """The price of an activity's one counted cost that the problem's `weights` amount to."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
+from hcssp.cssp.side_by_side import side_by_side
 from hcssp.errors import InvalidProblem
 from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
 
@@ -144,9 +145,10 @@ class Building:
         """The problem of getting from the start to the end with at most `bound` expected damage."""
         plan = ProcedureBuilder()
         events = {name: plan.add_event(name) for name in self.events}
-        activities = []
-        for name, grid in self.grids().items():
-            activities.append(plan.add_activity(name, grid.to_cssp()))
+        grids = self.grids()
+        num_cells = sum(grid.width * grid.height for grid in grids.values())
+        problems = side_by_side(GridWorld.to_cssp, grids.values(), num_cells)
+        activities = [plan.add_activity(name, problem) for name, problem in zip(grids, problems, strict=True)]
         for crossing, activity in zip(self.crossings, activities, strict=True):
             outcome = Outcome(1.0, events[crossing.reaches], runs=activity)
             plan.add_choice(events[crossing.leaves], crossing.name, to=[outcome])

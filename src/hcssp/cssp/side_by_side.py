@@ -1,0 +1,29 @@
+"""Work on several problems at once, where they are large enough for that to pay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+WORTH_THREADS = 100_000
+"""Problems with more states than this, together, are worked on by several threads."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+def side_by_side(work: Callable[[Item], Answer], items: Iterable[Item], num_states: int) -> list[Answer]:
+    """``[work(item) for item in items]``, by a thread for each core if `num_states` is large.
+
+    Array operations, sparse products and factorisations release the interpreter. Each thread also has
+    memory of its own, which it need not give back and ask for again with every large array.
+
+    >>> side_by_side(abs, [1, -2], num_states=3)
+    [1, 2]
+    """
+    if num_states <= WORTH_THREADS:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(work, items))
