@@ -7,9 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import MAX_WIDTH, Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import MAX_CHANGED_STATES, PolicySystem
 from hcssp.ssp.start import starting_policy
 from hcssp.ssp.sweep_system import SweepSystem
@@ -127,3 +129,25 @@ def test_sweeps_agree_with_the_factorisation_on_a_grid() -> None:
     exact, sweeps = PolicySystem(balance), SweepSystem(balance)
     np.testing.assert_allclose(sweeps.values(rows, fresh=True), exact.values(rows), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(sweeps.visits(rows), exact.visits(rows), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("max_fill", [0.0, 2.0])
+def test_an_ordering_that_is_used_again_changes_no_answer(
+    max_fill: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    balance = Balance(prepare(hazard_grid(15, 15, seed=4)).problem)
+    plain = PolicySystem(balance)
+    monkeypatch.setattr("hcssp.ssp.factorisation.WORTH_KEEPING", 10)
+    monkeypatch.setattr("hcssp.ssp.factorisation.MAX_FILL", max_fill)
+    kept = PolicySystem(balance)
+    for price in (0.0, 0.3, 2.0, 50.0):
+        optimum = PolicyIteration(balance).minimise(np.array([1.0, price]))
+        assert optimum is not None
+        rows = optimum.rows
+        np.testing.assert_allclose(kept.values(rows, fresh=True), plain.values(rows, fresh=True), rtol=1e-9)
+        np.testing.assert_allclose(kept.visits(rows), plain.visits(rows), rtol=1e-9, atol=1e-12)
+        neighbour = rows.copy()
+        neighbour[0] = balance.row_start[0]
+        np.testing.assert_allclose(kept.values(neighbour), plain.values(neighbour), rtol=1e-9)
+        np.testing.assert_allclose(kept.visits(neighbour), plain.visits(neighbour), rtol=1e-9, atol=1e-12)
+    assert kept.num_factorisations > 2

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
-from scipy.sparse import csc_array
-from scipy.sparse.linalg import splu
 
-from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.factorisation import Factoriser, Factors
 
 # A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
 MAX_CHANGED_STATES = 100
@@ -36,11 +35,12 @@ class PolicySystem:
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
         self.num_factorisations = 0
+        self._factoriser = Factoriser(balance)
         self._capacity = int(
             max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live))))
         )
         self._reference: IntArray | None = None
-        self._lu: SparseMatrix = None
+        self._factors: Factors
         self._values: FloatArray = np.empty((0, 0))
         self._visits: FloatArray | None = None
         # Kept transposed, one column a line, so that picking some is copying lines.
@@ -92,12 +92,13 @@ class PolicySystem:
                 self._refer_to(rows)
                 changed = np.empty(0, dtype=np.int64)
         if self._visits is None:
-            self._visits = self._lu.solve(self.balance.initial)
+            self._visits = self._factors.solve_transposed(self.balance.initial)
         if update is None:
             return np.maximum(self._visits, 0.0)
         _, small, new_rows = update
         weights, _ = dgetrs(*small, self._visits[changed], trans=1)
-        visits: FloatArray = self._visits - self._lu.solve(self.balance.row_times(weights, new_rows))
+        spread = self.balance.row_times(weights, new_rows)
+        visits: FloatArray = self._visits - self._factors.solve_transposed(spread)
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 
@@ -113,24 +114,13 @@ class PolicySystem:
     def _refer_to(self, rows: IntArray) -> None:
         """Factorise the system of `rows` and make it the reference."""
         balance = self.balance
-        system = balance.matrix[rows]
-        # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
-        transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
         try:
-            # Policies of nearly local problems have nearly symmetric patterns: this ordering halves the
-            # fill of the default one, and the systems are M-matrices, which need no pivoting.
-            self._lu = splu(
-                transposed,
-                permc_spec="MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                panel_size=4,  # with so little fill, wide panels are mostly zeros
-                options={"SymmetricMode": True},
-            )
+            self._factors = self._factoriser.factorise(rows)
         except RuntimeError as error:
             raise ImproperPolicy("the policy does not reach a goal almost surely") from error
         self.num_factorisations += 1
         costs = np.ascontiguousarray(balance.costs[:, rows].T)
-        values = self._lu.solve(costs, trans="T")
+        values = self._factors.solve(costs)
         scale = 1.0 + float(np.max(costs, initial=0.0))
         # Rounding may hide that the system is singular; its answers then are negative or absurd.
         if not np.all(np.isfinite(values)) or np.any(values < -1e-6 * scale) or np.any(values > 1e15 * scale):
@@ -169,7 +159,7 @@ class PolicySystem:
             self._make_room(first + len(missing))
             units = np.zeros((self.balance.num_live, len(missing)), order="F")
             units[missing, np.arange(len(missing))] = 1.0
-            self._columns[first : first + len(missing)] = self._lu.solve(units, trans="T").T
+            self._columns[first : first + len(missing)] = self._factors.solve(units).T
             self._slots.update((state, first + offset) for offset, state in enumerate(missing))
         slots = [self._slots[state] for state in wanted]
         columns: FloatArray = self._columns.take(slots, axis=0).T
