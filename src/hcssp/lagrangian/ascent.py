@@ -16,6 +16,9 @@ from hcssp.ssp.region import Region
 DUAL_TOLERANCE = 1e-9
 """The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
 
+FINER = 0.05
+"""How precisely multipliers are solved: to this share of the distance between the model and the bound."""
+
 ENOUGH = 0.02
 """Nor is it worth to raise a bound by less than this share of what is missing to the cutoff."""
 

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.lagrangian.ascent import MAX_ROUNDS, Dual, enough, explore, refute, repeats, settle
+from hcssp.lagrangian.ascent import FINER, MAX_ROUNDS, Dual, enough, explore, refute, repeats, settle
 from hcssp.lagrangian.master import Master
 from hcssp.lagrangian.oracle import Oracle, is_feasible, tolerated
 from hcssp.search.result import FEASIBILITY_TOLERANCE
@@ -45,12 +45,14 @@ def cut_planes(
     scale = max(1.0, abs(float(vertex.costs[0])))
     limits = 10.0 * scale / np.maximum(np.abs(bounds), 1e-3)
     master = _fill(Master(len(bounds), limits), dual, bounded, bounds)
-    limited = True
+    limited, stuck = True, False
     for _ in range(MAX_ROUNDS):
         optimum = master.solve()
         prices = np.zeros(len(oracle.bounds))
         prices[bounded] = optimum.multipliers
-        minimum = explore(oracle, region, dual, prices)
+        # As precisely as the distance between the model and the bound asks for; exactly where that leads on.
+        precision = 0.0 if stuck else FINER * (optimum.value - dual.bound) / (1.0 + abs(dual.bound))
+        minimum = explore(oracle, region, dual, prices, precision)
         if minimum is None:
             yield dual
             return
@@ -58,7 +60,8 @@ def cut_planes(
         used = np.flatnonzero(optimum.mixture > 1e-12)
         # A single policy is the answer only if nothing is missing.
         tolerance = enough(dual, cutoff if len(used) > 1 else inf)
-        if optimum.value - dual.bound <= tolerance or repeats(dual):
+        stuck = repeats(dual)
+        if optimum.value - dual.bound <= tolerance or (stuck and precision == 0.0):
             if not limited or optimum.violation <= FEASIBILITY_TOLERANCE * float(
                 np.min(np.abs(bounds), initial=1.0)
             ):

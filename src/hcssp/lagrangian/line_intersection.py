@@ -18,6 +18,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.lagrangian.ascent import (
     DUAL_TOLERANCE,
+    FINER,
     MAX_ROUNDS,
     Dual,
     enough,
@@ -31,9 +32,8 @@ from hcssp.ssp.region import Region
 
 MAX_MULTIPLIER = 1e9
 MAX_RAISES = 3
-FINER, COARSE = 0.05, 1e-3
-"""A multiplier is first solved to the coarse precision; where the lines meet, the distance between the
-intersection and the bound is cut to the finer share of it."""
+COARSE = 1e-3
+"""Relative precision with which a multiplier is solved before another one is tried."""
 
 
 def intersect_lines(
