@@ -14,10 +14,15 @@ def relative_gap(lower_bound: float, upper_bound: float) -> float:
 
     >>> relative_gap(99.0, 100.0)
     0.01
+
+    No cost is negative, so an upper bound of zero leaves nothing open.
+
+    >>> relative_gap(-1e-13, 0.0)
+    0.0
     """
     if not (isfinite(lower_bound) and isfinite(upper_bound)):
         return inf
-    if upper_bound <= lower_bound:
+    if upper_bound <= max(lower_bound, 0.0):
         return 0.0
     return (upper_bound - lower_bound) / upper_bound
 
