@@ -180,9 +180,14 @@ def _factorised(among: csr_array) -> tuple[csc_array, Any]:
         (system.data, system.indices.astype(np.int32), system.indptr.astype(np.int32)), shape=system.shape
     )
     try:
-        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids.
+        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids; with so little
+        # fill, wide panels are mostly zeros.
         factors: Any = splu(
-            transposed, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            transposed,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            panel_size=4,
+            options={"SymmetricMode": True},
         )
     except RuntimeError as singular:
         raise ImproperPolicy(
