@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 
 # A start of Python and the imports come on top of what is measured.
 _START_ALLOWANCE = 30.0
-_BUSY = 0.5  # a load above this when nothing has been started yet
+_NOT_SHOWN = ("cores", "busy_cores_before")
+_BUSY = 0.25  # more cores than this at work when nothing has been started yet
 
 
 def run_apart(
@@ -155,10 +156,27 @@ def circumstances() -> dict[str, Any]:
     """The machine and the versions, for whoever compares figures."""
     return {
         "cores": os.cpu_count(),
-        "load_before": os.getloadavg()[0],
+        "busy_cores_before": _busy_cores(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "highspy", "hcssp")},
     }
+
+
+def _busy_cores() -> float:
+    """How many cores are at work while this process sleeps; elsewhere than on Linux the load, which lags."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return os.getloadavg()[0]
+    ticks = []
+    for pause in (1.0, 0.0):
+        # The first line: user, nice, system, idle, waiting, ... of all cores together.
+        ticks.append(
+            [int(count) for count in path.read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+        )
+        time.sleep(pause)
+    spent = [after - before for before, after in zip(*ticks, strict=True)]
+    idle = spent[3] + spent[4]
+    return (os.cpu_count() or 1) * (1.0 - idle / max(1, sum(spent)))
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -173,10 +191,11 @@ def run_benchmark(
 ) -> None:
     """Say where it runs, measure (which prints its tables), and write the figures where they are wanted."""
     where = circumstances()
-    shown = ", ".join(f"{key} {value}" for key, value in where.items() if key not in ("cores", "load_before"))
+    shown = ", ".join(f"{key} {value}" for key, value in where.items() if key not in _NOT_SHOWN)
     print(f"\n=== {name}: {where['cores']} cores, {shown}")
-    if where["load_before"] > _BUSY:
-        print(f"    The machine is busy (load {where['load_before']:.1f}): the ratios are not to be trusted.")
+    busy = where["busy_cores_before"]
+    if busy > _BUSY:
+        print(f"    The machine is busy ({busy:.1f} cores at work): the ratios are not to be trusted.")
     sys.stdout.flush()
     began = time.perf_counter()
     figures = measure(arguments)
