@@ -190,3 +190,26 @@ def test_a_region_may_be_infeasible_where_the_whole_is_not() -> None:
     dual = maximise(FlatOracle(roads(damage=1.0)), Region().forbid([0]))
     assert dual.infeasibility is not None
     assert dual.infeasibility.least == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e-6, 1.0])
+def test_a_policy_that_uses_less_for_the_same_money_is_the_answer(cost: float) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "recklessly", to=out, costs=(cost, 2.0))
+    plan.add_action(here, "carefully", to=out, costs=(cost, 0.0))
+    dual = maximise(FlatOracle(plan.build()), Region())
+    assert dual.converged
+    assert [vertex.costs.tolist() for vertex in dual.support] == [[cost, 0.0]]
+    assert dual.bound == pytest.approx(cost, abs=1e-9)
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-3])
+def test_a_bound_that_rounding_hides_from_the_least_use_is_no_error(least: float) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 3.0 * least / 7.0 * (1.0 - 1e-9)})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    # Three in seven, summed up in a loop: no bound at the very edge is exact.
+    plan.add_action(here, "try", to={here: 2.0 / 3.0, out: 1.0 / 3.0}, costs=(1.0, least / 7.0))
+    dual = maximise(FlatOracle(plan.build()), Region())
+    assert dual.converged or dual.infeasible
+    assert dual.bound <= 3.0 + 1e-9 or dual.infeasible

@@ -206,3 +206,15 @@ def test_where_nothing_is_left_to_do_everything_costs_nothing() -> None:
     optimum = PolicyIteration(Balance(prepare(start_in_goal()).problem)).minimise(np.ones(1))
     assert optimum is not None
     assert (optimum.bound, optimum.costs.tolist()) == (0.0, [0.0])
+
+
+@pytest.mark.parametrize("penalty", [1e6, 1e9, 1e12])
+def test_an_enormous_cost_hides_no_gain_from_the_bound(penalty: float) -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "pay a little", to=out, costs=5e-13 * penalty)
+    plan.add_action(here, "pay nothing", to=out, costs=0.0)
+    plan.add_action(here, "pay the penalty", to=out, costs=penalty)
+    optimum = PolicyIteration(Balance(prepare(plan.build()).problem)).minimise(np.ones(1))
+    assert optimum is not None
+    assert optimum.bound <= 0.0

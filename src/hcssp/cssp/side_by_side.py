@@ -23,7 +23,8 @@ def side_by_side(work: Callable[[Item], Answer], items: Iterable[Item], num_stat
     >>> side_by_side(abs, [1, -2], num_states=3)
     [1, 2]
     """
-    if num_states <= WORTH_THREADS:
+    items = list(items)
+    if num_states <= WORTH_THREADS or len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return list(pool.map(work, items))

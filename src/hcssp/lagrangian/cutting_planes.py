@@ -50,7 +50,8 @@ def cut_planes(
         optimum = master.solve()
         prices = np.zeros(len(oracle.bounds))
         prices[bounded] = optimum.multipliers
-        # As precisely as the distance between the model and the bound asks for; exactly where that leads on.
+        # As precisely as the distance between the model and the bound asks for; exactly where that leads
+        # no further.
         precision = 0.0 if stuck else FINER * (optimum.value - dual.bound) / (1.0 + abs(dual.bound))
         minimum = explore(oracle, region, dual, prices, precision)
         if minimum is None:

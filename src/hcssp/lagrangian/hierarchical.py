@@ -1,8 +1,9 @@
 r"""The oracle of a hierarchy: activities planned one by one, the procedure on top of their values.
 
 For given multipliers the hierarchy decomposes: every activity is an unconstrained SSP under its own weights,
-and the procedure is a small SSP over events whose costs are the activities' values. Only activities whose
-region or weights have changed are planned anew; the rest are looked up on their budget curves.
+and the procedure is a small SSP over events whose costs are the activities' values. What is known about an
+activity's budget curve bounds its value from both sides; only those that are executed and leave too much open
+are planned anew.
 
 The decision states are those of the flat problem: events first, then the activities' live states.
 """
@@ -106,7 +107,8 @@ class HierarchicalOracle(Oracle):
             allowed = max(precision, ROUNDING) * (1.0 + abs(found.bound))
             if sum(slack.values()) <= allowed:
                 return found
-            loose = [index for index, each in slack.items() if each > allowed / len(slack)]
+            largest = max(slack.values())
+            loose = [index for index, each in slack.items() if each >= min(largest, allowed / len(slack))]
             for index, bracket in zip(loose, self._each(plan, loose), strict=True):
                 known[index] = bracket
 
@@ -158,7 +160,10 @@ class HierarchicalOracle(Oracle):
         """The best choices if every activity costs what it does at least."""
         procedure = self.procedure
         impossible = np.array([each is None for each in known], dtype=np.bool_)
-        row_costs = procedure.runs @ np.array([0.0 if each is None else each.bound for each in known])
+        # A bound that rounding has made negative would be a gain, in a cycle without end.
+        row_costs = procedure.runs @ np.array(
+            [0.0 if each is None else max(0.0, each.bound) for each in known]
+        )
         if impossible.any():
             row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
         allowed = None

@@ -33,7 +33,7 @@ from hcssp.ssp.region import Region
 MAX_MULTIPLIER = 1e9
 MAX_RAISES = 3
 COARSE = 1e-3
-"""Relative precision with which a multiplier is solved before another one is tried."""
+"""How precisely a multiplier is solved before another one is tried, relative to one plus the value."""
 
 
 def intersect_lines(
@@ -88,9 +88,11 @@ def intersect_lines(
             raised += 1
         elif _least_use(oracle, region, dual, index):
             kept, broken = _best_pair(dual.vertices, index, bound)
-            if kept is None or broken is None:
-                raise RuntimeError("the least use of a constraint keeps its bound, but its policy does not")
-            multiplier, precision = _crossing(kept, broken, index), inf
+            if kept is None:
+                # Rounding hides on which side of the bound the least use lies; nothing more can be said.
+                settle(dual, [dual.vertices[-1]], np.ones(1))
+            multiplier = 0.0 if kept is None or broken is None else _crossing(kept, broken, index)
+            precision = inf
         yield dual
         if dual.converged or dual.infeasible:
             return

@@ -44,6 +44,8 @@ PRECISION_OF_LARGE = 1e-8
 """Above LARGE live states, improvements that cannot lower any value by more than this relative share are
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
+NEARLY_FREE, HIDDEN = 1e-6, 1e-11
+MAX_LOWERINGS = 1_000
 WORTH_SWEEPING = 1e-8  # of the cheapest row: smaller improvements are left to the next evaluation
 MAX_SWEEPS = 60
 MAX_REPLACED = 8
@@ -156,7 +158,7 @@ class PolicyIteration:
     def _cold_start(self, row_costs: FloatArray) -> IntArray | None:
         """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so.
 
-        A greedy policy is proper if the last sweep has changed all values by less than any step costs: on a
+        A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
         closed set without a goal the average cost would be at most the average change.
         """
         balance = self.balance
@@ -210,7 +212,7 @@ class PolicyIteration:
                 if not fresh and (self.system.coarse or not exact):
                     total, fresh, values = np.inf, True, None
                     continue
-                bound = _corrected(float(balance.initial @ value), row_costs, reduced)
+                bound = self._certified(value, reduced, row_costs, forbidden)
                 return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
             share = np.count_nonzero(improving) / balance.num_live
             sweeps = 0
@@ -225,6 +227,8 @@ class PolicyIteration:
             if sweeps:
                 improving = reduced[rows] - least > TIE * (scale + np.abs(value))
             switched = np.flatnonzero(improving)
+            # Only the coarseness of the values made it look improvable.
+            fresh = fresh or (self.system.coarse and len(switched) == 0)
             rows = rows.copy()
             rows[switched] = balance.least_rows(reduced, least, switched)
             values = None
@@ -256,6 +260,24 @@ class PolicyIteration:
         if not isfinite(residual) or scale > 1e14 * (1.0 + float(row_costs.max(initial=0.0))):
             raise ImproperPolicy("the policy does not reach a goal almost surely")
         return value, reduced, residual <= 1e-11 * scale
+
+    def _certified(
+        self, value: FloatArray, reduced: FloatArray, row_costs: FloatArray, forbidden: IntArray | None
+    ) -> float:
+        """A lower bound on the cost of every policy, from the values of one that cannot be improved."""
+        balance = self.balance
+        for _ in range(MAX_LOWERINGS):
+            bound = float(balance.initial @ value)
+            free = np.flatnonzero(row_costs <= NEARLY_FREE * (1.0 + abs(bound)))
+            if np.all(reduced[free] >= -HIDDEN * (1.0 + np.abs(value[balance.row_state[free]]))):
+                return _corrected(bound, row_costs, reduced)
+            # Beside enormous costs a tie is coarse, and what it hides on rows without cost cannot be scaled
+            # away: the values are lowered until nothing is hidden.
+            value = value + np.minimum(balance.least_of_state(reduced), 0.0)
+            reduced = balance.reduced_costs(row_costs, value)
+            if forbidden is not None:
+                reduced[forbidden] = np.inf
+        return 0.0
 
     def _negligible(self, reduced: FloatArray, row_costs: FloatArray) -> bool:
         """Whether all improvements left are within the precision asked for."""
@@ -305,10 +327,10 @@ def _corrected(value: float, row_costs: FloatArray, reduced: FloatArray) -> floa
     if len(negative) == 0:
         return value
     shortfall, cost = -reduced[negative], row_costs[negative]
-    costly = cost > 1e-6 * (1.0 + abs(value))
+    costly = cost > NEARLY_FREE * (1.0 + abs(value))
     excess = float(np.max(shortfall[costly] / cost[costly], initial=0.0))
     corrected = value / (1.0 + excess)
     if not costly.all():
-        # Rounding on (nearly) free rows cannot be scaled away; it is below the tie tolerance.
+        # Rounding on (nearly) free rows cannot be scaled away.
         corrected -= 1e-10 * (1.0 + abs(value))
     return corrected

@@ -23,7 +23,6 @@ from hcssp.ssp.factorisation import Factoriser, Factors
 
 # A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
 MAX_CHANGED_STATES = 100
-MAX_COLUMNS = 400
 COLUMN_MEMORY = 32 * 2**20  # bytes of columns kept for one reference
 
 
