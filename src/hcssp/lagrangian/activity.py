@@ -229,7 +229,7 @@ class ActivityPlanner:
             raise ValueError("several costs are counted: give their weights")
         if self._impossible and self._is_impossible(forbidden):
             return None
-        curve = self._curves.get(forbidden) or self._curve(forbidden)
+        curve = self._curve(forbidden)
         piece = curve.at(price)
         if piece is None:
             near = curve.nearest(price)
@@ -246,7 +246,7 @@ class ActivityPlanner:
         """What is known at a price; something is planned only where nothing is. None if no proper plan is."""
         if self._impossible and self._is_impossible(forbidden):
             return None
-        curve = self._curves.get(forbidden) or self._curve(forbidden)
+        curve = self._curve(forbidden)
         piece = curve.at(price)
         if piece is None:
             if curve.pieces:

@@ -76,12 +76,12 @@ class HierarchicalOracle(Oracle):
         self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
     ) -> Minimum | None:
         forbidden = self.split(region)
-        exact = weights.tolist()
+        plain = weights.tolist()
 
         def look(index: int) -> Bracket | None:
             planner = self.planners[index]
-            if planner.priced and exact[0] == 1.0:
-                return planner.bracket_at(self._price(index, exact), forbidden[index + 1])
+            if planner.priced and plain[0] == 1.0:
+                return planner.bracket_at(self._price(index, plain), forbidden[index + 1])
             return plan(index)
 
         def plan(index: int) -> Bracket | None:

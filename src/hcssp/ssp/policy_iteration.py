@@ -44,7 +44,8 @@ PRECISION_OF_LARGE = 1e-8
 """Above LARGE live states, improvements that cannot lower any value by more than this relative share are
 left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
-NEARLY_FREE, HIDDEN = 1e-6, 1e-11
+NEARLY_FREE = 1e-6  # a row that costs no more than this, relatively, may be taken in circles
+HIDDEN = 1e-11  # relative to a state's value: a gain on such a row beyond this is no rounding
 MAX_LOWERINGS = 1_000
 WORTH_SWEEPING = 1e-8  # of the cheapest row: smaller improvements are left to the next evaluation
 MAX_SWEEPS = 60
@@ -165,7 +166,7 @@ class PolicyIteration:
         everything = np.ones(balance.num_rows, dtype=np.bool_)
         rows, value = starting_policy(balance, row_costs, everything, likeliest_only=True)
         cheapest = float(np.min(row_costs, initial=np.inf))
-        if (rows == NO_ROW).any() or cheapest <= 1e-6 * float(np.max(row_costs, initial=0.0)):
+        if (rows == NO_ROW).any() or cheapest <= NEARLY_FREE * float(np.max(row_costs, initial=0.0)):
             return None
         for _ in range(MAX_SWEEPS):
             reduced = balance.reduced_costs(row_costs, value)
@@ -191,7 +192,7 @@ class PolicyIteration:
         forbidden = None if allowed is None else np.flatnonzero(~allowed)
         usable = row_costs if forbidden is None else row_costs[allowed]
         cheapest = float(np.min(usable, initial=np.inf))
-        may_sweep = dead is None and cheapest > 1e-6 * float(np.max(usable, initial=0.0))
+        may_sweep = dead is None and cheapest > NEARLY_FREE * float(np.max(usable, initial=0.0))
         # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
         scale = 1.0 + float(np.max(usable, initial=0.0))
         # A coarse value could make a loop without cost look like a gain.
@@ -218,9 +219,7 @@ class PolicyIteration:
             sweeps = 0
             while may_sweep and share > self._sweep_when and sweeps < MAX_SWEEPS:
                 value = self._sweep(value, reduced, least, row_costs)
-                reduced = balance.reduced_costs(row_costs, value)
-                if forbidden is not None:
-                    reduced[forbidden] = np.inf
+                reduced = self._reduced_costs(value, row_costs, forbidden)
                 least = balance.least_of_state(reduced)
                 share = np.count_nonzero(least < -WORTH_SWEEPING * cheapest) / balance.num_live
                 sweeps += 1
@@ -274,10 +273,17 @@ class PolicyIteration:
             # Beside enormous costs a tie is coarse, and what it hides on rows without cost cannot be scaled
             # away: the values are lowered until nothing is hidden.
             value = value + np.minimum(balance.least_of_state(reduced), 0.0)
-            reduced = balance.reduced_costs(row_costs, value)
-            if forbidden is not None:
-                reduced[forbidden] = np.inf
+            reduced = self._reduced_costs(value, row_costs, forbidden)
         return 0.0
+
+    def _reduced_costs(
+        self, value: FloatArray, row_costs: FloatArray, forbidden: IntArray | None
+    ) -> FloatArray:
+        """The reduced costs, infinite on forbidden rows."""
+        reduced = self.balance.reduced_costs(row_costs, value)
+        if forbidden is not None:
+            reduced[forbidden] = np.inf
+        return reduced
 
     def _negligible(self, reduced: FloatArray, row_costs: FloatArray) -> bool:
         """Whether all improvements left are within the precision asked for."""

@@ -34,11 +34,9 @@ def starting_policy(
     probability[matrix.indices == balance.row_state[row_of_entry]] = 0.0
     to_goal = goal_probability(balance)
     floor = np.full(balance.num_rows, 1e-15)
-    if likeliest_only and matrix.nnz:
-        # A row that always stays where it is has no entry at all; what is said of it matters to none.
-        first_entry = np.minimum(matrix.indptr[:-1], matrix.nnz - 1)
-        likeliest = np.maximum.reduceat(probability, first_entry)
-        floor = np.maximum(floor, np.maximum(to_goal, 0.5 * likeliest))
+    if likeliest_only:
+        np.maximum.at(floor, row_of_entry, 0.5 * probability)
+        floor = np.maximum(floor, to_goal)
     entry = np.flatnonzero(probability > floor[row_of_entry])
     goal_row = np.flatnonzero(to_goal > 1e-15)
     # Steps without cost still count a little: a path must get shorter with every step.
