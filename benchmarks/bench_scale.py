@@ -32,9 +32,9 @@ BOUND = 2.0
 GAP = 1e-3
 EXPONENT_AIM = 1.3
 MEMORY_AIM = 6000  # MB, at the largest scale
-# Fractions of a second are noisy, and every exponent rests on the smallest scale.
-REPEATS = 5
-WORTH_REPEATING = 5.0  # seconds
+# A single run is noisy, and every exponent rests on two: the median of several counts.
+REPEATS, REPEATS_OF_LONG = 5, 3
+LONG = 5.0  # seconds
 
 
 def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _solve_repeatedly(scale: int, arguments: argparse.Namespace) -> dict[str, An
         if answer is None or answer["seconds"] is None:
             return answer
         answers.append(answer)
-        if answer["seconds"] > WORTH_REPEATING:
+        if answer["seconds"] > LONG and len(answers) >= REPEATS_OF_LONG:
             break
     return {**answers[-1], "seconds": median(each["seconds"] for each in answers), "repeats": len(answers)}
 
