@@ -54,12 +54,12 @@ def measure_ours(name: str, cap: float) -> dict[str, Any]:
     """Time the dual and policy branching, then a factorisation for the best policy's system."""
     import numpy as np
 
+    from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.cssp.preprocessing import prepare
-    from hcssp.lagrangian.dual import maximise
-    from hcssp.lagrangian.flat import FlatOracle
-    from hcssp.search.stop import Gap, MaxRuntime
-    from hcssp.solvers.policy_branching import PolicyBranching
-    from hcssp.solvers.solver import solve
+    from hcssp.dual.dual import maximise
+    from hcssp.dual.flat_oracle import FlatOracle
+    from hcssp.methods.policy_branching import PolicyBranching
+    from hcssp.solving.solve import solve
     from hcssp.ssp.balance import Balance
     from hcssp.ssp.region import Region
 

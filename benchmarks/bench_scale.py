@@ -39,11 +39,11 @@ LONG = 5.0  # seconds
 
 def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
     """Build and solve one scale, noting when the gap is reached."""
-    from hcssp.hierarchy.flattening import Flattening
+    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.methods.policy_branching import PolicyBranching
+    from hcssp.procedure.flattening import Flattening
     from hcssp.scenarios.evacuation import evacuation
-    from hcssp.search.stop import Gap, MaxRuntime
-    from hcssp.solvers.policy_branching import PolicyBranching
-    from hcssp.solvers.solver import solve
+    from hcssp.solving.solve import solve
 
     reached: list[float] = []
 

@@ -37,7 +37,7 @@ def time_linear_program(problem: Any, method: str, cap: float) -> dict[str, Any]
     import highspy  # noqa: F401  (its import is not to be counted)
 
     from hcssp.cssp.preprocessing import prepare
-    from hcssp.solvers.relaxation import relax
+    from hcssp.methods.highs.relaxation import relax
 
     began = time.perf_counter()
     prepared = prepare(problem)

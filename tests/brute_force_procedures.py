@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.procedure import HCSSP, Flattening
 
 TOLERANCE = 1e-9
 

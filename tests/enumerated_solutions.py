@@ -13,8 +13,8 @@ import numpy as np
 
 from brute_force_procedures import brute_force_flat
 from hcssp.cssp.model import BoolArray, FloatArray
-from hcssp.hierarchy.flattening import Flattening
-from hcssp.hierarchy.model import HCSSP
+from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.model import HCSSP
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.hierarchy import HCSSP, Flattening, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
 
 MOST_POLICIES = 5000
 COSTS = ("time", "damage", "fuel")

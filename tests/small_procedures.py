@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
-from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 
 
 def risky_room() -> CSSP:

@@ -14,8 +14,7 @@ import hcssp
 
 PACKAGE = Path(hcssp.__file__).parent
 
-# From top to bottom; a module may import from its own layer and from those below. A module belongs to the
-# longest prefix that fits it, so the plain data of search lies lower than the search that fills it.
+# From top to bottom; a module may import from its own layer and from those below.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp",),  # the package itself re-exports from everywhere
     ("hcssp.__main__", "hcssp.cli"),
@@ -23,15 +22,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.files",),
     ("hcssp.execution",),
     ("hcssp.scenarios",),
-    ("hcssp.solvers",),
-    ("hcssp.search",),
-    ("hcssp.lagrangian",),
+    ("hcssp.solving",),
+    ("hcssp.methods",),
+    ("hcssp.contract",),
+    ("hcssp.dual",),
     ("hcssp.ssp",),
     ("hcssp.evaluation",),
-    ("hcssp.hierarchy",),
-    ("hcssp.search.progress", "hcssp.search.result", "hcssp.search.stop"),
+    ("hcssp.procedure",),
     ("hcssp.cssp",),
-    ("hcssp.errors", "hcssp.version"),
+    ("hcssp.numerics", "hcssp.parallel", "hcssp.errors", "hcssp.version"),
 )
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
 
@@ -70,7 +69,7 @@ def imported_modules(module: str, source: str, is_package: bool) -> Iterator[tup
                 above = module.split(".")
                 above = above[: len(above) - node.level + is_package]
                 base = ".".join([*above, base] if base else above)
-            # "from hcssp.search import stop" imports a module, "from hcssp.search.stop import Gap" does not.
+            # "from hcssp.contract import stop" imports a module, "from hcssp.contract.stop import Gap" not.
             names = [
                 f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base for alias in node.names
             ]
@@ -102,9 +101,9 @@ def test_imports_point_downwards(module: str) -> None:
         ("hcssp.cssp.model", "import hcssp.ssp.region"),
         ("hcssp.cssp.model", "from hcssp import CSSP"),
         ("hcssp.cssp.model", "from ..ssp import region"),
-        ("hcssp.ssp.region", "def later():\n    from hcssp.search import best_first"),
-        ("hcssp.search.result", "from hcssp.evaluation.exact import Evaluation"),
-        ("hcssp.lagrangian.dual", "from hcssp.search.best_first import search"),
+        ("hcssp.ssp.region", "def later():\n    from hcssp.methods import best_first"),
+        ("hcssp.evaluation.exact", "from hcssp.contract.result import Result"),
+        ("hcssp.dual.dual", "from hcssp.methods.best_first import search"),
     ],
 )
 def test_an_upward_import_is_found(module: str, source: str) -> None:
@@ -116,8 +115,8 @@ def test_an_upward_import_is_found(module: str, source: str) -> None:
     [
         ("hcssp.cssp.model", "from hcssp.errors import InvalidProblem"),
         ("hcssp.cssp.model", "from . import policy"),
-        ("hcssp.lagrangian.dual", "from hcssp.search.progress import Progress"),
-        ("hcssp.lagrangian.dual", "from hcssp.search import progress"),
+        ("hcssp.methods.anytime", "from hcssp.contract.progress import Progress"),
+        ("hcssp.methods.anytime", "from hcssp.contract import progress"),
         ("hcssp.cli.main", "import numpy, hcssp.errors"),
     ],
 )

@@ -15,6 +15,13 @@ from typing import TYPE_CHECKING, Any
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
+    from hcssp.contract.progress import Progress as Progress
+    from hcssp.contract.result import Result as Result
+    from hcssp.contract.result import Status as Status
+    from hcssp.contract.stop import Gap as Gap
+    from hcssp.contract.stop import MaxIterations as MaxIterations
+    from hcssp.contract.stop import MaxRuntime as MaxRuntime
+    from hcssp.contract.stop import Target as Target
     from hcssp.cssp.arrays import from_arrays as from_arrays
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
     from hcssp.cssp.exploration import explore as explore
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
+    from hcssp.dual.stochastic import stationary as stationary
     from hcssp.errors import CannotWrite as CannotWrite
     from hcssp.errors import DeadEnd as DeadEnd
     from hcssp.errors import HcsspError as HcsspError
@@ -47,32 +55,24 @@ if TYPE_CHECKING:
     from hcssp.files.plan import save_plan as save_plan
     from hcssp.files.problems.dumping import dump_problem as dump_problem
     from hcssp.files.problems.loading import load_problem as load_problem
-    from hcssp.hierarchy.builder import ProcedureBuilder as ProcedureBuilder
-    from hcssp.hierarchy.flattening import Flattening as Flattening
-    from hcssp.hierarchy.model import HCSSP as HCSSP
-    from hcssp.hierarchy.model import Outcome as Outcome
-    from hcssp.hierarchy.policy import HierarchicalPolicy as HierarchicalPolicy
+    from hcssp.methods.anytime import Anytime as Anytime
+    from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
+    from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
+    from hcssp.methods.policy_branching import PolicyBranching as PolicyBranching
+    from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
+    from hcssp.procedure.flattening import Flattening as Flattening
+    from hcssp.procedure.model import HCSSP as HCSSP
+    from hcssp.procedure.model import Outcome as Outcome
+    from hcssp.procedure.policy import HierarchicalPolicy as HierarchicalPolicy
     from hcssp.scenarios.evacuation import evacuation as evacuation
-    from hcssp.search.progress import Progress as Progress
-    from hcssp.search.result import Result as Result
-    from hcssp.search.result import Status as Status
-    from hcssp.search.stop import Gap as Gap
-    from hcssp.search.stop import MaxIterations as MaxIterations
-    from hcssp.search.stop import MaxRuntime as MaxRuntime
-    from hcssp.search.stop import Target as Target
-    from hcssp.solvers.anytime import Anytime as Anytime
-    from hcssp.solvers.linear_program import LinearProgram as LinearProgram
-    from hcssp.solvers.mixed_integer import MixedInteger as MixedInteger
-    from hcssp.solvers.policy_branching import PolicyBranching as PolicyBranching
-    from hcssp.solvers.solver import solve as solve
-    from hcssp.solvers.stochastic import stationary as stationary
-    from hcssp.solvers.trade_off import TradeOff as TradeOff
-    from hcssp.solvers.trade_off import trade_off as trade_off
+    from hcssp.solving.solve import solve as solve
+    from hcssp.solving.trade_off import TradeOff as TradeOff
+    from hcssp.solving.trade_off import trade_off as trade_off
 
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
-    "Anytime": "hcssp.solvers.anytime",
+    "Anytime": "hcssp.methods.anytime",
     "CannotWrite": "hcssp.errors",
     "CSSP": "hcssp.cssp.model",
     "CSSPBuilder": "hcssp.cssp.builder",
@@ -84,45 +84,45 @@ _HOME = {
     "evaluate_hierarchical": "hcssp.evaluation.hierarchical",
     "Evaluation": "hcssp.evaluation.exact",
     "explore": "hcssp.cssp.exploration",
-    "Flattening": "hcssp.hierarchy.flattening",
+    "Flattening": "hcssp.procedure.flattening",
     "from_arrays": "hcssp.cssp.arrays",
-    "Gap": "hcssp.search.stop",
+    "Gap": "hcssp.contract.stop",
     "GridWorld": "hcssp.cssp.grid",
     "Hazard": "hcssp.cssp.grid",
-    "HCSSP": "hcssp.hierarchy.model",
+    "HCSSP": "hcssp.procedure.model",
     "HcsspError": "hcssp.errors",
-    "HierarchicalPolicy": "hcssp.hierarchy.policy",
+    "HierarchicalPolicy": "hcssp.procedure.policy",
     "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
-    "LinearProgram": "hcssp.solvers.linear_program",
+    "LinearProgram": "hcssp.methods.highs.linear_program",
     "load_problem": "hcssp.files.problems.loading",
     "load_plan": "hcssp.files.plan",
-    "MaxIterations": "hcssp.search.stop",
-    "MaxRuntime": "hcssp.search.stop",
+    "MaxIterations": "hcssp.contract.stop",
+    "MaxRuntime": "hcssp.contract.stop",
     "MissingDependency": "hcssp.errors",
-    "MixedInteger": "hcssp.solvers.mixed_integer",
+    "MixedInteger": "hcssp.methods.highs.mixed_integer",
     "NoSolution": "hcssp.errors",
-    "Outcome": "hcssp.hierarchy.model",
+    "Outcome": "hcssp.procedure.model",
     "Plan": "hcssp.execution.plan",
-    "PolicyBranching": "hcssp.solvers.policy_branching",
+    "PolicyBranching": "hcssp.methods.policy_branching",
     "prepare": "hcssp.cssp.preprocessing",
-    "ProcedureBuilder": "hcssp.hierarchy.builder",
-    "Progress": "hcssp.search.progress",
+    "ProcedureBuilder": "hcssp.procedure.builder",
+    "Progress": "hcssp.contract.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "render_policy": "hcssp.cssp.grid_drawing",
-    "Result": "hcssp.search.result",
+    "Result": "hcssp.contract.result",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
     "save_plan": "hcssp.files.plan",
-    "solve": "hcssp.solvers.solver",
-    "stationary": "hcssp.solvers.stochastic",
-    "Status": "hcssp.search.result",
-    "Target": "hcssp.search.stop",
-    "trade_off": "hcssp.solvers.trade_off",
-    "TradeOff": "hcssp.solvers.trade_off",
+    "solve": "hcssp.solving.solve",
+    "stationary": "hcssp.dual.stochastic",
+    "Status": "hcssp.contract.result",
+    "Target": "hcssp.contract.stop",
+    "trade_off": "hcssp.solving.trade_off",
+    "TradeOff": "hcssp.solving.trade_off",
     "UnsupportedProblem": "hcssp.errors",
     "with_giving_up": "hcssp.cssp.preprocessing",
 }

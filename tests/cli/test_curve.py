@@ -103,9 +103,9 @@ def test_bounds_that_nothing_keeps(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_signal_leaves_the_points_finished_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import hcssp.solvers.trade_off
+    import hcssp.solving.trade_off
 
-    real = hcssp.solvers.trade_off.evaluate_rows
+    real = hcssp.solving.trade_off.evaluate_rows
     calls: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:
@@ -114,7 +114,7 @@ def test_a_signal_leaves_the_points_finished_so_far(
             os.kill(os.getpid(), signal.SIGTERM)
         return real(*arguments)
 
-    monkeypatch.setattr(hcssp.solvers.trade_off, "evaluate_rows", interrupted)
+    monkeypatch.setattr(hcssp.solving.trade_off, "evaluate_rows", interrupted)
     assert main([*CURVE, "--json", "--quiet"]) == 130
     printed = capsys.readouterr()
     document = json.loads(printed.out)

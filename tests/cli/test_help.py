@@ -8,7 +8,7 @@ import pytest
 import hcssp
 from hcssp.cli import main
 from hcssp.scenarios.registry import SCENARIOS
-from hcssp.solvers.registry import DEFAULT_METHOD, METHODS
+from hcssp.solving.registry import DEFAULT_METHOD, METHODS
 
 COMMANDS = ("solve", "evaluate", "simulate", "curve", "show", "table")
 

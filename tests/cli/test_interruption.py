@@ -11,8 +11,8 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.interruption import Interruption
-from hcssp.search.progress import Progress
-from hcssp.search.stop import Gap
+from hcssp.contract.progress import Progress
+from hcssp.contract.stop import Gap
 
 # A gap that no proof of this size of problem reaches while a test waits.
 LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--json", "--verbose"]

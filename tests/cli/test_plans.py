@@ -15,13 +15,13 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
+from hcssp.contract.progress import Progress
 from hcssp.files.plan import load_plan
-from hcssp.hierarchy import Flattening
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import Flattening
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
-from hcssp.search.progress import Progress
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 
 PROBLEM = small_building(2.0)
 

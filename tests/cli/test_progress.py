@@ -9,7 +9,7 @@ import pytest
 from hcssp.cli import main
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import Style
-from hcssp.search.progress import Progress
+from hcssp.contract.progress import Progress
 
 
 class Terminal(io.StringIO):

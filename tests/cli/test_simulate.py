@@ -8,11 +8,11 @@ import pytest
 from hcssp.cli import main
 from hcssp.cli.simulation_text import condensed, simulation_in_words
 from hcssp.cli.terminal import Style
+from hcssp.contract.stop import Gap
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
 from hcssp.evaluation.hierarchical_simulation import Action, Leg, narrate_hierarchical, simulate_hierarchical
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
+from hcssp.contract.stop import Gap
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 
 KEYS = [
     "problem",

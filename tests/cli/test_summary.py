@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from hcssp.cli.summary import activity_summaries, choice_summaries, constraint_summaries
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 

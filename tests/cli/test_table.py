@@ -8,10 +8,10 @@ from hcssp.cli import main
 from hcssp.cli.table import wanted_rows
 from hcssp.cli.table_rows import TableRow, row_document
 from hcssp.cli.table_text import footnotes, header, row_text
+from hcssp.contract.result import Result, Status, TracePoint
+from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.scenarios import small_building
 from hcssp.scenarios.published import PUBLISHED
-from hcssp.search.progress import StochasticOptimum
-from hcssp.search.result import Result, Status, TracePoint
 
 INF = float("inf")
 

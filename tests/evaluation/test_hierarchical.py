@@ -6,7 +6,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.hierarchy import Flattening, HierarchicalPolicy
+from hcssp.procedure import Flattening, HierarchicalPolicy
 from random_procedures import random_procedure
 from small_procedures import forking, retrying
 

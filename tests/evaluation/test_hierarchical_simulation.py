@@ -7,7 +7,7 @@ from brute_force_procedures import brute_force
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
 from hcssp.evaluation.hierarchical_simulation import narrate_hierarchical, simulate_hierarchical
-from hcssp.hierarchy import Flattening, HierarchicalPolicy, Outcome, ProcedureBuilder
+from hcssp.procedure import Flattening, HierarchicalPolicy, Outcome, ProcedureBuilder
 from random_procedures import random_procedure
 from small_procedures import corridor, fork, forking, retrying
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy, NoSolution
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
 from hcssp.execution import ImpossibleObservation, Plan, Run
-from hcssp.hierarchy import HCSSP, HierarchicalPolicy, Outcome, ProcedureBuilder
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, HierarchicalPolicy, Outcome, ProcedureBuilder
 from hcssp.scenarios import small_building
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import corridor, fork, forking, retrying, risky_room
 
 DASH_LAST = HierarchicalPolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))

@@ -15,7 +15,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.files import dump_problem, dump_scenario, fingerprint, load_problem
 from hcssp.files.problems.layout import to_json, to_yaml
 from hcssp.files.problems.loading import load_problem_text
-from hcssp.hierarchy import HCSSP, Flattening, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
 from hcssp.scenarios.registry import SCENARIOS
 from random_procedures import random_procedure
 

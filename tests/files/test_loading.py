@@ -208,7 +208,7 @@ procedure:
     begin: {enter: {runs: enter, to: inside}}
     inside: {leave: {runs: leave, to: over}}
 """
-    from hcssp.hierarchy import Flattening
+    from hcssp.procedure import Flattening
 
     assert [entry for _, entry in Flattening(load_problem_text(text).problem).event_states if entry] == [
         (1, 1),

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hcssp.contract.result import TracePoint
+from hcssp.contract.stop import Gap
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan
 from hcssp.execution import Plan
 from hcssp.files.atomic import check_writable, write_atomically
 from hcssp.files.plan import load_plan, plan_document, run_lengths, save_plan
-from hcssp.hierarchy import HCSSP, HierarchicalPolicy
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, HierarchicalPolicy
 from hcssp.scenarios import small_building
-from hcssp.search.result import TracePoint
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 PROBLEM = small_building(2.0)

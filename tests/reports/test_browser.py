@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from chromium import Browser, find_chromium
+from hcssp.contract.stop import Gap
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports import Scene, page_data, save_page
 from hcssp.reports.candidates import draw_curve
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import retrying
 
 PATH = find_chromium()

@@ -5,8 +5,11 @@ from math import inf
 import numpy as np
 import pytest
 
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
 from hcssp.errors import UnknownName
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.candidates import (
     along_curve,
     curve_bounds,
@@ -16,11 +19,8 @@ from hcssp.reports.candidates import (
     varied_constraint,
 )
 from hcssp.scenarios import small_building
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
-from hcssp.solvers.trade_off import CurvePoint
+from hcssp.solving.solve import solve
+from hcssp.solving.trade_off import CurvePoint
 from small_procedures import retrying
 
 

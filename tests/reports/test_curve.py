@@ -5,7 +5,7 @@ import pytest
 
 from hcssp.reports.curve import draw_trade_off
 from hcssp.scenarios import small_building
-from hcssp.solvers.trade_off import trade_off
+from hcssp.solving.trade_off import trade_off
 
 
 def test_the_picture_shows_the_figures() -> None:

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
 from hcssp.files.problems.loading import load_problem_text
-from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, Flattening
 from hcssp.reports import Scene, page_data, page_html
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.cells import DECADES, LEVELS
 from hcssp.reports.placement import place
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 VOID = {"meta", "input", "br", "hr", "img", "link", "source", "rect", "line", "path", "circle", "polygon"}

@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.hierarchy import HCSSP
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP
 from hcssp.reports import Scene, draw_budget, draw_histograms, draw_history, look_ahead
 from hcssp.reports.outlook import histogram
 from hcssp.reports.plots import plan_pictures
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import retrying
 
 pytest.importorskip("matplotlib")

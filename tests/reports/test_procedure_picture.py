@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.reports.procedure_dot import procedure_dot
 from hcssp.reports.procedure_picture import draw_procedure
 from hcssp.scenarios import small_building

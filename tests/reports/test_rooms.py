@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from hcssp.cli import main
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
-from hcssp.hierarchy import HCSSP
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP
 from hcssp.reports import Scene, draw_rooms
 from hcssp.reports.passages import passages
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.contract.result import Result
+from hcssp.contract.stop import Gap
 from hcssp.cssp.grid import DIRECTIONS
-from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, Flattening
 from hcssp.reports import Scene
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
-from hcssp.search.result import Result
-from hcssp.search.stop import Gap
-from hcssp.solvers.policy_branching import PolicyBranching
-from hcssp.solvers.solver import solve
+from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 STEPS = dict(zip("01234", [(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)], strict=True))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.procedure import HCSSP, Flattening
 from hcssp.scenarios.evacuation import (
     CROSSINGS,
     ROOMS,

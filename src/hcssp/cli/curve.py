@@ -26,8 +26,8 @@ from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.hierarchy import HCSSP
-    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+    from hcssp.procedure import HCSSP
+    from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 HELP = "trade a bound off against the cost: a table, CSV, JSON and a plot"
 DESCRIPTION = """\
@@ -163,7 +163,7 @@ def _compute(
     import numpy as np
 
     from hcssp.cli.curve_text import point_line
-    from hcssp.solvers.trade_off import TradeOff, trade_off
+    from hcssp.solving.trade_off import TradeOff, trade_off
 
     done: list[CurvePoint] = []
     began = time.perf_counter()

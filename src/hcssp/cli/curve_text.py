@@ -13,8 +13,8 @@ from hcssp.cli.terminal import Style
 from hcssp.cli.words import aligned
 
 if TYPE_CHECKING:
-    from hcssp.hierarchy import HCSSP
-    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+    from hcssp.procedure import HCSSP
+    from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 _COLUMNS = ("kind", "bound", "stochastic", "price", "lower_bound", "upper_bound", "gap", "expected")
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hcssp.cli.summary import activity_summaries, choice_summaries, constraint_summaries
 
 if TYPE_CHECKING:
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.result import Result
+    from hcssp.contract.result import Result
+    from hcssp.procedure import HCSSP
 
 
 def figure(value: float | None) -> float | None:

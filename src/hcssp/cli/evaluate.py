@@ -17,9 +17,9 @@ from hcssp.cli.terminal import Style
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
+    from hcssp.contract.result import Result
     from hcssp.evaluation.hierarchical import HierarchicalEvaluation
     from hcssp.execution import Plan
-    from hcssp.search.result import Result
 
 HELP = "recompute what a saved plan costs, and whether it keeps its bounds"
 DESCRIPTION = """\
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def as_result(plan: Plan, evaluation: HierarchicalEvaluation) -> Result:
     """The plan as if a solver had just found it."""
-    from hcssp.search.result import Result
+    from hcssp.contract.result import Result
 
     return Result(
         upper_bound=float(evaluation.costs[0]),

@@ -14,8 +14,8 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hcssp.search.progress import Progress
-    from hcssp.search.stop import StopCriterion
+    from hcssp.contract.progress import Progress
+    from hcssp.contract.stop import StopCriterion
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _INSISTS = 3
@@ -62,7 +62,7 @@ class Interruption:
 
     def watching(self, criteria: Sequence[StopCriterion]) -> StopCriterion:
         """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
-        from hcssp.search.stop import first_reason
+        from hcssp.contract.stop import first_reason
 
         def criterion(progress: Progress) -> str | None:
             # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.

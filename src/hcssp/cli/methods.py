@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Print the methods."""
-    from hcssp.solvers.registry import METHODS
+    from hcssp.solving.registry import METHODS
 
     for method in METHODS.values():
         print(f"{method.name:<18} {method.description} (stops at a gap of {method.gap:g})")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from hcssp.cli.problems import with_bounds
 
 if TYPE_CHECKING:
+    from hcssp.contract.progress import Progress
+    from hcssp.contract.result import Result, TracePoint
     from hcssp.errors import CannotWrite
     from hcssp.evaluation.hierarchical import HierarchicalEvaluation
     from hcssp.execution import Plan
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.progress import Progress
-    from hcssp.search.result import Result, TracePoint
-    from hcssp.solvers.solver import Known
+    from hcssp.procedure import HCSSP
+    from hcssp.solving.solve import Known
 
 _SAVE_BOUNDS_EVERY = 5.0
 """Seconds after which a better lower bound alone is worth a file."""
@@ -41,10 +41,10 @@ class PlanSaver:
     """
 
     def __init__(self, path: Path, problem: HCSSP, name: str, method: str, known: Known | None) -> None:
+        from hcssp.contract.result import TracePoint
         from hcssp.files.atomic import check_writable
         from hcssp.files.fingerprint import fingerprint
-        from hcssp.hierarchy import Flattening
-        from hcssp.search.result import TracePoint
+        from hcssp.procedure import Flattening
 
         check_writable(path)
         self._path = path
@@ -60,7 +60,7 @@ class PlanSaver:
 
     def __call__(self, progress: Progress) -> None:
         """Take note of `progress`, and save its plan if it is a better one."""
-        from hcssp.search.result import TracePoint
+        from hcssp.contract.result import TracePoint
 
         point = TracePoint(progress.seconds, progress.lower_bound, progress.upper_bound)
         if not self._trace or self._trace[-1][1:] != point[1:]:
@@ -90,7 +90,7 @@ class PlanSaver:
         from hcssp.errors import CannotWrite
         from hcssp.execution import Plan
         from hcssp.files.plan import save_plan
-        from hcssp.hierarchy import HierarchicalPolicy
+        from hcssp.procedure import HierarchicalPolicy
 
         if progress.incumbent is None:
             return
@@ -142,7 +142,7 @@ def first_incumbent(
 
     A plan that breaks the bounds is worth nothing; the user is told.
     """
-    from hcssp.solvers.solver import Known
+    from hcssp.solving.solve import Known
 
     plan, evaluation = read_plan(path, problem, bounds)
     broken = evaluation.violations()

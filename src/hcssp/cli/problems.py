@@ -15,7 +15,7 @@ from hcssp.errors import UnknownName
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.cssp.grid import GridWorld
-    from hcssp.hierarchy import HCSSP
+    from hcssp.procedure import HCSSP
     from hcssp.reports.scene import Scene
     from hcssp.scenarios.building import Building
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from hcssp.cli.terminal import Style, can_rewrite
 
 if TYPE_CHECKING:
-    from hcssp.search.progress import Progress
+    from hcssp.contract.progress import Progress
 
 _REWRITE_EVERY = 0.1
 _FIRST_LINE_AFTER = 1.0
@@ -116,7 +116,7 @@ class ProgressPrinter:
 def progress_line(progress: Progress, counts: str = "nodes") -> str:
     """One snapshot in a line.
 
-    >>> from hcssp.search.progress import Progress
+    >>> from hcssp.contract.progress import Progress
     >>> progress_line(Progress(seconds=1.52, iterations=12, lower_bound=144.8, upper_bound=145.2))
     '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
     >>> progress_line(Progress(seconds=0.1, lower_bound=144.8))

@@ -26,10 +26,10 @@ from hcssp.cli.solve import work
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
+    from hcssp.contract.result import Result
+    from hcssp.contract.stop import StopCriterion
     from hcssp.reports.scene import Scene
-    from hcssp.search.result import Result
-    from hcssp.search.stop import StopCriterion
-    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+    from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 HELP = "write a plan as one page: its costs, its map, its proof, and what other bounds would mean"
 DESCRIPTION = """\
@@ -108,9 +108,9 @@ def _plan(
     interruption: Interruption,
 ) -> tuple[LoadedProblem, Result, str]:
     """The plan that was given, or a new one; and how it was found."""
-    from hcssp.search.result import Result, Status
-    from hcssp.search.stop import Gap, MaxRuntime
-    from hcssp.solvers.policy_branching import PolicyBranching
+    from hcssp.contract.result import Result, Status
+    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.methods.policy_branching import PolicyBranching
 
     if arguments.plan is None:
         loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))

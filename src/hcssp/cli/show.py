@@ -16,7 +16,7 @@ from hcssp.cli.terminal import Style
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.hierarchy import HCSSP
+    from hcssp.procedure import HCSSP
 
 HELP = "show what a problem is made of: sizes, and the procedure as a tree or a graph"
 DESCRIPTION = """\
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _words(title: str, problem: HCSSP, style: Style) -> str:
     from hcssp.cli.words import aligned
-    from hcssp.hierarchy import Flattening, describe
+    from hcssp.procedure import Flattening, describe
 
     flattening = Flattening(problem)
     sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
@@ -113,7 +113,7 @@ def _words(title: str, problem: HCSSP, style: Style) -> str:
 
 def _document(name: str, problem: HCSSP) -> dict[str, Any]:
     from hcssp.cli.document import figure
-    from hcssp.hierarchy import Flattening
+    from hcssp.procedure import Flattening
 
     flattening = Flattening(problem)
     return {

@@ -26,12 +26,12 @@ from hcssp.cli.terminal import Style
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.progress import Progress
-    from hcssp.search.result import Result
-    from hcssp.search.stop import StopCriterion
-    from hcssp.solvers.registry import Method
-    from hcssp.solvers.solver import Known, Solver
+    from hcssp.contract.progress import Progress
+    from hcssp.contract.result import Result
+    from hcssp.contract.stop import StopCriterion
+    from hcssp.procedure import HCSSP
+    from hcssp.solving.registry import Method
+    from hcssp.solving.solve import Known, Solver
 
 HELP = "solve a problem"
 DESCRIPTION = """\
@@ -83,8 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
-    from hcssp.search.result import Result
-    from hcssp.solvers.registry import find_method
+    from hcssp.contract.result import Result
+    from hcssp.solving.registry import find_method
 
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
@@ -136,7 +136,7 @@ def make_solver(method: Method, arguments: argparse.Namespace, known: Known | No
     UsageError
         If an option was given that the method does not take.
     """
-    from hcssp.solvers.registry import METHODS
+    from hcssp.solving.registry import METHODS
 
     if arguments.iterations is not None and "iterations" not in method.options:
         takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
@@ -153,7 +153,7 @@ def make_solver(method: Method, arguments: argparse.Namespace, known: Known | No
 
 def criteria_of(method: Method, arguments: argparse.Namespace) -> list[StopCriterion]:
     """When to stop."""
-    from hcssp.search.stop import Gap, MaxRuntime
+    from hcssp.contract.stop import Gap, MaxRuntime
 
     criteria: list[StopCriterion] = [Gap(method.gap if arguments.gap is None else arguments.gap)]
     if arguments.time_limit is not None:
@@ -171,7 +171,7 @@ def work(
     known: Known | None = None,
 ) -> Result:
     """Solve, telling the progress and saving plans; a signal ends it with the best plan so far."""
-    from hcssp.solvers.solver import solve
+    from hcssp.solving.solve import solve
 
     def on_progress(progress: Progress) -> None:
         interruption.look(progress)

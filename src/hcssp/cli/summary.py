@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.result import Result
+    from hcssp.contract.result import Result
+    from hcssp.procedure import HCSSP
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def activity_summaries(problem: HCSSP, result: Result) -> tuple[ActivitySummary,
 
 def choice_summaries(problem: HCSSP, result: Result) -> tuple[ChoiceSummary, ...]:
     """The choices at the events that the plan reaches, in the problem's order."""
-    from hcssp.hierarchy import Flattening
+    from hcssp.procedure import Flattening
 
     if result.found_policy is None:
         return ()

@@ -14,10 +14,10 @@ from hcssp.cli.terminal import Style
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.cli.table_rows import TableRow
-    from hcssp.hierarchy import HCSSP
+    from hcssp.contract.result import Result
+    from hcssp.contract.stop import StopCriterion
+    from hcssp.procedure import HCSSP
     from hcssp.scenarios.published import PublishedRow
-    from hcssp.search.result import Result
-    from hcssp.search.stop import StopCriterion
 
 HELP = "run the paper's table and print it beside the published one"
 DESCRIPTION = """\
@@ -102,9 +102,9 @@ def _measure(
 
     from hcssp.cli.solve import work
     from hcssp.cli.table_rows import TableRow
+    from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.scenarios.published import SHARES
-    from hcssp.search.stop import Gap, MaxRuntime
-    from hcssp.solvers.registry import find_method
+    from hcssp.solving.registry import find_method
 
     bounded = problem.with_bounds(damage=published.bound)
     limit = inf if time_limit is None else time_limit

@@ -7,8 +7,8 @@ from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from hcssp.cli.document import figure
+from hcssp.contract.result import Result
 from hcssp.scenarios.published import SHARES, PublishedRow
-from hcssp.search.result import Result
 
 BASELINE = "HiGHS on the linear program of the flattened problem"
 """Whose time the shares are taken of."""

@@ -17,9 +17,9 @@ from hcssp.cli.summary import (
 from hcssp.cli.terminal import Style
 
 if TYPE_CHECKING:
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.result import Result
-    from hcssp.solvers.registry import Method
+    from hcssp.contract.result import Result
+    from hcssp.procedure import HCSSP
+    from hcssp.solving.registry import Method
 
 _REASONS = {
     "gap": "the wanted gap is reached",

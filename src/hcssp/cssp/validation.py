@@ -30,9 +30,7 @@ import numpy as np
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem
-
-PROBABILITY_TOLERANCE = 1e-9
-"""Probabilities may miss a sum of one by no more than this."""
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 MOST_OF_A_KIND = 100
 """Violations of one rule beyond this many are counted instead of listed."""

@@ -17,9 +17,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
-
-PROBABILITY_TOLERANCE = 1e-9
-"""A randomised policy's probabilities in a state may miss one by this much."""
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 _VIOLATIONS_SHOWN = 10
 

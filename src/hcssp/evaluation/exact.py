@@ -40,7 +40,7 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.chain import InducedChain, Policy, induced_chain
-from hcssp.search.result import FEASIBILITY_TOLERANCE
+from hcssp.numerics import FEASIBILITY_TOLERANCE
 
 _MAX_REFINEMENTS = 3
 _WANTED_RESIDUAL = 4 * np.finfo(np.float64).eps

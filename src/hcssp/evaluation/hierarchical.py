@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
-from hcssp.hierarchy import (
+from hcssp.procedure import (
     HCSSP,
     Flattening,
     HierarchicalPolicy,

@@ -23,8 +23,8 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive, truncated_runs
 from hcssp.evaluation.steps import Steps, Walk
-from hcssp.hierarchy import HCSSP, Flattening, HierarchicalPolicy, policy_chain
-from hcssp.hierarchy.entries import entry_distribution
+from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy, policy_chain
+from hcssp.procedure.entries import entry_distribution
 
 _NOTHING = -1
 

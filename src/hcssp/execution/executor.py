@@ -70,8 +70,8 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import ImpossibleObservation
 from hcssp.execution.decision import Decision
-from hcssp.hierarchy import Outcome
-from hcssp.hierarchy.entries import entry_distribution
+from hcssp.procedure import Outcome
+from hcssp.procedure.entries import entry_distribution
 
 if TYPE_CHECKING:
     from hcssp.execution.plan import Plan

@@ -11,13 +11,13 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
+from hcssp.contract.result import Result, Status, TracePoint
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import NoSolution
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.evaluation.hierarchical import HierarchicalEvaluation, evaluate_hierarchical
-from hcssp.hierarchy import HCSSP, Flattening, HierarchicalPolicy, policy_chain
-from hcssp.search.progress import relative_gap
-from hcssp.search.result import OPTIMALITY_TOLERANCE, Result, Status, TracePoint
+from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy, policy_chain
 
 if TYPE_CHECKING:
     from hcssp.execution.executor import Run

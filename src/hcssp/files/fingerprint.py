@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.hierarchy import HCSSP, Flattening
+from hcssp.procedure import HCSSP, Flattening
 
 VERSION = "hcssp-fingerprint-1"
 """Changes with what is counted, so that old fingerprints match nothing instead of something else."""

@@ -49,7 +49,7 @@ from hcssp.execution.plan import Plan
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.plan_reading import PlanDocument
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 
 FORMAT = "hcssp-plan"
 VERSION = 1

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from hcssp.contract.result import TracePoint
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.execution.plan import Plan
 from hcssp.files.reading.document import read_bytes
-from hcssp.hierarchy import HCSSP, Activity, Flattening, HierarchicalPolicy
-from hcssp.hierarchy.entries import EventState
-from hcssp.search.result import TracePoint
+from hcssp.procedure import HCSSP, Activity, Flattening, HierarchicalPolicy
+from hcssp.procedure.entries import EventState
 
 LARGEST_FILE = 2**30
 _SHOWN = 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import ACCENT, SHADE, WARNING, new_figure, tidy
 

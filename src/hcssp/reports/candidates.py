@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hcssp.contract.result import Result
 from hcssp.errors import UnknownName
-from hcssp.hierarchy import HCSSP, HierarchicalPolicy
-from hcssp.search.result import FEASIBILITY_TOLERANCE, Result
+from hcssp.numerics import FEASIBILITY_TOLERANCE
+from hcssp.procedure import HCSSP, HierarchicalPolicy
 
 if TYPE_CHECKING:
     from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.solvers.trade_off import CurvePoint, TradeOff
+    from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 CURVE_GAP = 3e-4
 """The relative gap at which a point of the curve is done: finer than what can be seen of it."""
@@ -44,7 +45,7 @@ class Candidate:
     prices
         What one more unit of each bound saves, where that is known.
     details
-        What the method allotted to activities, as in :class:`~hcssp.search.result.Result`.
+        What the method allotted to activities, as in :class:`~hcssp.contract.result.Result`.
     """
 
     problem: HCSSP
@@ -98,7 +99,7 @@ def varied_constraint(problem: HCSSP, result: Result, wanted: str | None = None)
 
 def curve_bounds(problem: HCSSP, constraint: str, count: int) -> list[float]:
     """At which bounds to look: about `count`, the problem's own among them if it is finite."""
-    from hcssp.solvers.oracles import oracle_of
+    from hcssp.dual.oracles import oracle_of
     from hcssp.ssp.region import Region
 
     names = [each.name for each in problem.constraints]
@@ -148,7 +149,7 @@ def draw_curve(
     on_point: Callable[[CurvePoint], None] | None = None,
 ) -> TradeOff:
     """The trade-off curve at `bounds`; Ctrl-C ends it with the points that are done."""
-    from hcssp.solvers.trade_off import TradeOff, trade_off
+    from hcssp.solving.trade_off import TradeOff, trade_off
 
     done: list[CurvePoint] = []
 

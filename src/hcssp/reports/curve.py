@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.reports.pictures import ACCENT, INK, SHADE, WARNING, new_figure, tidy
-from hcssp.solvers.trade_off import CurvePoint, TradeOff
+from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 _MANY = 60
 """Breakpoints beyond this many are not marked one by one."""
@@ -25,7 +25,7 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     Parameters
     ----------
     curve
-        What :func:`hcssp.solvers.trade_off.trade_off` found.
+        What :func:`hcssp.solving.trade_off.trade_off` found.
     primary
         What the cost is called.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.contract.result import Result
 from hcssp.reports.pictures import ACCENT, INK, SHADE, new_figure, tidy
-from hcssp.search.result import Result
 
 _FIRST_BOUNDS = 1.5
 """How many times the first interval is shown below the last lower bound; more would flatten the rest."""

@@ -13,7 +13,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
 from hcssp.evaluation.simulation import Estimate, Simulation
-from hcssp.hierarchy import HCSSP, Flattening, HierarchicalPolicy
+from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy
 
 _BARS = 40
 _FEW_VALUES = 14

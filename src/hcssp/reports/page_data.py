@@ -9,8 +9,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from hcssp.contract.result import Result
 from hcssp.files.fingerprint import fingerprint
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.reports.candidates import along_curve, reported
 from hcssp.reports.figures import given, plain, short
 from hcssp.reports.placement import Panel, place, sheet_size
@@ -18,11 +19,10 @@ from hcssp.reports.plan_data import PlanWriter
 from hcssp.reports.procedure_graph import graph_data
 from hcssp.reports.scene import Scene
 from hcssp.reports.words import why_it_stopped
-from hcssp.search.result import Result
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
-    from hcssp.solvers.trade_off import TradeOff
+    from hcssp.solving.trade_off import TradeOff
 
 FORMAT = "hcssp-report"
 VERSION = 1

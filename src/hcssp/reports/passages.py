@@ -11,7 +11,7 @@ import numpy as np
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.hierarchy import Flattening, HierarchicalPolicy
+from hcssp.procedure import Flattening, HierarchicalPolicy
 from hcssp.reports.scene import Scene
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.hierarchy import Flattening
+from hcssp.procedure import Flattening
 from hcssp.reports.candidates import Candidate
 from hcssp.reports.cells import CellPool
 from hcssp.reports.figures import plain, short

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hcssp.contract.result import Result
 from hcssp.reports.budget import draw_budget
 from hcssp.reports.histograms import draw_histograms
 from hcssp.reports.history import draw_history
 from hcssp.reports.outlook import look_ahead
 from hcssp.reports.rooms import draw_rooms
 from hcssp.reports.scene import Scene
-from hcssp.search.result import Result
 
 _RUNS = 10_000
 

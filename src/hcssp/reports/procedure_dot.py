@@ -6,7 +6,7 @@ diamond whose ways carry their probabilities.
 
 from __future__ import annotations
 
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.reports.procedure_graph import Node, Way, procedure_graph
 
 _SHAPES = {"event": "ellipse", "activity": "box", "chance": "diamond"}

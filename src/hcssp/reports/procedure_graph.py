@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given
 from hcssp.reports.layered import layered
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
 from hcssp.reports.pictures import ACCENT, INK, SHADE, SOFT, new_figure
 from hcssp.reports.procedure_graph import Node, Way, procedure_graph

@@ -22,8 +22,8 @@ from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_pass
 from hcssp.reports.scene import Scene
 
 if TYPE_CHECKING:
-    from hcssp.hierarchy import HCSSP
-    from hcssp.search.result import Result
+    from hcssp.contract.result import Result
+    from hcssp.procedure import HCSSP
 
 __all__ = ["draw_rooms", "picture_formats", "save_rooms"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.grid_map import Cell
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 
 if TYPE_CHECKING:
     from hcssp.scenarios.building import Building

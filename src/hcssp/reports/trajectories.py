@@ -14,7 +14,7 @@ import numpy as np
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.evaluation.steps import Walk, steps_of
-from hcssp.hierarchy import Flattening, HierarchicalPolicy, policy_chain
+from hcssp.procedure import Flattening, HierarchicalPolicy, policy_chain
 from hcssp.reports.figures import short
 from hcssp.reports.scene import Scene
 

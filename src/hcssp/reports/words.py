@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from hcssp.hierarchy import HCSSP
+from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
-from hcssp.search.progress import relative_gap
-from hcssp.search.result import OPTIMALITY_TOLERANCE
 
 _REASONS = {
     "gap": "the proof was as tight as was asked for",

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
-from hcssp.cssp.side_by_side import side_by_side
 from hcssp.errors import InvalidProblem
-from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
+from hcssp.parallel import side_by_side
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 
 TIME, DAMAGE = "time", "damage"
 

@@ -57,7 +57,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hcssp.cssp.grid import GridWorld
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.scenarios.building import Building, Crossing, Door, Room
 
 # Rooms stand two by three; hazards are (column, row, width, height), cells count from 1 at the top left.

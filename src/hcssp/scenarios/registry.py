@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hcssp.errors import UnknownName
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 from hcssp.scenarios.building import Building
 from hcssp.scenarios.evacuation import DEFAULT_BOUND, SMALL, TABLE, TEXT
 

@@ -20,7 +20,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.files.problems.layout import Line, to_json, to_yaml
 from hcssp.files.problems.targets import label_text, state_label
 from hcssp.files.reading.fields import name_problem
-from hcssp.hierarchy import HCSSP, Activity, Outcome
+from hcssp.procedure import HCSSP, Activity, Outcome
 
 FORMAT, VERSION = "hcssp-problem", 1
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"

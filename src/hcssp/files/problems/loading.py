@@ -24,7 +24,7 @@ from hcssp.files.reading.fields import Field
 from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.limits import Limits
 from hcssp.files.reading.tree import Node
-from hcssp.hierarchy import HCSSP
+from hcssp.procedure import HCSSP
 
 FORMAT = "hcssp-problem"
 VERSION = 1

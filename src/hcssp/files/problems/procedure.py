@@ -7,11 +7,11 @@ from math import fsum, inf
 
 from hcssp.errors import InvalidProblem
 from hcssp.files.problems.models import LoadedActivity
-from hcssp.files.problems.targets import PROBABILITY_TOLERANCE
 from hcssp.files.reading.fields import Field
 from hcssp.files.reading.findings import did_you_mean
-from hcssp.hierarchy import HCSSP, Outcome, ProcedureBuilder
-from hcssp.hierarchy.builder import ActivityHandle, EventHandle
+from hcssp.numerics import PROBABILITY_TOLERANCE
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure.builder import ActivityHandle, EventHandle
 
 _NO_BOUND = ("inf", ".inf")
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from math import fsum
 
 from hcssp.files.reading.fields import Field
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
-
-PROBABILITY_TOLERANCE = 1e-9
-"""How far the probabilities of a distribution may sum from one."""
 
 _TUPLE = re.compile(r"\(-?\d{1,15}(, ?-?\d{1,15})+\)")
 

@@ -1,0 +1,152 @@
+"""The procedure as a small SSP over event states whose costs are the activities' values.
+
+Procedures are small (events, not cells), so policy iteration works on dense arrays, warm-started from the
+last answer; a node of a search then spends microseconds here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.errors import ImproperPolicy
+from hcssp.procedure.flattening import Flattening
+
+MAX_ITERATIONS = 1_000
+MAX_KEPT = 1_000
+
+
+class _Chain(NamedTuple):
+    """The Markov chain of some choices: where they lead, factorised, and how often."""
+
+    states: IntArray
+    chosen: IntArray
+    factors: FloatArray
+    pivots: IntArray
+    visits: FloatArray
+    executions: FloatArray
+
+
+class ProcedureSolver:
+    """Chooses at every event, given what every activity costs.
+
+    Parameters
+    ----------
+    flattening
+        The layout of a separable problem: one state for each event.
+
+    Attributes
+    ----------
+    runs
+        Shape ``(num_event_rows, num_activities)``: how often each event row runs each activity.
+    """
+
+    def __init__(self, flattening: Flattening) -> None:
+        problem = flattening.problem
+        self.num_states = flattening.num_event_states
+        self.num_rows = flattening.num_event_rows
+        self.start, self.end = flattening.start, flattening.end
+        self.row_start = flattening.event_row_start
+        self.row_state: IntArray = np.repeat(np.arange(self.num_states), np.diff(self.row_start))
+        self.runs: FloatArray = np.zeros((self.num_rows, problem.num_activities))
+        self._moves: FloatArray = np.zeros((self.num_rows, self.num_states))
+        for row, choice in enumerate(flattening.event_row_choice):
+            for outcome in problem.choices[int(choice)].outcomes:
+                target = flattening.event_state(outcome.event)
+                if target != self.end:
+                    self._moves[row, target] += outcome.probability
+                if outcome.runs is not None:
+                    self.runs[row, outcome.runs] += outcome.probability
+        self._live: IntArray = np.flatnonzero(np.arange(self.num_states) != self.end)
+        self._last: IntArray | None = None
+        self._chains: dict[bytes, _Chain] = {}
+
+    def minimise(
+        self, row_costs: FloatArray, allowed: BoolArray | None = None
+    ) -> tuple[IntArray, float] | None:
+        """The best choice at every event state (-1 at the end) and the value of the start.
+
+        None if the allowed rows cannot reach the end almost surely from the start.
+        """
+        usable = np.isfinite(row_costs) if allowed is None else allowed & np.isfinite(row_costs)
+        rows, safe = self._start(usable)
+        if rows is None:
+            return None
+        costs = np.where(safe, row_costs, 0.0)
+        for _ in range(MAX_ITERATIONS):
+            chain = self._chain(rows)
+            value = np.zeros(self.num_states)
+            value[chain.states], _ = dgetrs(chain.factors, chain.pivots, costs[chain.chosen])
+            gain = np.where(safe, costs + self._moves @ value - value[self.row_state], np.inf)
+            best = np.minimum.reduceat(gain, self.row_start[self._live])
+            improving = self._live[best < -1e-12 * (1.0 + np.abs(value[self._live]))]
+            if len(improving) == 0:
+                self._last = rows
+                return rows, float(value[self.start])
+            rows = rows.copy()
+            for state in improving:
+                first, last = self.row_start[state], self.row_start[state + 1]
+                rows[state] = first + int(np.argmin(gain[first:last]))
+        raise RuntimeError(f"the procedure was not solved within {MAX_ITERATIONS} iterations")
+
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of every event state under the choices `rows`; the end counts as zero."""
+        return self._chain(rows).visits
+
+    def executions(self, rows: IntArray) -> FloatArray:
+        """Expected executions of every activity under the choices `rows`."""
+        return self._chain(rows).executions
+
+    def _chain(self, rows: IntArray) -> _Chain:
+        """The Markov chain of the choices `rows`; a search keeps coming back to the same few."""
+        key = rows.tobytes()
+        known = self._chains.get(key)
+        if known is not None:
+            return known
+        states = np.flatnonzero(rows >= 0)
+        chosen = rows[states]
+        system = np.eye(len(states)) - self._moves[np.ix_(chosen, states)]
+        factors, pivots, singular = dgetrf(system)
+        if singular:
+            raise ImproperPolicy("the choices do not reach the end almost surely")
+        initial = (states == self.start).astype(np.float64)
+        visits = np.zeros(self.num_states)
+        visits[states], _ = dgetrs(factors, pivots, initial, trans=1)
+        visits = np.maximum(visits, 0.0)
+        if len(self._chains) > MAX_KEPT:
+            self._chains.clear()
+        executions = visits[states] @ self.runs[chosen]
+        self._chains[key] = _Chain(states, chosen, factors, pivots, visits, executions)
+        return self._chains[key]
+
+    def _start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
+        """A proper choice everywhere it is possible, and the rows that keep out of dead ends."""
+        last = self._last
+        if last is not None and usable[last[last >= 0]].all() and (last[self._live] >= 0).all():
+            return last, usable
+        safe = usable
+        while True:
+            rows = self._backwards(safe)
+            lost = rows < 0
+            lost[self.end] = False
+            still = safe & ~(self._moves[:, lost] > 0.0).any(axis=1)
+            if np.array_equal(still, safe):
+                return (None if lost[self.start] else rows), safe
+            safe = still
+
+    def _backwards(self, usable: BoolArray) -> IntArray:
+        """Rows that lead towards the end with positive probability, found from the end backwards."""
+        rows = np.full(self.num_states, -1, dtype=np.int64)
+        leaves = 1.0 - self._moves.sum(axis=1) > 1e-12
+        done = np.zeros(self.num_states, dtype=np.bool_)
+        done[self.end] = True
+        while True:
+            progress = usable & (leaves | (self._moves[:, done] > 0.0).any(axis=1)) & ~done[self.row_state]
+            found = np.flatnonzero(progress)
+            if len(found) == 0:
+                return rows
+            rows[self.row_state[found[::-1]]] = found[::-1]
+            done[self.row_state[found]] = True

@@ -1,0 +1,167 @@
+"""The oracle of a flat C-SSP: policy iteration on the prepared problem."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.repair import Part, improve
+from hcssp.errors import InvalidProblem
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.region import Region
+from hcssp.ssp.sweep_system import SweepSystem
+
+Evaluation = Literal["auto", "factorise", "sweep"]
+
+
+class FlatVertex(Vertex):
+    """A policy of the prepared problem; its visits are computed when they are asked for."""
+
+    def __init__(self, optimum: ScalarOptimum, system: PolicySystem | SweepSystem) -> None:
+        self.costs = optimum.costs
+        self.values = optimum.values
+        self._rows = optimum.rows
+        self._system = system
+
+    @property
+    def rows(self) -> IntArray:
+        return self._rows
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        return self._system.visits(self._rows)
+
+
+class FlatMinimum(Minimum):
+    """The best policy of a flat problem under some weights."""
+
+    vertex: FlatVertex
+
+
+class FlatOracle(Oracle):
+    """Minimises a C-SSP under weights; its decision states are the live states of the prepared problem.
+
+    Parameters
+    ----------
+    problem
+        The C-SSP. Unreachable states and dead ends are taken out first.
+    evaluation
+        How the scalar solver evaluates policies: ``"factorise"``, ``"sweep"`` (for problems too large to
+        factorise), or ``"auto"``, by size.
+    """
+
+    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto") -> None:
+        self._bounds = problem.bounds
+        self._prepared = prepare(problem)
+        self._balance = Balance(self._prepared.problem)
+        systems = {"auto": None, "factorise": PolicySystem, "sweep": SweepSystem}
+        if evaluation not in systems:
+            known = ", ".join(repr(name) for name in systems)
+            raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])
+        system = systems[evaluation]
+        self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
+
+    @property
+    def row_start(self) -> IntArray:
+        return self._balance.row_start
+
+    @property
+    def row_state(self) -> IntArray:
+        return self._balance.row_state
+
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> FlatMinimum | None:
+        allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
+        if isinstance(near, FlatVertex):
+            optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
+        else:
+            optimum = self._solver.minimise(weights, allowed)
+        if optimum is None:
+            return None
+        return FlatMinimum(FlatVertex(optimum, self._solver.system), optimum.bound)
+
+    def deviations(
+        self, vertex: FlatVertex, weights: FloatArray, region: Region
+    ) -> tuple[IntArray, FloatArray]:
+        """What leaving an optimal policy costs at least, state by state.
+
+        Parameters
+        ----------
+        vertex
+            The optimum of `region` under `weights`.
+
+        Returns
+        -------
+        states
+            The states it reaches where another allowed row exists, most likely first, so that a most
+            likely path to a state runs through earlier ones only.
+        surcharges
+            For each, a lower bound on what a policy of the region costs more under `weights` if it takes
+            another row there and the same rows in all earlier states.
+        """
+        balance = self._balance
+        rows = vertex.rows
+        reduced = balance.reduced_costs(weights @ balance.costs, vertex.values @ weights)
+        if region.forbidden:
+            reduced[list(region.forbidden)] = np.inf
+        reduced[rows] = np.inf
+        surcharge = np.maximum(balance.least_of_state(reduced), 0.0)
+        chain = balance.matrix[rows]
+        probability = -chain.data
+        state = np.repeat(np.arange(balance.num_live), np.diff(chain.indptr))
+        onwards = (chain.indices != state) & (probability > 0.0)
+        starts = np.flatnonzero(balance.initial > 0.0)
+        source = balance.num_live
+        # A tiny length for every step keeps the states of a path in their order.
+        lengths = 1e-12 - np.log(np.append(probability[onwards], balance.initial[starts]))
+        tails = np.append(state[onwards], np.full(len(starts), source))
+        heads = np.append(chain.indices[onwards], starts)
+        graph: SparseMatrix = csr_array((lengths, (tails, heads)), shape=(source + 1, source + 1))
+        distance = dijkstra(graph, indices=[source])[0][:source]
+        states = np.flatnonzero(vertex.reached & np.isfinite(surcharge) & np.isfinite(distance))
+        states = states[np.argsort(distance[states], kind="stable")]
+        return states, surcharge[states] * np.exp(-distance[states])
+
+    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        if not isinstance(vertex, FlatVertex):
+            raise TypeError("a vertex of another oracle")
+        system = self._solver.system
+        counts = [(index, 1 + index) for index in range(len(self.bounds))]
+        part = Part(self._balance, system, counts, 1.0, vertex.rows, vertex.values, vertex.visits)
+        costs = improve([part], vertex.costs, self.bounds, rounds)
+        if costs is None or not part.changed:
+            return None
+        costs = self._balance.initial @ part.values
+        return FlatVertex(ScalarOptimum(part.rows, part.values, costs, -np.inf), system)
+
+    def round_up(self, bound: float) -> float:
+        if self._granularity == 0.0 or not np.isfinite(bound):
+            return bound
+        steps = np.ceil(bound / self._granularity - 1e-6)
+        return max(bound, float(steps * self._granularity))
+
+    @cached_property
+    def _granularity(self) -> float:
+        """The unit of all costs of deterministic policies if nothing is left to chance; 0 otherwise."""
+        problem = self._prepared.problem
+        if problem.transitions.nnz != problem.num_rows or np.count_nonzero(problem.initial) != 1:
+            return 0.0
+        for digits in range(7):
+            whole = problem.costs[0] * 10.0**digits
+            if np.all(whole < 1e9) and np.all(np.abs(whole - np.rint(whole)) < 1e-9):
+                return float(np.gcd.reduce(np.rint(whole).astype(np.int64))) / 10.0**digits
+        return 0.0
+
+    def lift(self, vertex: Vertex) -> IntArray:
+        rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)
+        rows[self._balance.live] = vertex.rows
+        return self._prepared.lift(rows)

@@ -1,0 +1,297 @@
+r"""The oracle of a hierarchy: activities planned one by one, the procedure on top of their values.
+
+For given multipliers the hierarchy decomposes: every activity is an unconstrained SSP under its own weights,
+and the procedure is a small SSP over events whose costs are the activities' values. What is known about an
+activity's budget curve bounds its value from both sides; only those that are executed and leave too much open
+are planned anew.
+
+The decision states are those of the flat problem: events first, then the activities' live states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.dual.activity_curve import ActivityPlan, ActivityPlanner, Bracket
+from hcssp.dual.event_solver import ProcedureSolver
+from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.repair import Part, improve
+from hcssp.parallel import Answer, side_by_side
+from hcssp.procedure.flattening import Flattening
+from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.region import Region
+
+MAX_SPLITS = 1_000
+ROUNDING = 1e-11  # no plan can be told from another within this, relatively
+
+
+class HierarchicalOracle(Oracle):
+    """Minimises a separable HC-SSP under weights.
+
+    Parameters
+    ----------
+    flattening
+        The layout of a problem in which every event is entered in one state.
+    """
+
+    def __init__(self, flattening: Flattening) -> None:
+        problem = flattening.problem
+        self.flattening = flattening
+        self.procedure = ProcedureSolver(flattening)
+        self._bounds = problem.bounds
+        self._splits: dict[Region, list[frozenset[int]]] = {}
+        self.counts = [
+            [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
+            for k in range(problem.num_activities)
+        ]
+        self.planners = self._each(self._planner, range(problem.num_activities))
+        sizes = [planner.balance.num_live for planner in self.planners]
+        rows = [planner.balance.num_rows for planner in self.planners]
+        self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
+        self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
+
+    @cached_property
+    def row_start(self) -> IntArray:
+        parts = [self.procedure.row_start[:-1]]
+        for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
+            parts.append(planner.balance.row_start[:-1] + offset)
+        return np.append(np.concatenate(parts), self.row_offset[-1])
+
+    @cached_property
+    def row_state(self) -> IntArray:
+        parts = [self.procedure.row_state]
+        for planner, offset in zip(self.planners, self.state_offset[:-1], strict=True):
+            parts.append(planner.balance.row_state + offset)
+        return np.concatenate(parts)
+
+    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+        return self.approximate(weights, region, 0.0, near)
+
+    def approximate(
+        self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
+    ) -> Minimum | None:
+        forbidden = self.split(region)
+        plain = weights.tolist()
+
+        def look(index: int) -> Bracket | None:
+            planner = self.planners[index]
+            if planner.priced and plain[0] == 1.0:
+                return planner.bracket_at(self._price(index, plain), forbidden[index + 1])
+            return plan(index)
+
+        def plan(index: int) -> Bracket | None:
+            own = self.own_weights(index, weights)
+            answer = self.planners[index].plan(own, forbidden[index + 1])
+            if answer is None:
+                return None
+            best, bound = answer
+            return Bracket(best, float(own @ best.costs), bound, True)
+
+        known = self._each(look, range(len(self.planners)))
+        while True:
+            found = self._compose(known, forbidden[0])
+            if found is None:
+                return None
+            # What lies between the bound and the policy stems from the activities that it executes.
+            executions = found.vertex.executions
+            slack = {
+                index: executions[index] * (bracket.value - bracket.bound)
+                for index, bracket in enumerate(known)
+                if bracket is not None and not bracket.final and executions[index] > 0.0
+            }
+            allowed = max(precision, ROUNDING) * (1.0 + abs(found.bound))
+            if sum(slack.values()) <= allowed:
+                return found
+            largest = max(slack.values())
+            loose = [index for index, each in slack.items() if each >= min(largest, allowed / len(slack))]
+            for index, bracket in zip(loose, self._each(plan, loose), strict=True):
+                known[index] = bracket
+
+    def _planner(self, activity: int) -> ActivityPlanner:
+        counted = frozenset(index for _, index in self.counts[activity])
+        return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
+
+    def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
+        return side_by_side(ask, activities, self.flattening.num_states)
+
+    def _price(self, activity: int, weights: list[float]) -> float:
+        """The price of an activity's one counted cost that the problem's `weights` amount to."""
+        return sum(weights[1 + constraint] for constraint, _ in self.counts[activity])
+
+    def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
+        """The weights of an activity's own costs that the problem's `weights` amount to."""
+        own = np.zeros(self.planners[activity].balance.costs.shape[0])
+        own[0] = weights[0]
+        for constraint, index in self.counts[activity]:
+            own[index] += weights[1 + constraint]
+        return own
+
+    def split(self, region: Region) -> list[frozenset[int]]:
+        """The forbidden rows of the procedure, then those of each activity, in their own numbering."""
+        known = self._splits.get(region)
+        if known is not None:
+            return known
+        parts: list[set[int]] = [set() for _ in range(len(self.planners) + 1)]
+        for row in region.forbidden:
+            block = int(np.searchsorted(self.row_offset, row, side="right"))
+            parts[block].add(row - (int(self.row_offset[block - 1]) if block else 0))
+        if len(self._splits) > MAX_SPLITS:
+            self._splits.clear()
+        self._splits[region] = [frozenset(part) for part in parts]
+        return self._splits[region]
+
+    def totals(self, executions: FloatArray, plans: Sequence[ActivityPlan | None]) -> FloatArray:
+        """The whole procedure's expected costs: the primary, then one for each constraint."""
+        costs = np.zeros(1 + len(self._bounds))
+        for index, plan in enumerate(plans):
+            if plan is None or executions[index] == 0.0:
+                continue
+            costs[0] += executions[index] * plan.costs[0]
+            for constraint, own in self.counts[index]:
+                costs[1 + constraint] += executions[index] * plan.costs[own]
+        return costs
+
+    def _compose(self, known: list[Bracket | None], forbidden: frozenset[int]) -> HierarchicalMinimum | None:
+        """The best choices if every activity costs what it does at least."""
+        procedure = self.procedure
+        impossible = np.array([each is None for each in known], dtype=np.bool_)
+        # A bound that rounding has made negative would be a gain, in a cycle without end.
+        row_costs = procedure.runs @ np.array(
+            [0.0 if each is None else max(0.0, each.bound) for each in known]
+        )
+        if impossible.any():
+            row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
+        allowed = None
+        if forbidden:
+            allowed = np.ones(procedure.num_rows, dtype=np.bool_)
+            allowed[list(forbidden)] = False
+        answer = procedure.minimise(row_costs, allowed)
+        if answer is None:
+            return None
+        choices, value = answer
+        executions = procedure.executions(choices)
+        plans = tuple(None if each is None else each.plan for each in known)
+        vertex = HierarchicalVertex(self, choices, executions, plans, self.totals(executions, plans))
+        # What the dense solve may have lost; the activities' values are certified already.
+        return HierarchicalMinimum(vertex, value - 1e-13 * (1.0 + abs(value)))
+
+    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
+        if not isinstance(vertex, HierarchicalVertex):
+            raise TypeError("a vertex of another oracle")
+        parts: dict[int, Part] = {}
+        for index, plan in enumerate(vertex.plans):
+            executions = float(vertex.executions[index])
+            if plan is not None and executions > 0.0:
+                planner, counts = self.planners[index], self.counts[index]
+                parts[index] = Part(
+                    planner.balance,
+                    planner.solver.system,
+                    counts,
+                    executions,
+                    plan.rows,
+                    plan.values,
+                    plan.visits,
+                )
+        if improve(list(parts.values()), vertex.costs, self._bounds, rounds) is None:
+            return None
+        plans = list(vertex.plans)
+        for index, part in parts.items():
+            if part.changed:
+                optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
+                plans[index] = ActivityPlan(optimum, self.planners[index].solver)
+        costs = self.totals(vertex.executions, plans)
+        return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
+
+    def lift(self, vertex: Vertex) -> IntArray:
+        if not isinstance(vertex, HierarchicalVertex):
+            raise TypeError("a vertex of another oracle")
+        flattening = self.flattening
+        rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
+        rows[: self.procedure.num_states] = vertex.choices
+        for index, (planner, plan) in enumerate(zip(self.planners, vertex.plans, strict=True)):
+            if plan is None or vertex.executions[index] <= 0.0:
+                continue
+            cssp = flattening.problem.activities[index].cssp
+            local = np.full(planner.prepared.problem.num_states, NO_ROW, dtype=np.int64)
+            local[planner.balance.live] = plan.rows
+            lifted = planner.prepared.lift(local)[~cssp.goals]
+            first = flattening.state_offset[index]
+            rows[first : first + len(lifted)] = np.where(
+                lifted == NO_ROW, NO_ROW, lifted + flattening.row_offset[index]
+            )
+        return rows
+
+
+class HierarchicalVertex(Vertex):
+    """Choices at the events and a plan for every activity; the flat arrays are made when asked for.
+
+    Attributes
+    ----------
+    choices
+        An event row for each event state, -1 at the end.
+    executions
+        Expected executions of each activity.
+    plans
+        A plan for each activity; None where its region has none.
+    """
+
+    def __init__(
+        self,
+        oracle: HierarchicalOracle,
+        choices: IntArray,
+        executions: FloatArray,
+        plans: tuple[ActivityPlan | None, ...],
+        costs: FloatArray,
+    ) -> None:
+        self.costs = costs
+        self.choices = choices
+        self.executions = executions
+        self.plans = plans
+        self._oracle = oracle
+
+    def lies_in(self, region: Region, row_state: IntArray) -> bool:
+        # Block by block: most plans avoid a forbidden row, and then no visits need be known.
+        choices, *parts = self._oracle.split(region)
+        if not choices.isdisjoint(self.choices.tolist()) and not super().lies_in(region, row_state):
+            return False
+        for index, forbidden in enumerate(parts):
+            plan = self.plans[index]
+            if not forbidden or plan is None or self.executions[index] <= 0.0:
+                continue
+            owner = self._oracle.planners[index].balance.row_state
+            if any(plan.uses(row, int(owner[row])) for row in forbidden):
+                return False
+        return True
+
+    @cached_property
+    def rows(self) -> IntArray:
+        oracle = self._oracle
+        rows = np.full(oracle.state_offset[-1], NO_ROW, dtype=np.int64)
+        rows[: len(self.choices)] = self.choices
+        for index, plan in enumerate(self.plans):
+            if plan is not None:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                rows[first:last] = plan.rows + oracle.row_offset[index]
+        return rows
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        oracle = self._oracle
+        visits = np.zeros(oracle.state_offset[-1])
+        visits[: len(self.choices)] = oracle.procedure.visits(self.choices)
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                visits[first:last] = self.executions[index] * plan.visits
+        return visits
+
+
+class HierarchicalMinimum(Minimum):
+    """The best policy of a hierarchy under some weights."""
+
+    vertex: HierarchicalVertex

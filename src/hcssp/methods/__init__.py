@@ -1,0 +1,3 @@
+"""The methods: each turns a problem into a generator of progress."""
+
+from __future__ import annotations

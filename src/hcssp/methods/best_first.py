@@ -1,0 +1,109 @@
+"""One best-first engine for every search: boxes of budgets and regions of policies alike.
+
+A search keeps open nodes, each with a lower bound on what it holds, and an incumbent. The least bound of
+the open nodes, of whatever was given up, and the incumbent's cost is a bound on the optimum. Both ends of
+the interval only tighten.
+
+>>> search = BestFirst[str, str]()
+>>> search.push(1.0, "left"); search.push(2.0, "right")
+>>> search.offer(3.0, "plan")
+True
+>>> search.pop()
+(1.0, 'left')
+>>> search.push(2.5, "left-left")
+>>> search.lower_bound, search.upper_bound
+(2.0, 3.0)
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+from math import inf, isfinite
+from typing import Generic, TypeVar
+
+from hcssp.numerics import PRUNE_TOLERANCE
+
+Node = TypeVar("Node")
+Solution = TypeVar("Solution")
+
+
+class BestFirst(Generic[Node, Solution]):
+    """Open nodes by lower bound, the incumbent, and the proven interval.
+
+    Parameters
+    ----------
+    lower_bound
+        A bound known before the search began.
+    upper_bound
+        The cost of a solution known before; only better ones are looked for, and offered.
+    """
+
+    def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
+        self._heap: list[tuple[float, int, Node]] = []
+        self._order = count()
+        self.given_up = inf
+        self._lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.incumbent: Solution | None = None
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def cutoff(self) -> float:
+        """A node whose bound reaches this cannot hold anything better than the incumbent."""
+        if not isfinite(self.upper_bound):
+            return inf
+        return self.upper_bound - PRUNE_TOLERANCE * abs(self.upper_bound)
+
+    @property
+    def lower_bound(self) -> float:
+        """The proven lower bound; it never decreases."""
+        least = min(self.given_up, self.upper_bound)
+        if self._heap:
+            least = min(least, self._heap[0][0])
+        self._lower_bound = max(self._lower_bound, least)
+        return self._lower_bound
+
+    @property
+    def next_bound(self) -> float:
+        """The bound of the node that comes next; ``inf`` if there is none."""
+        return self._heap[0][0] if self._heap else inf
+
+    def push(self, bound: float, node: Node) -> None:
+        """Open a node that holds nothing below `bound`; a hopeless one is dropped at once."""
+        if bound == inf:
+            return
+        if bound >= self.cutoff:
+            self.give_up(bound)
+        else:
+            heapq.heappush(self._heap, (bound, next(self._order), node))
+
+    def pop(self, newest: bool = False) -> tuple[float, Node]:
+        """Take the open node with the least bound, or the newest one, to dive for an incumbent.
+
+        Its children must be pushed, or it must be given up.
+        """
+        if newest:
+            position = max(range(len(self._heap)), key=lambda index: self._heap[index][1])
+            self._heap[0], self._heap[position] = self._heap[position], self._heap[0]
+            bound, _, node = self._heap[0]
+            self._heap[0] = self._heap[-1]
+            self._heap.pop()
+            heapq.heapify(self._heap)
+        else:
+            bound, _, node = heapq.heappop(self._heap)
+        return bound, node
+
+    def give_up(self, bound: float) -> None:
+        """Remember that something not below `bound` was left unexplored."""
+        self.given_up = min(self.given_up, bound)
+
+    def offer(self, cost: float, solution: Solution) -> bool:
+        """Take a feasible solution as incumbent if it is better; says whether it was."""
+        if not cost < self.upper_bound:
+            return False
+        self.upper_bound = cost
+        self.incumbent = solution
+        return True

@@ -1,0 +1,73 @@
+r"""Dolgov and Durfee's integer program, as arrays for HiGHS.
+
+Variables: the flow :math:`x(s, a)` of every row, then a binary :math:`y(s, a)` for each. Constraints: what
+leaves a state is what enters it; the bounds; :math:`x(s, a) \le M(s, a) y(s, a)`; one binary a state; and, of
+every policy that is not wanted, not all binaries at once.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+from scipy.sparse import block_array, csr_array, diags_array
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.methods.highs.occupation import balance
+from hcssp.methods.highs.running import Model
+
+_ROOM = 1e-7
+
+
+def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -> Model:
+    """The integer program of a prepared problem.
+
+    Parameters
+    ----------
+    problem
+        A prepared problem.
+    limits
+        The largest flow of each row.
+    excluded
+        The rows used by each policy that is not wanted.
+    """
+    bounded = np.flatnonzero(np.isfinite(problem.bounds))
+    acting = np.flatnonzero(~problem.goals)
+    count = problem.num_rows
+    start = problem.initial[acting]
+    # Presolve may lose a policy that meets a bound or a limit exactly. With a little room it does not, and
+    # a policy that is let in for it is found out by its exact evaluation.
+    allowed = problem.bounds[bounded] + _ROOM * np.maximum(1.0, np.abs(problem.bounds[bounded]))
+    limits = limits * (1.0 + _ROOM)
+    own = csr_array(
+        (np.ones(count), problem.row_state, np.arange(count + 1)), shape=(count, problem.num_states)
+    )
+    sizes = np.array([len(used) for used in excluded], dtype=np.int64)
+    exclusions = csr_array(
+        (
+            np.ones(int(sizes.sum())),
+            (
+                np.concatenate([*excluded, np.zeros(0, dtype=np.int64)]),
+                np.repeat(np.arange(len(sizes)), sizes),
+            ),
+        ),
+        shape=(count, len(sizes)),
+    )
+    secondary = csr_array(problem.costs[1:][bounded].T)
+    columns = block_array(
+        [
+            [balance(problem), secondary, diags_array(np.ones(count)), None, None],
+            [None, None, diags_array(-limits), own[:, acting], exclusions],
+        ],
+        format="csr",
+    )
+    return Model(
+        costs=np.concatenate([problem.costs[0], np.zeros(count)]),
+        upper=np.concatenate([limits, np.ones(count)]),
+        columns=csr_array(columns),
+        row_lower=np.concatenate(
+            [start, np.full(len(bounded) + count, -inf), np.ones(len(acting)), np.full(len(sizes), -inf)]
+        ),
+        row_upper=np.concatenate([start, allowed, np.zeros(count), np.ones(len(acting)), sizes - 1.0]),
+        integer=np.repeat([False, True], count),
+    )

@@ -1,0 +1,295 @@
+r"""The baseline over deterministic policies: Dolgov and Durfee's integer program, by HiGHS.
+
+**Problem.** A C-SSP (an HC-SSP is flattened); wanted is the best deterministic policy that keeps the bounds.
+
+**Method.** The flows :math:`x(s, a)` of the linear program, and a binary :math:`y(s, a)` for each:
+:math:`x(s, a) \le M(s, a) y(s, a)`, one binary a state. A loose M makes the binaries meaningless, so it
+follows from the cost of an incumbent (:mod:`hcssp.methods.highs.flow_bounds`). While no policy is known, a
+cost limit is guessed; if no policy costs less, that is a lower bound, and the limit is raised.
+
+**Guarantee.** Every policy that HiGHS finds is extracted and evaluated exactly. If its cost is not what HiGHS
+claims (flow has leaked through a binary), that very policy is excluded and HiGHS is asked again. The lower
+bound is the better of the certified bound of the linear program and of HiGHS's own bound less
+:data:`BOUND_TOLERANCE`; the latter is as good as HiGHS's arithmetic. Where flows cannot be limited, HiGHS's
+bound is not used at all.
+
+**References.** Dolgov and Durfee 2005.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from hcssp.contract.progress import Progress
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.cssp.preprocessing import Prepared, prepare
+from hcssp.evaluation.chain import induced_chain, is_proper
+from hcssp.evaluation.exact import evaluate
+from hcssp.methods.highs.flow_bounds import flow_bounds, largest_cost
+from hcssp.methods.highs.integer_model import integer_model
+from hcssp.methods.highs.linear_program import (
+    Incumbent,
+    LinearProgram,
+    best_feasible,
+    conclude,
+    flat_problem,
+    refuted_at_the_goal,
+)
+from hcssp.methods.highs.occupation import most_visited
+from hcssp.methods.highs.relaxation import Relaxation, allowance, relax
+from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, run
+from hcssp.procedure.model import HCSSP
+
+BOUND_TOLERANCE = 1e-7
+"""HiGHS's lower bound is reported less this share of it (and 1e-9), since HiGHS works with tolerances."""
+
+INTEGER_TOLERANCE = 1e-8
+"""Feasibility tolerance asked of HiGHS here; at 1e-9 its presolve has been seen to lose the optimum."""
+
+_RAISE_BY = 8.0
+_OWN_COST_SLACK = 1e-6
+
+
+@dataclass(frozen=True)
+class MixedInteger:
+    """The integer program with one binary for each row.
+
+    Attributes
+    ----------
+    time_limit
+        Seconds given to HiGHS in all.
+    """
+
+    time_limit: float = inf
+
+    name = "milp"
+
+    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+        """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
+        began = time.perf_counter()
+        flat = flat_problem(problem)
+        refuted = refuted_at_the_goal(flat, began)
+        if refuted is not None:
+            yield refuted
+            return
+        prepared = prepare(flat)
+        linear = LinearProgram(time_limit=self.time_limit)
+        relaxation = yield from relax(prepared.problem, linear.options(), began)
+        root = conclude(prepared, relaxation, began, finished=None)
+        yield root
+        if root.finished is None:
+            yield from _Search(prepared, relaxation, root, began, self.time_limit).steps()
+
+
+@dataclass
+class _Search:
+    """What is known so far, and how HiGHS is asked for more."""
+
+    prepared: Prepared
+    relaxation: Relaxation
+    root: Progress
+    began: float
+    time_limit: float
+    lower_bound: float = -inf
+    incumbent: Incumbent | None = None
+    cost_limit: float = inf
+    limits_valid: bool = False
+    runs: int = 0
+    excluded: list[IntArray] = field(default_factory=list)
+
+    def steps(self) -> Iterator[Progress]:
+        problem = self.problem
+        self.lower_bound = self.root.lower_bound
+        if self.root.incumbent is not None:
+            self.incumbent = self._evaluated(_reduced_rows(self.prepared, self.root.incumbent))
+        most = largest_cost(problem)
+        self.cost_limit = self._first_cost_limit(most)
+        while not self._proved():
+            cost_limit = self.cost_limit * (1.0 + _OWN_COST_SLACK) + TOLERANCE
+            limits = flow_bounds(problem, cost_limit, self._limits_by_reduced_cost(cost_limit))
+            self.limits_valid = limits.valid
+            self.runs += 1
+            model = integer_model(problem, limits.limits, self.excluded)
+            solving = run(model, self._options(), start=self._start(model))
+            try:
+                while True:
+                    claim = next(solving)
+                    if claim is not None:
+                        self._hear(claim)
+                    yield self._snapshot()
+            except StopIteration as finished:
+                answer: Answer = finished.value
+            finally:
+                solving.close()
+            reason = self._conclude(answer, most)
+            if reason is not None:
+                yield self._snapshot(reason)
+                return
+            yield self._snapshot()
+        yield self._snapshot("proved")
+
+    @property
+    def problem(self) -> CSSP:
+        return self.prepared.problem
+
+    @property
+    def upper_bound(self) -> float:
+        return inf if self.incumbent is None else self.incumbent.cost
+
+    def _first_cost_limit(self, most: float) -> float:
+        """The cost below which to look first: the incumbent's, or a guess a little above the relaxation."""
+        if self.incumbent is not None:
+            return self.incumbent.cost
+        positive = self.problem.costs[0][self.problem.costs[0] > 0.0]
+        guess = max(2.0 * self.lower_bound, float(np.min(positive, initial=inf)))
+        return min(guess if isfinite(guess) else 0.0, most)
+
+    def _limits_by_reduced_cost(self, cost_limit: float) -> FloatArray | None:
+        """How often a row can be taken before the relaxation's bound exceeds the cost limit."""
+        reduced_costs, prices = self.relaxation.reduced_costs, self.relaxation.prices
+        if reduced_costs is None or prices is None:
+            return None
+        priced = prices > 0.0
+        # Policies may exceed their bounds by the tolerance, which the bound does not know.
+        excess = float(prices[priced] @ allowance(self.problem.bounds[priced]))
+        gap = max(0.0, cost_limit - self.relaxation.lower_bound + excess)
+        limits = np.full(len(reduced_costs), inf)
+        np.divide(gap, reduced_costs, out=limits, where=reduced_costs > TOLERANCE * gap)
+        return limits
+
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {
+            "mip_feasibility_tolerance": INTEGER_TOLERANCE,
+            "primal_feasibility_tolerance": INTEGER_TOLERANCE,
+            "dual_feasibility_tolerance": INTEGER_TOLERANCE,
+            "mip_rel_gap": TOLERANCE,
+            "mip_abs_gap": TOLERANCE,
+        }
+        if isfinite(self.time_limit):
+            options["time_limit"] = max(0.01, self.time_limit - (time.perf_counter() - self.began))
+        return options
+
+    def _start(self, model: Model) -> FloatArray | None:
+        """The incumbent as a solution of the model, unless it has been excluded."""
+        if self.incumbent is None or self._is_excluded(self.incumbent.rows):
+            return None
+        visits = evaluate(self.problem, DeterministicPolicy(self.incumbent.rows)).visits
+        acting = np.flatnonzero(~self.problem.goals)
+        rows = self.incumbent.rows[acting]
+        start = np.zeros(len(model.costs))
+        start[rows] = visits[acting]
+        start[self.problem.num_rows + rows] = 1.0
+        return start
+
+    def _hear(self, claim: Claim) -> None:
+        """Take from a claim what can be checked or allowed for."""
+        if claim.values is not None:
+            self._offer(self._rows(claim.values))
+        self._raise_lower_bound(claim.dual_bound)
+
+    def _rows(self, values: FloatArray) -> IntArray:
+        return most_visited(self.problem, values[self.problem.num_rows :])
+
+    def _offer(self, rows: IntArray) -> Incumbent | None:
+        """Evaluate a policy exactly; it becomes the incumbent if it is feasible and better."""
+        found = self._evaluated(rows)
+        if found is not None and found.cost < self.upper_bound:
+            self.incumbent = found
+        return found
+
+    def _evaluated(self, rows: IntArray) -> Incumbent | None:
+        if not is_proper(self.problem, DeterministicPolicy(rows)):
+            return None
+        return best_feasible(self.problem, [rows])
+
+    def _raise_lower_bound(self, dual_bound: float) -> None:
+        """HiGHS's bound holds for policies within the limits and not excluded; the rest is known."""
+        if self.limits_valid and dual_bound > -inf:
+            cautious = (
+                dual_bound - (BOUND_TOLERANCE * abs(dual_bound) + TOLERANCE) if isfinite(dual_bound) else inf
+            )
+            self.lower_bound = max(self.lower_bound, min(cautious, self.cost_limit, self.upper_bound))
+
+    def _conclude(self, answer: Answer, most: float) -> str | None:
+        """Draw the consequences of a run; a reason to stop, or None to go on."""
+        if answer.outcome is Outcome.OPTIMAL and answer.values is not None:
+            return self._after_solution(answer, answer.values)
+        if answer.outcome is Outcome.INFEASIBLE:
+            return self._after_none(most)
+        if answer.outcome is Outcome.FAILED:
+            return f"HiGHS failed: {answer.status}"
+        self._raise_lower_bound(answer.dual_bound)
+        return str(answer.outcome)
+
+    def _after_solution(self, answer: Answer, values: FloatArray) -> str | None:
+        rows = self._rows(values)
+        found = self._offer(rows)
+        self._raise_lower_bound(answer.dual_bound)
+        if not self.limits_valid and found is not None and self.cost_limit <= found.cost:
+            return "flows too loosely limited for a proof"
+        claimed = float(self.problem.costs[0] @ values[: self.problem.num_rows])
+        honest = found is not None and found.cost <= claimed + BOUND_TOLERANCE * abs(claimed) + TOLERANCE
+        if not honest:
+            if self._is_excluded(rows):
+                return "HiGHS returns a policy that was excluded"
+            self.excluded.append(self._reached(rows))
+        elif self.cost_limit == self.upper_bound and not self._proved():
+            return "HiGHS proves less than it claims"
+        if self.incumbent is not None:
+            self.cost_limit = self.incumbent.cost
+        return None
+
+    def _after_none(self, most: float) -> str | None:
+        if self.incumbent is not None and not self._is_excluded(self.incumbent.rows):
+            return "HiGHS finds no policy, though one is known"
+        if self.incumbent is not None and self.incumbent.cost <= self.cost_limit:
+            self._raise_lower_bound(inf)
+            return None if self.limits_valid else "flows too loosely limited for a proof"
+        if not self.limits_valid:
+            return "flows too loosely limited for a proof"
+        if self.cost_limit >= most:
+            self.lower_bound = inf
+            return "infeasible"
+        self.lower_bound = max(self.lower_bound, self.cost_limit)
+        self.cost_limit = min(_RAISE_BY * self.cost_limit, most)
+        return None
+
+    def _reached(self, rows: IntArray) -> IntArray:
+        """The rows that a policy uses; they tell it from all others."""
+        chain = induced_chain(self.problem, DeterministicPolicy(rows))
+        return rows[chain.reached & ~self.problem.goals]
+
+    def _is_excluded(self, rows: IntArray) -> bool:
+        return any(np.isin(used, rows).all() for used in self.excluded)
+
+    def _proved(self) -> bool:
+        # Both the bound and the policy that met it are within a tolerance of what HiGHS claims.
+        tolerance = 2.5 * (BOUND_TOLERANCE * self.upper_bound + TOLERANCE)
+        return self.incumbent is not None and self.upper_bound - self.lower_bound <= tolerance
+
+    def _snapshot(self, finished: str | None = None) -> Progress:
+        return Progress(
+            seconds=time.perf_counter() - self.began,
+            iterations=self.runs,
+            lower_bound=min(self.lower_bound, self.upper_bound),
+            upper_bound=self.upper_bound,
+            incumbent=None if self.incumbent is None else self.prepared.lift(self.incumbent.rows),
+            prices=self.root.prices,
+            stochastic=self.root.stochastic,
+            finished=finished,
+        )
+
+
+def _reduced_rows(prepared: Prepared, rows: IntArray) -> IntArray:
+    """A policy of the original as one of the reduced problem."""
+    position = np.full(prepared.original.num_rows + 1, -1, dtype=np.int64)
+    position[prepared.rows] = np.arange(len(prepared.rows))
+    reduced: IntArray = position[rows[prepared.states]]
+    return reduced

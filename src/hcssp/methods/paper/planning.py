@@ -1,0 +1,184 @@
+"""What the five algorithms share: the problem, its planners, and everything learnt about them so far.
+
+The method needs a procedure without cycles in which every event is entered in one way. Then an activity's
+policy meets the rest of the problem through its expected costs alone, and a budget for each of them
+separates the activities from one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.dual.activity_budget import BudgetPlanner
+from hcssp.dual.activity_curve import ActivityPlan
+from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
+from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
+from hcssp.errors import UnsupportedProblem
+from hcssp.methods.anytime import next_best
+from hcssp.numerics import is_feasible
+from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.model import HCSSP
+
+
+@dataclass(frozen=True)
+class ActivityAnswer:
+    """What Activity-Planning returns: the incumbent, and both bounds under the limits.
+
+    Attributes
+    ----------
+    plan
+        The cheapest plan found that keeps the limits, or None.
+    lower_bound, upper_bound
+        Around the least cost within the limits; both ``inf`` if nothing keeps them.
+    """
+
+    plan: ActivityPlan | None
+    lower_bound: float
+    upper_bound: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the plan is proven to be the best within the limits."""
+        if self.plan is None:
+            return False
+        return self.upper_bound - self.lower_bound <= 1e-9 * (1.0 + abs(self.upper_bound))
+
+
+class Planning:
+    """A problem, and what is known about its activities.
+
+    Parameters
+    ----------
+    problem
+        The procedure.
+
+    Attributes
+    ----------
+    events, order
+        The events in a topological order, and the activities in that of the events they start from.
+    constraints
+        The constraints that have a finite bound.
+    activities
+        A planner under limits for each activity; it counts what those constraints count.
+    edges
+        The sides of an allocation box: pairs of an activity and one of its counted costs.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If an event can be entered in several states, or the procedure has a cycle.
+    """
+
+    def __init__(self, problem: HCSSP) -> None:
+        self.problem = problem
+        self.flattening = Flattening(problem)
+        if not self.flattening.separable:
+            raise UnsupportedProblem(
+                "budget allocation needs every event to be entered in one state, and here an activity's exit "
+                "decides how the next one begins; use the method 'exact'"
+            )
+        self.events = _topological_order(problem)
+        starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]
+        self.order: tuple[int, ...] = tuple(np.argsort(starts, kind="stable").tolist())
+        self.oracle = HierarchicalOracle(self.flattening)
+        self.procedure = self.oracle.procedure
+        self.bounds = problem.bounds
+        self.constraints: tuple[int, ...] = tuple(np.flatnonzero(np.isfinite(self.bounds)).tolist())
+        # For each activity the pairs of a constraint with a finite bound and the cost it counts.
+        self.counts = [
+            [(j, index) for j, index in counted if j in self.constraints] for counted in self.oracle.counts
+        ]
+        self.activities = [
+            BudgetPlanner(planner, tuple(sorted({index for _, index in counted})))
+            for planner, counted in zip(self.oracle.planners, self.counts, strict=True)
+        ]
+        self.edges = [(k, i) for k, activity in enumerate(self.activities) for i in activity.counted]
+        sizes = [len(activity.counted) for activity in self.activities]
+        self._edge_start = np.cumsum([0, *sizes])
+        self._flat_oracles: dict[int, FlatOracle] = {}
+        self._rankings: dict[tuple[int, bytes], Ranking] = {}
+        self.answers: dict[tuple[int, float, bytes], ActivityAnswer] = {}
+        self.exact_answers: dict[tuple[int, float], list[tuple[FloatArray, ActivityAnswer]]] = {}
+
+    def edges_of(self, activity: int) -> slice:
+        """Which sides of a box limit `activity`."""
+        return slice(int(self._edge_start[activity]), int(self._edge_start[activity + 1]))
+
+    def own_prices(self, activity: int, prices: FloatArray) -> FloatArray:
+        """What the constraints' multipliers amount to for each counted cost of `activity`."""
+        counted = self.activities[activity].counted
+        own = np.zeros(len(counted))
+        for constraint, index in self.counts[activity]:
+            own[counted.index(index)] += prices[constraint]
+        return own
+
+    def by_constraint(self, activity: int, usage: FloatArray) -> FloatArray:
+        """The counted costs of `activity` as one number for each constraint."""
+        counted = self.activities[activity].counted
+        share = np.zeros(len(self.bounds))
+        for constraint, index in self.counts[activity]:
+            share[constraint] = usage[counted.index(index)]
+        return share
+
+    def compose(self, choices: IntArray, plans: list[ActivityPlan | None]) -> HierarchicalVertex | None:
+        """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound."""
+        executions = self.procedure.executions(choices)
+        if any(plan is None and count > 0.0 for plan, count in zip(plans, executions, strict=True)):
+            return None
+        costs = self.oracle.totals(executions, plans)
+        if not is_feasible(costs, self.bounds):
+            return None
+        return HierarchicalVertex(self.oracle, choices, executions, tuple(plans), costs)
+
+    def ranking(self, activity: int, prices: FloatArray) -> Ranking:
+        """The plans of `activity` from the best on under `prices` of its counted costs."""
+        key = (activity, prices.tobytes())
+        if key not in self._rankings:
+            if activity not in self._flat_oracles:
+                self._flat_oracles[activity] = FlatOracle(self.problem.activities[activity].cssp)
+            budget = self.activities[activity]
+            weights = np.zeros(budget.planner.balance.costs.shape[0])
+            weights[0] = 1.0
+            weights[list(budget.counted)] = prices
+            self._rankings[key] = Ranking(budget, next_best(self._flat_oracles[activity], weights))
+        return self._rankings[key]
+
+
+class Ranking:
+    """Plans of one activity in non-decreasing priced cost, enumerated as far as anybody asked."""
+
+    def __init__(self, budget: BudgetPlanner, policies: Iterator[tuple[float, FlatVertex]]) -> None:
+        self._budget = budget
+        self._policies = policies
+        self._known: list[tuple[float, ActivityPlan]] = []
+
+    def get(self, position: int) -> tuple[float, ActivityPlan] | None:
+        """The priced cost, certified, and the plan at `position`; None behind the last."""
+        while len(self._known) <= position:
+            found = next(self._policies, None)
+            if found is None:
+                return None
+            self._known.append((found[0], self._budget.plan_from(found[1].rows)))
+        return self._known[position]
+
+
+def _topological_order(problem: HCSSP) -> tuple[int, ...]:
+    """The events, none before one that leads to it."""
+    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(problem.num_events), ()))
+    for choice in problem.choices:
+        for outcome in choice.outcomes:
+            if outcome.probability > 0.0:
+                sorter.add(outcome.event, choice.event)
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        cycle = " -> ".join(repr(problem.events[event]) for event in error.args[1])
+        raise UnsupportedProblem(
+            f"budget allocation needs a procedure without cycles, and this one has {cycle}; "
+            "use the method 'exact'"
+        ) from error

@@ -1,0 +1,124 @@
+"""Stating a procedure piece by piece; ``build`` validates it once and freezes it.
+
+>>> import numpy as np
+>>> from scipy.sparse import csr_array
+>>> from hcssp.cssp.model import CSSP
+>>> room = CSSP(
+...     transitions=csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
+...     row_start=np.array([0, 2, 2]),
+...     costs=np.array([[3.0, 1.0], [0.0, 4.0]]),
+...     initial=np.array([1.0, 0.0]),
+...     goals=np.array([False, True]),
+...     cost_names=("time", "damage"),
+...     bounds=np.array([np.inf]),
+... )
+>>> plan = ProcedureBuilder()
+>>> start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+>>> cross = plan.add_activity("cross-room", room)
+>>> leave = plan.add_activity("leave", room)
+>>> plan.add_choice(start, "cross", to=[Outcome(1.0, hall, runs=cross)])
+>>> plan.add_choice(hall, "leave", to=[Outcome(0.9, out, runs=leave), Outcome(0.1, start)])
+>>> plan.add_constraint("damage", at_most=2.0, counts={cross: "damage", leave: "damage"})
+>>> problem = plan.build(start=start, end=out)
+>>> print(problem)
+procedure: 3 events, 2 activities, 1 constraint; minimise time
+start
+  choose cross
+    run cross-room (2 states), reach hall
+      choose leave
+        0.9: run leave (2 states), reach out, the end
+        0.1: reach start (see above)
+constraint damage <= 2: counts damage of cross-room, leave
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NewType
+
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem
+from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.validation import is_index, violations
+
+EventHandle = NewType("EventHandle", int)
+"""An event of a builder; it is the event's index in the problem."""
+
+ActivityHandle = NewType("ActivityHandle", int)
+"""An activity of a builder; it is the activity's index in the problem."""
+
+
+class ProcedureBuilder:
+    """A procedure in the making. The ``add_*`` methods return handles to refer to what they added."""
+
+    def __init__(self) -> None:
+        self._events: list[str] = []
+        self._activities: list[Activity] = []
+        self._choices: list[Choice] = []
+        self._constraints: list[tuple[str, float, dict[ActivityHandle, str]]] = []
+
+    def add_event(self, name: str) -> EventHandle:
+        """Add an event: a moment at which something is chosen, or the end."""
+        self._events.append(name)
+        return EventHandle(len(self._events) - 1)
+
+    def add_activity(self, name: str, cssp: CSSP) -> ActivityHandle:
+        """Add an activity, to be run by exactly one outcome.
+
+        Its own bounds are ignored. The same `cssp` may be added under several names: the activities
+        share its arrays, and each has a policy of its own.
+        """
+        self._activities.append(Activity(name, cssp))
+        return ActivityHandle(len(self._activities) - 1)
+
+    def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
+        """Add something that can be chosen at `event`, and where it leads."""
+        self._choices.append(Choice(event, name, tuple(to)))
+
+    def add_constraint(self, name: str, *, at_most: float, counts: Mapping[ActivityHandle, str]) -> None:
+        """Bound an expected sum over the whole procedure.
+
+        Parameters
+        ----------
+        name
+            What people call it.
+        at_most
+            The bound; ``inf`` for none yet.
+        counts
+            For each activity that counts, the name of its secondary cost that does.
+        """
+        self._constraints.append((name, at_most, dict(counts)))
+
+    def build(self, *, start: EventHandle, end: EventHandle) -> HCSSP:
+        """The frozen problem.
+
+        Raises
+        ------
+        InvalidProblem
+            If anything is wrong; the message lists everything that is.
+        """
+        problem = HCSSP(
+            events=tuple(self._events),
+            start=start,
+            end=end,
+            activities=tuple(self._activities),
+            choices=tuple(sorted(self._choices, key=self._event_order)),
+            constraints=tuple(Constraint(*parts[:2], self._indices(parts[2])) for parts in self._constraints),
+        )
+        found = violations(problem)
+        if found:
+            raise InvalidProblem(found)
+        return problem
+
+    def _event_order(self, choice: Choice) -> int:
+        # What is not an event cannot be sorted among them; the validation will report it.
+        return choice.event if is_index(choice.event, len(self._events)) else len(self._events)
+
+    def _indices(self, counts: Mapping[ActivityHandle, str]) -> dict[int, Any]:
+        """The costs' indices; a cost that does not exist stays a name, for the validation to report."""
+        indices: dict[int, Any] = {}
+        for activity, cost in counts.items():
+            known = is_index(activity, len(self._activities))
+            names = self._activities[activity].cssp.cost_names if known else ()
+            indices[activity] = names.index(cost) if cost in names else cost
+        return indices

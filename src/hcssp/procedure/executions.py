@@ -1,0 +1,96 @@
+r"""How often each activity is executed: :math:`L(E \mid \rho)`.
+
+It is the expected number of executions: a probability where the procedure has no cycle, and perhaps more
+than one where it retries. Where every event is entered in one way it depends on the choices only and is
+the solution of one small linear system over the events. Where an activity's exit decides what follows,
+it depends on the activities' policies too, and the system is that of the policy's whole chain.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.linalg import spsolve
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.errors import ImproperPolicy
+from hcssp.procedure.chain import policy_chain, square
+from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.policy import HierarchicalPolicy
+
+
+def expected_executions(flattening: Flattening, policy: HierarchicalPolicy) -> FloatArray:
+    """The expected number of executions of each activity under a policy.
+
+    For a separable problem only the policy's choices are looked at.
+
+    Raises
+    ------
+    ImproperPolicy
+        If the policy does not reach the end almost surely.
+    """
+    rows = policy.to_flat(flattening)
+    if flattening.separable:
+        graph = _event_graph(flattening, rows)
+    else:
+        graph = square(policy_chain(flattening, rows)[0])
+    visits = _expected_visits(graph, flattening)
+    return executions_from_visits(flattening, rows, visits[: flattening.num_event_states])
+
+
+def executions_from_visits(flattening: Flattening, rows: IntArray, visits: FloatArray) -> FloatArray:
+    """The expected executions, given how often each event state is visited.
+
+    Parameters
+    ----------
+    flattening
+        The flat problem's layout.
+    rows
+        The policy's flat rows; those of the event states suffice.
+    visits
+        The expected number of visits to each event state.
+    """
+    executions = np.zeros(flattening.problem.num_activities)
+    for state in np.flatnonzero(rows[: flattening.num_event_states] != NO_ROW):
+        choice = flattening.problem.choices[int(flattening.event_row_choice[rows[state]])]
+        for outcome in choice.outcomes:
+            if outcome.runs is not None:
+                executions[outcome.runs] += visits[state] * outcome.probability
+    return executions
+
+
+def _event_graph(flattening: Flattening, rows: IntArray) -> csr_array:
+    """The chain over the events alone, with every activity as a single step."""
+    entries = [
+        (state, flattening.event_state(outcome.event), outcome.probability)
+        for state in range(flattening.num_event_states)
+        if rows[state] != NO_ROW
+        for outcome in flattening.problem.choices[int(flattening.event_row_choice[rows[state]])].outcomes
+        if outcome.probability > 0
+    ]
+    tails, heads, probabilities = zip(*entries, strict=True) if entries else ((), (), ())
+    shape = (flattening.num_event_states,) * 2
+    return csr_array((np.array(probabilities, dtype=np.float64), (tails, heads)), shape=shape)
+
+
+def _expected_visits(graph: csr_array, flattening: Flattening) -> FloatArray:
+    """How often each state is visited from the start: x with x = start + graph' x, where it is finite."""
+    reached = np.sort(breadth_first_order(graph, flattening.start, return_predecessors=False))
+    ending = breadth_first_order(csr_array(graph.T), flattening.end, return_predecessors=False)
+    stuck = np.setdiff1d(reached, ending)
+    if len(stuck):
+        label = flattening.state_labels[int(stuck[0])]
+        end = flattening.problem.events[flattening.problem.end]
+        raise ImproperPolicy(
+            f"the policy never gets from {label!r} to the end {end!r}: its expected executions are not finite"
+        )
+    within = graph[reached][:, reached]
+    start = np.zeros(len(reached))
+    start[np.searchsorted(reached, flattening.start)] = 1.0
+    visits = np.zeros(graph.shape[0])
+    visits[reached] = cast(FloatArray, spsolve(csc_array(eye_array(len(reached)) - within.T), start))
+    return visits

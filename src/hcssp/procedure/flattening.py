@@ -1,0 +1,217 @@
+"""One C-SSP that says the same as the whole procedure.
+
+Flat states are the event states first (see :mod:`hcssp.procedure.entries`), then every activity's
+non-goal states, activity after activity; an activity's goals are the event states they lead to. Flat
+rows are the choices at the event states first, then every activity's rows, so that a flat row is the
+activity's offset plus its local row. Choices cost nothing; the rows of an activity cost what the
+constraints count of them. A deterministic policy of the flat problem is a hierarchical policy, and the
+other way round, with the same expected costs.
+
+Everything but `cssp` is cheap: the flat arrays are made when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.errors import InvalidProblem
+from hcssp.procedure.entries import entry_distribution, reachable_event_states
+from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
+from hcssp.procedure.model import HCSSP
+
+
+class Flattening:
+    """The flat problem's layout, and the flat problem itself.
+
+    Attributes
+    ----------
+    problem
+        The hierarchical problem.
+    event_states
+        Pairs of an event and its entry label, sorted by event; they are the first flat states.
+    start, end
+        The flat states where the procedure begins and where it is over.
+    event_row_start
+        Flat rows ``event_row_start[s]:event_row_start[s + 1]`` belong to event state ``s``.
+    event_row_choice
+        The choice (an index into ``problem.choices``) that each event row stands for.
+    state_offset, row_offset
+        The first flat state and row of each activity; the last entries are the totals.
+    """
+
+    def __init__(self, problem: HCSSP) -> None:
+        self.problem = problem
+        self.event_states, violations = reachable_event_states(problem)
+        if violations:
+            raise InvalidProblem(violations)
+        self._position = {state: index for index, state in enumerate(self.event_states)}
+        self.start = self._position[problem.start, None]
+        self.end = self._position[problem.end, None]
+        choices = [problem.choices_at(event) for event, _ in self.event_states]
+        self.event_row_start: IntArray = np.cumsum([0, *map(len, choices)], dtype=np.int64)
+        self.event_row_choice: IntArray = np.array([c for each in choices for c in each], dtype=np.int64)
+        sizes = [a.cssp.num_states - int(np.count_nonzero(a.cssp.goals)) for a in problem.activities]
+        rows = [activity.cssp.num_rows for activity in problem.activities]
+        self.state_offset: IntArray = np.cumsum([self.num_event_states, *sizes], dtype=np.int64)
+        self.row_offset: IntArray = np.cumsum([self.num_event_rows, *rows], dtype=np.int64)
+
+    @property
+    def num_event_states(self) -> int:
+        return len(self.event_states)
+
+    @property
+    def num_event_rows(self) -> int:
+        return int(self.event_row_start[-1])
+
+    @property
+    def num_states(self) -> int:
+        return int(self.state_offset[-1])
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.row_offset[-1])
+
+    @property
+    def separable(self) -> bool:
+        """Whether every event is entered in one way, so that only budgets tie the activities together."""
+        return all(entry is None for _, entry in self.event_states)
+
+    def event_state(self, event: int, entry: Hashable | None = None) -> int:
+        """The flat state of an event entered with the label `entry`; all entries to the end are one."""
+        return self._position[event, None if event == self.problem.end else entry]
+
+    def flat_state(self, activity: int) -> IntArray:
+        """From an activity's local states to flat states; a goal is the event state it leads to.
+
+        A goal that cannot be reached, and so leads to no event state, is -1.
+        """
+        cssp = self.problem.activities[activity].cssp
+        flat: IntArray = np.cumsum(~cssp.goals, dtype=np.int64) + (self.state_offset[activity] - 1)
+        event = self.problem.activity_outcome[activity].event
+        goals = np.flatnonzero(cssp.goals)
+        for goal in goals:
+            entry = None if len(goals) == 1 or event == self.problem.end else cssp.state_labels[int(goal)]
+            flat[goal] = self._position.get((event, entry), -1)
+        return flat
+
+    @cached_property
+    def event_transitions(self) -> SparseMatrix:
+        """The transitions of the event rows: shape ``(num_event_rows, num_states)``."""
+        rows: list[IntArray] = []
+        columns: list[IntArray] = []
+        values: list[FloatArray] = []
+        row = 0
+        for event, entry in self.event_states:
+            for choice in self.problem.choices_at(event):
+                for outcome in self.problem.choices[choice].outcomes:
+                    if outcome.runs is None:
+                        states = np.array([self.event_state(outcome.event, entry)], dtype=np.int64)
+                        probabilities = np.ones(1)
+                    else:
+                        cssp = self.problem.activities[outcome.runs].cssp
+                        local, probabilities = entry_distribution(cssp, entry)
+                        states = self.flat_state(outcome.runs)[local]
+                    rows.append(np.full(len(states), row, dtype=np.int64))
+                    columns.append(states)
+                    values.append(outcome.probability * probabilities)
+                row += 1
+        if not rows:
+            return csr_array((0, self.num_states))
+        where = (np.concatenate(rows), np.concatenate(columns))
+        shape = (self.num_event_rows, self.num_states)
+        transitions = csr_array((np.concatenate(values), where), shape=shape)
+        transitions.eliminate_zeros()
+        return transitions
+
+    def activity_transitions(self, activity: int, rows: IntArray | None = None) -> SparseMatrix:
+        """The transitions of an activity's rows, all or those given, to flat states."""
+        transitions = self.problem.activities[activity].cssp.transitions
+        # A copy either way: summing duplicates works in place, and the activity's arrays are not ours.
+        transitions = transitions.copy() if rows is None else transitions[rows]
+        # A goal that cannot be reached has no flat state; the rows that mention it are never used.
+        narrow = index_type(self.num_states)
+        columns = np.maximum(self.flat_state(activity), 0).astype(narrow)[transitions.indices]
+        shape = (transitions.shape[0], self.num_states)
+        # Summing duplicates works in place, and the activity's arrays are not ours to change.
+        flat = csr_array((transitions.data.copy(), columns, transitions.indptr.copy()), shape=shape)
+        flat.sum_duplicates()
+        return flat
+
+    def activity_costs(self, activity: int, rows: IntArray | None = None) -> FloatArray:
+        """The flat costs of an activity's rows: the primary, then one for each constraint."""
+        costs = self.problem.activities[activity].cssp.costs
+        selected = costs if rows is None else costs[:, rows]
+        flat = np.zeros((1 + self.problem.num_constraints, selected.shape[1]))
+        flat[0] = selected[0]
+        for index, constraint in enumerate(self.problem.constraints):
+            if activity in constraint.counts:
+                flat[1 + index] = selected[constraint.counts[activity]]
+        return flat
+
+    @cached_property
+    def row_start(self) -> IntArray:
+        """Flat rows ``row_start[s]:row_start[s + 1]`` belong to flat state ``s``."""
+        starts = [self.event_row_start]
+        for index, activity in enumerate(self.problem.activities):
+            ends = activity.cssp.row_start[1:][~activity.cssp.goals]
+            starts.append(self.row_offset[index] + ends)
+        return np.concatenate(starts)
+
+    @cached_property
+    def cssp(self) -> CSSP:
+        """The flat problem: the primary cost and one cost for each constraint, called by its name."""
+        problem = self.problem
+        every = range(problem.num_activities)
+        blocks = [self.event_transitions, *(self.activity_transitions(index) for index in every)]
+        no_costs = np.zeros((1 + problem.num_constraints, self.num_event_rows))
+        goals = np.zeros(self.num_states, dtype=np.bool_)
+        goals[self.end] = True
+        return CSSP(
+            transitions=stack_rows(blocks, self.num_states),
+            row_start=self.row_start,
+            costs=np.hstack([no_costs, *(self.activity_costs(index) for index in every)]),
+            initial=self.initial,
+            goals=goals,
+            cost_names=self.cost_names,
+            bounds=problem.bounds,
+            state_labels=self.state_labels,
+            action_labels=FlatActionLabels(self),
+        )
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """The primary cost's name, then the constraints'."""
+        return (self.problem.primary_name, *(constraint.name for constraint in self.problem.constraints))
+
+    @property
+    def state_labels(self) -> FlatStateLabels:
+        """An event's name, or a pair of an activity's name and its own label; see the class."""
+        return FlatStateLabels(self)
+
+    @property
+    def initial(self) -> FloatArray:
+        """The flat initial distribution: the procedure begins at its start."""
+        initial = np.zeros(self.num_states)
+        initial[self.start] = 1.0
+        return initial
+
+
+def stack_rows(blocks: Sequence[SparseMatrix], num_columns: int) -> SparseMatrix:
+    """The CSR matrices one below the other, without the detour through coordinates."""
+    offsets = np.cumsum([0, *(block.nnz for block in blocks)])
+    narrow = index_type(max(int(offsets[-1]), num_columns))
+    pointers = [block.indptr[1:] + offset for block, offset in zip(blocks, offsets[:-1], strict=True)]
+    data = np.concatenate([block.data for block in blocks])
+    indices = np.concatenate([block.indices for block in blocks]).astype(narrow, copy=False)
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), *pointers]).astype(narrow, copy=False)
+    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
+
+
+def index_type(largest: int) -> type[np.int32 | np.int64]:
+    """The integers that sparse factorisations take, as long as they suffice."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64

@@ -1,0 +1,191 @@
+"""What can be wrong with a procedure; everything that is wrong is reported together.
+
+Rules about the parts come first (names, numbers, references). Rules about the whole (what can be reached
+from where) are looked at once the parts are right, since they would only repeat what is wrong there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import fsum, isnan
+
+import numpy as np
+
+from hcssp.numerics import PROBABILITY_TOLERANCE
+from hcssp.procedure.entries import reachable_event_states
+from hcssp.procedure.model import HCSSP, Choice, Constraint, bound_violations
+
+
+def violations(problem: HCSSP) -> list[str]:
+    """One sentence for everything that is wrong with `problem`."""
+    found = list(_parts(problem))
+    if not found:
+        found = [*_reachability(problem), *_ending(problem)]
+    if not found:
+        _, found = reachable_event_states(problem)
+    return found
+
+
+def is_index(candidate: object, size: int) -> bool:
+    """Whether `candidate` is one of the numbers 0, ..., `size` - 1."""
+    whole = isinstance(candidate, int | np.integer) and not isinstance(candidate, bool)
+    return whole and candidate in range(size)
+
+
+def _parts(problem: HCSSP) -> Iterator[str]:
+    yield from _duplicates("event", problem.events)
+    yield from _duplicates("activity", [activity.name for activity in problem.activities])
+    yield from _duplicates("constraint", [constraint.name for constraint in problem.constraints])
+    for role, event in (("start", problem.start), ("end", problem.end)):
+        if not is_index(event, problem.num_events):
+            yield f"{role}: there is no event {event!r}; pass what add_event returned"
+    for activity in problem.activities:
+        if not activity.cssp.goals.any():
+            yield f"activity {activity.name!r}: it has no goal, so that it never ends; give it one"
+    yield from _choices(problem)
+    for constraint in problem.constraints:
+        yield from _constraint(problem, constraint)
+
+
+def _duplicates(kind: str, names: Sequence[str], where: str = "") -> Iterator[str]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield f"{where}{kind} {name!r}: {count} of them have that name; give each its own"
+
+
+def _choices(problem: HCSSP) -> Iterator[str]:
+    by_event: dict[int, list[str]] = {}
+    for choice in problem.choices:
+        yield from _choice(problem, choice)
+        by_event.setdefault(choice.event, []).append(choice.name)
+    for event, name in enumerate(problem.events):
+        names = by_event.get(event, [])
+        yield from _duplicates("choice", names, where=f"event {name!r}, ")
+        if event == problem.end and names:
+            listed = ", ".join(repr(each) for each in names)
+            yield f"event {name!r}: the procedure ends here, but there is a choice: {listed}; remove it"
+        elif event != problem.end and not names:
+            yield f"event {name!r}: there is nothing to choose and it is not the end; add a choice"
+    hangs_on: dict[int, list[str]] = {}
+    for choice in problem.choices:
+        for outcome in choice.outcomes:
+            if outcome.runs is not None:
+                hangs_on.setdefault(outcome.runs, []).append(choice_place(problem.events, choice))
+    for index, activity in enumerate(problem.activities):
+        places = hangs_on.get(index, [])
+        if not places:
+            yield f"activity {activity.name!r}: no outcome runs it; let one run it, or leave it out"
+        elif len(places) > 1:
+            yield (
+                f"activity {activity.name!r}: {len(places)} outcomes run it ({'; '.join(places)}), but an "
+                "activity has one policy and hangs on one outcome; add the same CSSP as a second activity"
+            )
+
+
+def choice_place(events: Sequence[str], choice: Choice) -> str:
+    """A choice and its event, for an error message."""
+    known = is_index(choice.event, len(events))
+    return f"event {events[choice.event]!r}, choice {choice.name!r}" if known else f"choice {choice.name!r}"
+
+
+def _choice(problem: HCSSP, choice: Choice) -> Iterator[str]:
+    where = choice_place(problem.events, choice)
+    if not is_index(choice.event, problem.num_events):
+        yield f"{where}: there is no event {choice.event!r}; pass what add_event returned"
+    if not choice.outcomes:
+        yield f"{where}: it leads nowhere; give it an outcome"
+        return
+    probabilities = [outcome.probability for outcome in choice.outcomes]
+    for outcome in choice.outcomes:
+        if isnan(outcome.probability) or outcome.probability < 0:
+            yield f"{where}: an outcome has probability {outcome.probability}; give a number from 0 to 1"
+        if not is_index(outcome.event, problem.num_events):
+            yield f"{where}: there is no event {outcome.event!r}; pass what add_event returned"
+        if outcome.runs is not None and not is_index(outcome.runs, problem.num_activities):
+            yield f"{where}: there is no activity {outcome.runs!r}; pass what add_activity returned"
+    if all(probability >= 0 for probability in probabilities):
+        total = fsum(probabilities)
+        if not abs(total - 1.0) <= PROBABILITY_TOLERANCE:
+            yield f"{where}: probabilities sum to {total:.10g}, not 1"
+
+
+def _constraint(problem: HCSSP, constraint: Constraint) -> Iterator[str]:
+    where = f"constraint {constraint.name!r}"
+    yield from bound_violations(where, constraint.at_most)
+    if constraint.name == problem.primary_name:
+        yield f"{where}: that is the primary cost's name; give the constraint another"
+    if not constraint.counts:
+        yield f"{where}: it counts nothing; say which secondary cost of which activities it counts"
+    for activity, cost in constraint.counts.items():
+        if not is_index(activity, problem.num_activities):
+            yield f"{where}: there is no activity {activity!r}; pass what add_activity returned"
+            continue
+        name, names = problem.activities[activity].name, problem.activities[activity].cssp.cost_names
+        if not is_index(cost, len(names)):
+            known = _listed(names[1:])
+            yield f"{where}: activity {name!r} has no cost {cost!r}; its secondary costs are {known}"
+        elif cost == 0:
+            yield (
+                f"{where}: {names[0]!r} is the primary cost of activity {name!r}; a constraint counts "
+                f"secondary costs, which are {_listed(names[1:])}"
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none"
+
+
+def _reachability(problem: HCSSP) -> Iterator[str]:
+    """Events, and so activities, that no choices lead to."""
+    reached = {problem.start}
+    waiting = [problem.start]
+    while waiting:
+        for index in problem.choices_at(waiting.pop()):
+            for outcome in problem.choices[index].outcomes:
+                if outcome.event not in reached:
+                    reached.add(outcome.event)
+                    waiting.append(outcome.event)
+    start = problem.events[problem.start]
+    for event, name in enumerate(problem.events):
+        if event not in reached:
+            yield f"event {name!r}: it cannot be reached from {start!r}, the start; lead to it, or drop it"
+    for index, activity in enumerate(problem.activities):
+        event = problem.choices[int(problem.activity_choice[index])].event
+        if event not in reached:
+            yield (
+                f"activity {activity.name!r}: it is on no path from the start {start!r}, since event "
+                f"{problem.events[event]!r} cannot be reached"
+            )
+
+
+def _ending(problem: HCSSP) -> Iterator[str]:
+    """Events from which the end is not reached with certainty, whatever is chosen there and later."""
+    certain = set(range(problem.num_events))
+    # From inside the set, by choices that never leave it, the end can be reached: so, trying again and
+    # again, it is. Shrink the set until that holds everywhere in it.
+    while (ending := _reaching_the_end(problem, certain)) != certain:
+        certain = ending
+    for event, name in enumerate(problem.events):
+        if event not in certain:
+            yield (
+                f"event {name!r}: from here the end {problem.events[problem.end]!r} is not reached with "
+                "certainty, whatever is chosen; add a way to it"
+            )
+
+
+def _reaching_the_end(problem: HCSSP, within: set[int]) -> set[int]:
+    """The events from which choices that never lead out of `within` can lead to the end."""
+    leading_to: dict[int, list[int]] = {}
+    for choice in problem.choices:
+        possible = [outcome.event for outcome in choice.outcomes if outcome.probability > 0]
+        if choice.event in within and within.issuperset(possible):
+            for event in possible:
+                leading_to.setdefault(event, []).append(choice.event)
+    found = {problem.end}
+    waiting = [problem.end]
+    while waiting:
+        fresh = set(leading_to.get(waiting.pop(), ())) - found
+        found |= fresh
+        waiting += fresh
+    return found

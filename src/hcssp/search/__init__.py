@@ -1,1 +1,0 @@
-"""Anytime search: progress, stop criteria, the best-first engine and the one result type."""

@@ -1,1 +1,0 @@
-"""The methods: each a solver object that tells its progress, and ``solve``, which runs any of them."""

@@ -1,0 +1,123 @@
+"""The methods by name, with what each takes; a method's code is imported when it is made.
+
+>>> find_method("exact").make().name
+'exact'
+>>> find_method("exat")
+Traceback (most recent call last):
+    ...
+hcssp.errors.UnknownName: there is no method 'exat'; did you mean 'exact'? there are: budget-allocation,
+exact, lp, milp
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from hcssp.errors import UnknownName
+
+if TYPE_CHECKING:
+    from hcssp.solving.solve import Solver
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of solving.
+
+    Attributes
+    ----------
+    name, description
+        What people call it, and what it does in a line.
+    make
+        Makes the solver from its options, given by name.
+    options
+        The options that it takes; all of them may be left out.
+    counts
+        What its iterations are.
+    gap
+        The relative gap at which to stop if nothing is said.
+    """
+
+    name: str
+    description: str
+    make: Callable[..., Solver]
+    options: tuple[str, ...] = ()
+    counts: str = "nodes"
+    gap: float = 1e-6
+
+
+def _exact(known_cost: float = inf) -> Solver:
+    from hcssp.methods.policy_branching import PolicyBranching
+
+    return PolicyBranching(known_cost=known_cost)
+
+
+def _budget_allocation(iterations: float = 0) -> Solver:
+    from hcssp.methods.paper import BudgetAllocation
+
+    return BudgetAllocation(iterations=iterations)
+
+
+def _mixed_integer(time_limit: float = inf) -> Solver:
+    from hcssp.methods.highs.mixed_integer import MixedInteger
+
+    return MixedInteger(time_limit=time_limit)
+
+
+def _linear_program(time_limit: float = inf) -> Solver:
+    from hcssp.methods.highs.linear_program import LinearProgram
+
+    return LinearProgram(time_limit=time_limit)
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            "exact",
+            "the dual, then branching on policies: proves the best deterministic plan",
+            _exact,
+            options=("known_cost",),
+        ),
+        Method(
+            "budget-allocation",
+            "the paper's branch and bound over the activities' budgets",
+            _budget_allocation,
+            options=("iterations",),
+            counts="boxes",
+            gap=1e-3,
+        ),
+        Method(
+            "milp",
+            "baseline: the flattened problem as a mixed-integer program, by HiGHS",
+            _mixed_integer,
+            options=("time_limit",),
+            counts="runs of HiGHS",
+        ),
+        Method(
+            "lp",
+            "baseline: the best randomised plan, a linear program of the flattened problem, by HiGHS",
+            _linear_program,
+            options=("time_limit",),
+            counts="runs of HiGHS",
+        ),
+    )
+}
+"""By name; the first is the default."""
+
+DEFAULT_METHOD = next(iter(METHODS))
+
+
+def find_method(name: str) -> Method:
+    """The method called `name`.
+
+    Raises
+    ------
+    UnknownName
+        If there is none; the message lists those there are.
+    """
+    if name not in METHODS:
+        raise UnknownName("method", name, METHODS)
+    return METHODS[name]

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.dual import Dual, ascend, maximise
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
+from hcssp.ssp.region import Region
+from mixtures import best_mixture
+from random_problems import random_cssp
+
+CHUNK = 20
+
+
+def check_against_the_best_mixture(problem: CSSP, dual: Dual, costs: np.ndarray) -> None:
+    """`costs`: those of all policies of the region."""
+    # Lower bounds hold for all that counts as feasible, so the bounds are those that are tolerated.
+    optimum = best_mixture(costs, tolerated(problem.bounds))
+    if dual.infeasible:
+        assert optimum == np.inf
+        assert dual.bound == np.inf
+        if dual.empty:
+            assert len(costs) == 0
+        else:
+            proof = dual.infeasibility
+            assert proof is not None
+            assert (proof.weights >= 0.0).all()
+            assert proof.weights.sum() == pytest.approx(1.0)
+            used = proof.weights > 0.0
+            assert proof.allowed == pytest.approx(float(proof.weights[used] @ problem.bounds[used]))
+            assert proof.least > proof.allowed
+            assert proof.least <= (costs[:, 1:] @ proof.weights).min() * (1.0 + 1e-12)
+        return
+    assert dual.converged
+    assert dual.bound == pytest.approx(optimum, rel=1e-8, abs=1e-8)
+    deterministic = (costs[:, 1:] <= problem.bounds + 1e-9 * np.maximum(1.0, np.abs(problem.bounds))).all(
+        axis=1
+    )
+    least = float(np.min(costs[deterministic, 0], initial=np.inf))
+    assert dual.bound <= least + 1e-9 * (1.0 + least)
+    # The bound is the Lagrangian's value at the prices.
+    assert (dual.prices >= 0.0).all()
+    assert (dual.prices[np.isinf(problem.bounds)] == 0.0).all()
+    paid = dual.prices > 0.0
+    lagrangian = costs[:, 0] + (costs[:, 1:][:, paid] - tolerated(problem.bounds)[paid]) @ dual.prices[paid]
+    assert dual.bound == pytest.approx(lagrangian.min(), rel=1e-8, abs=1e-8)
+    # The mixture is the same optimum from the other side.
+    assert dual.mixture.sum() == pytest.approx(1.0)
+    assert (dual.mixture >= 0.0).all()
+    assert len(dual.support) <= 1 + np.count_nonzero(np.isfinite(problem.bounds))
+    mixed = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+    assert mixed[0] == pytest.approx(optimum, rel=1e-7, abs=1e-7)
+    room = 10.0 * FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(problem.bounds))
+    assert (mixed[1:] <= problem.bounds + room).all()
+    # Complementary slackness: only what is used up has a price.
+    for price, use, bound in zip(dual.prices, mixed[1:], problem.bounds, strict=True):
+        assert price == pytest.approx(0.0, abs=1e-7) or use == pytest.approx(bound, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("constraints", [1, 2, 3])
+@pytest.mark.parametrize("first", range(0, 3 * CHUNK, CHUNK))
+def test_the_dual_is_the_optimum_over_mixtures(constraints: int, first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        problem = random_cssp(seed, min_constraints=constraints, max_constraints=constraints)
+        dual = maximise(FlatOracle(problem), Region())
+        check_against_the_best_mixture(problem, dual, brute_force(problem).costs)
+
+
+@pytest.mark.parametrize("first", range(0, 3 * CHUNK, CHUNK))
+def test_it_is_so_in_every_region_wherever_it_begins(first: int) -> None:
+    empty = 0
+    for seed in range(first, first + CHUNK):
+        problem = prepare(random_cssp(seed, infeasible=0.05)).problem
+        truth = brute_force(problem)
+        oracle = FlatOracle(problem)
+        rng = np.random.default_rng(seed)
+        known = maximise(oracle, Region()).vertices
+        for _ in range(4):
+            region = Region().forbid(np.flatnonzero(rng.random(problem.num_rows) < 0.2))
+            allowed = np.append(region.allowed(problem.num_rows), True)
+            used = np.where(truth.policies == NO_ROW, problem.num_rows, truth.policies)
+            inside = [vertex for vertex in known if vertex.lies_in(region, oracle.row_state)]
+            start = rng.choice([0.0, 0.3, 5.0], problem.num_constraints)
+            dual = maximise(oracle, region, inside if rng.random() < 0.5 else (), start=start)
+            check_against_the_best_mixture(problem, dual, truth.costs[allowed[used].all(axis=1)])
+            empty += dual.empty
+    assert empty > 0
+
+
+@pytest.mark.parametrize("constraints", [1, 2])
+def test_everything_it_says_on_the_way_is_true(constraints: int) -> None:
+    for seed in range(25):
+        problem = random_cssp(seed, min_constraints=constraints, max_constraints=constraints, infeasible=0.0)
+        optimum = best_mixture(brute_force(problem).costs, problem.bounds)
+        bounds = [dual.bound for dual in ascend(FlatOracle(problem), Region())]
+        assert bounds == sorted(bounds)
+        assert bounds[-1] <= optimum + 1e-8 * (1.0 + abs(optimum))
+
+
+def test_it_stops_once_the_bound_reaches_what_is_asked() -> None:
+    stopped = 0
+    for seed in range(40):
+        problem = random_cssp(seed, infeasible=0.0)
+        whole = maximise(FlatOracle(problem), Region())
+        if whole.infeasible or len(whole.vertices) < 4:
+            continue
+        cutoff = 0.9 * whole.bound
+        dual = maximise(FlatOracle(problem), Region(), cutoff=cutoff)
+        assert dual.bound >= cutoff
+        assert dual.bound <= whole.bound + 1e-9 * (1.0 + whole.bound)
+        stopped += len(dual.vertices) < len(whole.vertices)
+    assert stopped > 0
+
+
+def roads(**bounds: float) -> CSSP:
+    """Three roads: (time, damage, fuel) of (10, 0, 4), (6, 2, 3) and (4, 6, 8)."""
+    plan = CSSPBuilder(cost_names=("time", "damage", "fuel"), bounds=bounds)
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "round", to=out, costs=(10.0, 0.0, 4.0))
+    plan.add_action(here, "through", to=out, costs=(6.0, 2.0, 3.0))
+    plan.add_action(here, "dash", to=out, costs=(4.0, 6.0, 8.0))
+    return plan.build()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "value", "prices"),
+    [
+        ({}, 4.0, (0.0, 0.0)),
+        ({"damage": 6.0}, 4.0, (0.0, 0.0)),
+        ({"damage": 100.0, "fuel": 100.0}, 4.0, (0.0, 0.0)),
+        ({"damage": 4.0}, 5.0, (0.5, 0.0)),
+        ({"damage": 1.0}, 8.0, (2.0, 0.0)),
+        ({"damage": 4.0, "fuel": 100.0}, 5.0, (0.5, 0.0)),
+        ({"damage": 100.0, "fuel": 5.5}, 5.0, (0.0, 0.4)),
+        ({"damage": 1.0, "fuel": 3.5}, 8.0, None),
+        ({"damage": np.inf, "fuel": 5.5}, 5.0, (0.0, 0.4)),
+    ],
+)
+def test_prices_are_what_a_unit_of_budget_is_worth(
+    bounds: dict[str, float], value: float, prices: tuple[float, float] | None
+) -> None:
+    dual = maximise(FlatOracle(roads(**bounds)), Region())
+    assert dual.bound == pytest.approx(value, abs=1e-7)
+    if prices is not None:
+        assert dual.prices == pytest.approx(prices, abs=1e-7)
+    if prices == (0.0, 0.0):
+        assert dual.prices.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "weights", "least", "allowed"),
+    [
+        ({"damage": -1.0}, (1.0, 0.0), 0.0, -1.0),
+        ({"fuel": 2.5}, (0.0, 1.0), 3.0, 2.5),
+        ({"damage": 100.0, "fuel": 2.5}, (0.0, 1.0), 3.0, 2.5),
+        # Each alone is possible: damage + 2 fuel is 8 at least.
+        ({"damage": 0.5, "fuel": 3.5}, (1 / 3, 2 / 3), 8 / 3, 2.5),
+    ],
+)
+def test_what_cannot_be_is_proved(
+    bounds: dict[str, float], weights: tuple[float, float], least: float, allowed: float
+) -> None:
+    dual = maximise(FlatOracle(roads(**bounds)), Region())
+    proof = dual.infeasibility
+    assert proof is not None
+    assert dual.infeasible
+    assert not dual.empty
+    assert dual.bound == np.inf
+    assert proof.weights == pytest.approx(weights, abs=1e-6)
+    assert proof.least == pytest.approx(least, abs=1e-6)
+    assert proof.allowed == pytest.approx(allowed, abs=1e-6)
+
+
+def test_a_region_without_a_policy_is_empty() -> None:
+    dual = maximise(FlatOracle(roads(damage=1.0)), Region().forbid([0, 1, 2]))
+    assert dual.empty
+    assert dual.infeasible
+    assert dual.bound == np.inf
+    assert dual.infeasibility is None
+
+
+def test_a_region_may_be_infeasible_where_the_whole_is_not() -> None:
+    dual = maximise(FlatOracle(roads(damage=1.0)), Region().forbid([0]))
+    assert dual.infeasibility is not None
+    assert dual.infeasibility.least == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("cost", [0.0, 1e-6, 1.0])
+def test_a_policy_that_uses_less_for_the_same_money_is_the_answer(cost: float) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "recklessly", to=out, costs=(cost, 2.0))
+    plan.add_action(here, "carefully", to=out, costs=(cost, 0.0))
+    dual = maximise(FlatOracle(plan.build()), Region())
+    assert dual.converged
+    assert [vertex.costs.tolist() for vertex in dual.support] == [[cost, 0.0]]
+    assert dual.bound == pytest.approx(cost, abs=1e-9)
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-3])
+def test_a_bound_that_rounding_hides_from_the_least_use_is_no_error(least: float) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 3.0 * least / 7.0 * (1.0 - 1e-9)})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    # Three in seven, summed up in a loop: no bound at the very edge is exact.
+    plan.add_action(here, "try", to={here: 2.0 / 3.0, out: 1.0 / 3.0}, costs=(1.0, least / 7.0))
+    dual = maximise(FlatOracle(plan.build()), Region())
+    assert dual.converged or dual.infeasible
+    assert dual.bound <= 3.0 + 1e-9 or dual.infeasible

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hcssp.dual.event_solver import ProcedureSolver
+from hcssp.procedure import Flattening
+from random_procedures import random_procedure
+
+CHUNK = 25
+
+
+def chains(flattening: Flattening) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For every combination of choices: the rows, the expected visits of each event state, the executions.
+
+    Improper combinations are left out; states that are never entered have zero visits.
+    """
+    problem = flattening.problem
+    size = flattening.num_event_states
+    moves = np.zeros((flattening.num_event_rows, size))
+    runs = np.zeros((flattening.num_event_rows, problem.num_activities))
+    for row, choice in enumerate(flattening.event_row_choice):
+        for outcome in problem.choices[choice].outcomes:
+            moves[row, flattening.event_state(outcome.event)] += outcome.probability
+            if outcome.runs is not None:
+                runs[row, outcome.runs] += outcome.probability
+    starts = flattening.event_row_start
+    live = [state for state in range(size) if state != flattening.end]
+    found = []
+    for combination in product(*(range(starts[s], starts[s + 1]) for s in live)):
+        rows = np.full(size, -1)
+        rows[live] = combination
+        chain = np.zeros((size, size))
+        chain[live] = moves[list(combination)]
+        reached = np.linalg.matrix_power(np.eye(size) + chain, size)[flattening.start] > 0.0
+        ends = np.linalg.matrix_power(np.eye(size) + chain, size)[:, flattening.end] > 0.0
+        if not ends[reached].all():
+            continue
+        inner = [state for state in live if reached[state]]
+        visits = np.zeros(size)
+        initial = (np.array(inner) == flattening.start).astype(float)
+        visits[inner] = np.linalg.solve(np.eye(len(inner)) - chain[np.ix_(inner, inner)].T, initial)
+        executions = sum(visits[s] * runs[rows[s]] for s in inner)
+        found.append((np.where(visits > 0.0, rows, -1), visits, executions))
+    return found
+
+
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_it_agrees_with_the_best_of_all_combinations_of_choices(first: int, cycles: bool) -> None:
+    impossible = 0
+    for seed in range(first, first + CHUNK):
+        flattening = Flattening(random_procedure(seed, cycles=cycles))
+        solver = ProcedureSolver(flattening)
+        every = chains(flattening)
+        rng = np.random.default_rng(seed)
+        for share in (1.0, 1.0, 0.7, 0.7, 1.0, 0.4, 1.0):
+            # Few values, so that there are ties; zeros, so that circles may be free; impossible activities.
+            values = rng.choice([0.0, 1.0, 2.0, 7.5, np.inf], flattening.problem.num_activities)
+            certain = np.where(np.isinf(values), 0.0, values)
+            row_costs = solver.runs @ certain
+            row_costs[(solver.runs[:, np.isinf(values)] > 0.0).any(axis=1)] = np.inf
+            allowed = None if share == 1.0 else rng.random(solver.num_rows) < share
+            usable = np.isfinite(row_costs) if allowed is None else allowed & np.isfinite(row_costs)
+            costs = [
+                float(executions @ certain) for rows, _, executions in every if usable[rows[rows >= 0]].all()
+            ]
+            answer = solver.minimise(row_costs, allowed)
+            if answer is None:
+                assert costs == []
+                impossible += 1
+                continue
+            rows, value = answer
+            assert value == pytest.approx(min(costs), rel=1e-12, abs=1e-12)
+            visits = solver.visits(rows)
+            assert usable[rows[visits > 0.0]].all()
+            assert solver.executions(rows) @ certain == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert impossible > 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_visits_and_executions_are_those_of_the_chain(seed: int) -> None:
+    flattening = Flattening(random_procedure(seed, cycles=True))
+    solver = ProcedureSolver(flattening)
+    for rows, visits, executions in chains(flattening):
+        np.testing.assert_allclose(solver.visits(rows), visits, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(solver.executions(rows), executions, rtol=1e-12, atol=1e-13)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.cssp.model import CSSP, BoolArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.errors import DeadEnd, InvalidProblem
+from hcssp.evaluation import evaluate
+from hcssp.ssp.region import Region
+from random_problems import random_cssp
+
+
+def within(policies: np.ndarray, allowed: BoolArray) -> BoolArray:
+    """Which policies use only allowed rows."""
+    used = np.where(policies == NO_ROW, len(allowed), policies)
+    return np.append(allowed, True)[used].all(axis=1)
+
+
+def random_region(rng: np.random.Generator, num_rows: int) -> Region:
+    return Region().forbid(np.flatnonzero(rng.random(num_rows) < rng.choice([0.0, 0.1, 0.3])))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_least_policy_of_a_region_is_found_and_lifted_to_the_whole_problem(seed: int) -> None:
+    problem = random_cssp(seed)
+    prepared = prepare(problem)
+    truth = brute_force(problem)
+    oracle = FlatOracle(problem)
+    rng = np.random.default_rng(seed)
+    near = None
+    for _ in range(6):
+        region = random_region(rng, prepared.problem.num_rows)
+        weights = np.append(1.0, rng.choice([0.0, 0.5, 4.0], problem.num_constraints))
+        allowed = np.zeros(problem.num_rows, dtype=np.bool_)
+        allowed[prepared.rows] = region.allowed(prepared.problem.num_rows)
+        # Rows that preparation dropped belong to no proper policy, so nothing is lost by forbidding them.
+        weighted = (truth.costs @ weights)[within(truth.policies, allowed)]
+        minimum = oracle.minimise(weights, region, near)
+        if minimum is None:
+            assert len(weighted) == 0
+            continue
+        least = weighted.min()
+        vertex = near = minimum.vertex
+        assert least - 1e-8 * (1.0 + least) <= minimum.bound <= least + 1e-12 * (1.0 + least)
+        assert vertex.costs @ weights == pytest.approx(least, rel=1e-10, abs=1e-10)
+        assert vertex.lies_in(region, oracle.row_state)
+        evaluation = evaluate(problem, DeterministicPolicy(oracle.lift(vertex)))
+        np.testing.assert_allclose(evaluation.costs, vertex.costs, rtol=1e-9, atol=1e-10)
+        live = prepared.states[~prepared.problem.goals]
+        np.testing.assert_allclose(evaluation.visits[live], vertex.visits, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_policy_lies_in_a_region_if_it_avoids_its_rows_where_it_goes(seed: int) -> None:
+    problem = prepare(random_cssp(seed)).problem
+    oracle = FlatOracle(problem)
+    minimum = oracle.minimise(np.append(1.0, np.zeros(problem.num_constraints)), Region())
+    assert minimum is not None
+    vertex = minimum.vertex
+    assert vertex.lies_in(Region(), oracle.row_state)
+    for state, row in enumerate(vertex.rows):
+        goes_there = vertex.visits[state] > 1e-12
+        assert vertex.lies_in(Region().forbid([row]), oracle.row_state) == (not goes_there)
+        others = set(range(oracle.row_start[state], oracle.row_start[state + 1])) - {row}
+        assert vertex.lies_in(Region().forbid(others), oracle.row_state)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_deviation_costs_less_than_its_surcharge(seed: int) -> None:
+    problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
+    truth = brute_force(problem)
+    oracle = FlatOracle(problem)
+    rng = np.random.default_rng(seed)
+    live = np.flatnonzero(~problem.goals)
+    for _ in range(3):
+        region = random_region(rng, problem.num_rows)
+        weights = np.append(1.0, rng.choice([0.0, 0.5, 4.0], problem.num_constraints))
+        minimum = oracle.minimise(weights, region)
+        if minimum is None:
+            continue
+        vertex = minimum.vertex
+        in_region = within(truth.policies, region.allowed(problem.num_rows))
+        states, surcharges = oracle.deviations(vertex, weights, region)
+        weighted = truth.costs @ weights
+        assert (surcharges >= 0.0).all()
+        same_so_far = in_region
+        accounted = (truth.policies[:, live] == vertex.rows)[:, vertex.reached].all(axis=1) & in_region
+        for state, surcharge in zip(states, surcharges, strict=True):
+            rows = truth.policies[:, live[state]]
+            deviates = same_so_far & (rows != vertex.rows[state]) & (rows != NO_ROW)
+            least = float(np.min(weighted[deviates], initial=np.inf))
+            assert minimum.bound + surcharge <= least + 1e-9 * (1.0 + abs(least))
+            accounted |= deviates
+            same_so_far = same_so_far & (rows == vertex.rows[state])
+        # The vertex and its deviations are the whole region: an enumeration forgets nothing.
+        assert accounted[in_region].all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sweeps_give_the_same_bounds_as_factorisation(seed: int) -> None:
+    problem = random_cssp(seed, zero_costs=0.0)
+    factorised, swept = FlatOracle(problem, "factorise"), FlatOracle(problem, "sweep")
+    for price in (0.0, 0.7, 9.0):
+        weights = np.append(1.0, np.full(problem.num_constraints, price))
+        first, second = factorised.minimise(weights, Region()), swept.minimise(weights, Region())
+        assert first is not None
+        assert second is not None
+        assert second.bound == pytest.approx(first.bound, rel=1e-8, abs=1e-8)
+
+
+def test_an_unknown_way_to_evaluate_is_refused() -> None:
+    with pytest.raises(
+        InvalidProblem, match="evaluation 'guess': choose one of 'auto', 'factorise', 'sweep'"
+    ):
+        FlatOracle(random_cssp(0), "guess")  # type: ignore[arg-type]
+
+
+def trap() -> CSSP:
+    return CSSP(
+        transitions=np.eye(2)[[0]],
+        row_start=np.array([0, 1, 1]),
+        costs=np.ones((1, 1)),
+        initial=np.array([1.0, 0.0]),
+        goals=np.array([False, True]),
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+
+
+def test_a_start_in_a_dead_end_is_an_error() -> None:
+    with pytest.raises(DeadEnd, match="initial state 0: it is a dead end"):
+        FlatOracle(trap())

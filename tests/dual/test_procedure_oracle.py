@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.cssp.model import IntArray
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.dual import maximise
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy
+from hcssp.ssp.region import Region
+from random_procedures import random_procedure
+from small_procedures import retrying
+
+CHUNK = 20
+
+
+def flat_rows(oracle: HierarchicalOracle) -> IntArray:
+    """For each row of the oracle, that of the flattened problem."""
+    flattening = oracle.flattening
+    parts = [np.arange(flattening.num_event_rows)]
+    for planner, offset in zip(oracle.planners, flattening.row_offset[:-1], strict=True):
+        parts.append(planner.prepared.rows + offset)
+    return np.concatenate(parts)
+
+
+def random_weights(rng: np.random.Generator, problem: HCSSP) -> np.ndarray:
+    return np.append(rng.choice([1.0, 1.0, 0.0]), rng.choice([0.0, 0.2, 1.0, 30.0], problem.num_constraints))
+
+
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int, cycles: bool) -> None:
+    empty = 0
+    for seed in range(first, first + CHUNK):
+        problem = random_procedure(seed, cycles=cycles)
+        flattening = Flattening(problem)
+        oracle = HierarchicalOracle(flattening)
+        flat = FlatOracle(flattening.cssp)
+        kept_flat = prepare(flattening.cssp).rows
+        numbers = flat_rows(oracle)
+        every = brute_force(problem)
+        rng = np.random.default_rng(seed)
+        near = flat_near = None
+        for share in (0.0, 0.0, 0.05, 0.1, 0.2, 0.4):
+            weights = random_weights(rng, problem)
+            forbidden = np.flatnonzero(rng.random(flattening.num_rows) < share)
+            weighted = (every.costs @ weights)[~np.isin(every.rows, forbidden).any(axis=1)]
+            region = Region().forbid(np.flatnonzero(np.isin(numbers, forbidden)))
+            flat_region = Region().forbid(np.flatnonzero(np.isin(kept_flat, forbidden)))
+            minimum = oracle.minimise(weights, region, near)
+            flat_minimum = flat.minimise(weights, flat_region, flat_near)
+            if minimum is None:
+                assert flat_minimum is None
+                assert len(weighted) == 0
+                empty += 1
+                continue
+            assert flat_minimum is not None
+            least = weighted.min()
+            assert minimum.bound <= least + 1e-12 * (1.0 + least)
+            assert minimum.bound == pytest.approx(least, rel=1e-8, abs=1e-8)
+            assert flat_minimum.bound == pytest.approx(least, rel=1e-8, abs=1e-8)
+            near, flat_near = minimum.vertex, flat_minimum.vertex
+            assert near.costs @ weights == pytest.approx(least, rel=1e-9, abs=1e-9)
+            assert near.lies_in(region, oracle.row_state)
+    assert empty > 0
+
+
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
+    rough = 0
+    for seed in range(first, first + CHUNK):
+        problem = random_procedure(seed, cycles=seed % 2 == 0, num_constraints=1)
+        oracle = HierarchicalOracle(Flattening(problem))
+        every = brute_force(problem)
+        rng = np.random.default_rng(seed)
+        for precision in (np.inf, np.inf, 0.1, np.inf, 1e-3, 0.0):
+            weights = np.append(1.0, rng.exponential(2.0, problem.num_constraints))
+            minimum = oracle.approximate(weights, Region(), precision)
+            assert minimum is not None
+            least, value = (every.costs @ weights).min(), float(minimum.vertex.costs @ weights)
+            assert minimum.bound <= least + 1e-12 * (1.0 + least)
+            assert value >= least - 1e-9 * (1.0 + least)
+            assert value - minimum.bound <= max(precision, 1e-8) * (1.0 + abs(minimum.bound))
+            rough += value - minimum.bound > 1e-6 * (1.0 + least)
+    assert rough > 5
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 0)
+    flattening = Flattening(problem)
+    oracle = HierarchicalOracle(flattening)
+    numbers = flat_rows(oracle)
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        minimum = oracle.minimise(random_weights(rng, problem), Region())
+        assert minimum is not None
+        vertex = minimum.vertex
+        lifted = oracle.lift(vertex)
+        evaluation = evaluate_hierarchical(problem, HierarchicalPolicy.from_flat(flattening, lifted))
+        np.testing.assert_allclose(evaluation.costs, vertex.costs, rtol=1e-10, atol=1e-10)
+        # Its own rows and visits say the same as the flat ones.
+        assert isinstance(vertex, HierarchicalVertex)
+        reached = vertex.reached
+        used = np.sort(numbers[vertex.rows[reached]])
+        end = flattening.end
+        flat_reached = (evaluation.visits > 1e-12) & (np.arange(flattening.num_states) != end)
+        assert used.tolist() == np.sort(lifted[flat_reached]).tolist()
+        assert vertex.visits[reached].sum() == pytest.approx(evaluation.visits[flat_reached].sum())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_vertex_knows_the_regions_it_lies_in(seed: int) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 0)
+    oracle = HierarchicalOracle(Flattening(problem))
+    minimum = oracle.minimise(np.append(1.0, np.zeros(problem.num_constraints)), Region())
+    assert minimum is not None
+    vertex = minimum.vertex
+    used = set(vertex.rows[vertex.reached].tolist())
+    for row in range(int(oracle.row_start[-1])):
+        assert vertex.lies_in(Region().forbid([row]), oracle.row_state) == (row not in used)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_dual_of_the_hierarchy_is_that_of_the_flat_problem(seed: int) -> None:
+    problem = random_procedure(seed, cycles=seed % 2 == 0)
+    flattening = Flattening(problem)
+    whole = maximise(HierarchicalOracle(flattening), Region())
+    flat = maximise(FlatOracle(flattening.cssp), Region())
+    assert whole.infeasible == flat.infeasible
+    if not whole.infeasible:
+        assert whole.bound == pytest.approx(flat.bound, rel=1e-8, abs=1e-8)
+
+
+def test_rows_and_states_are_numbered_events_first() -> None:
+    oracle = HierarchicalOracle(Flattening(retrying()))
+    assert oracle.row_start.tolist() == [0, 1, 2, 2, 4, 6]
+    assert oracle.row_state.tolist() == [0, 1, 3, 3, 4, 4]
+    assert [sorted(part) for part in oracle.split(Region().forbid([1, 2, 5]))] == [[1], [0], [1]]
+
+
+def test_weights_of_the_whole_are_added_up_for_each_activity() -> None:
+    oracle = HierarchicalOracle(Flattening(retrying()))
+    weights = np.array([1.0, 0.5, 3.0])
+    assert oracle.own_weights(0, weights).tolist() == [1.0, 0.5]
+    assert oracle.own_weights(1, weights).tolist() == [1.0, 3.5]
+
+
+def test_other_bounds_leave_the_oracle_as_it_was() -> None:
+    oracle = HierarchicalOracle(Flattening(retrying()))
+    other = oracle.under(np.array([8.0, np.inf]))
+    assert other.bounds.tolist() == [8.0, np.inf]
+    assert oracle.bounds.tolist() == [2.0, np.inf]
+    assert maximise(oracle, Region()).bound < 6.75
+    assert maximise(other, Region()).bound < maximise(oracle, Region()).bound

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.evaluation import evaluate
+from hcssp.evaluation.exact import Evaluation
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.numerics import is_feasible
+from hcssp.procedure import Flattening, HierarchicalPolicy
+from hcssp.ssp.region import Region
+from random_problems import random_cssp
+from random_procedures import random_procedure
+
+
+def evaluated(oracle: Oracle, problem: CSSP, rows: np.ndarray) -> Evaluation:
+    if isinstance(oracle, HierarchicalOracle):
+        flattening = oracle.flattening
+        return evaluate_hierarchical(flattening, HierarchicalPolicy.from_flat(flattening, rows))
+    return evaluate(problem, DeterministicPolicy(rows))
+
+
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_what_comes_out_is_feasible_costs_what_it_says_and_is_no_worse(hierarchical: bool) -> None:
+    repaired = bettered = 0
+    for seed in range(40):
+        problem = random_cssp(seed, infeasible=0.0)
+        oracle: Oracle = FlatOracle(problem)
+        if hierarchical:
+            oracle = HierarchicalOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
+        rng = np.random.default_rng(seed)
+        for price in (0.0, 0.5, 3.0):
+            prices = price * rng.random(len(oracle.bounds))
+            minimum = oracle.minimise(np.append(1.0, prices), Region())
+            assert minimum is not None
+            vertex = minimum.vertex
+            better = oracle.improve(vertex, 8)
+            if better is None:
+                continue
+            assert is_feasible(better.costs, oracle.bounds)
+            evaluation = evaluated(oracle, problem, oracle.lift(better))
+            assert evaluation.keeps_bounds()
+            np.testing.assert_allclose(evaluation.costs, better.costs, rtol=1e-9, atol=1e-9)
+            if not hierarchical:
+                assert better.costs[0] >= brute_force(problem).value * (1.0 - 1e-9)
+            if is_feasible(vertex.costs, oracle.bounds):
+                assert better.costs[0] <= vertex.costs[0] * (1.0 + 1e-12)
+                bettered += better.costs[0] < vertex.costs[0] - 1e-9
+            else:
+                repaired += 1
+    assert repaired > 0
+    assert bettered > 0
+
+
+def knapsack(bound: float) -> CSSP:
+    """Four rooms in a row; in each one may hurry, which saves 8, 5, 4, 1 time and costs 4, 3, 3, 1 damage."""
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": bound})
+    rooms = [plan.add_state(f"room-{index}") for index in range(4)]
+    rooms.append(plan.add_goal("out"))
+    for index, (saved, damage) in enumerate(((8.0, 4.0), (5.0, 3.0), (4.0, 3.0), (1.0, 1.0))):
+        plan.add_action(rooms[index], "walk", to=rooms[index + 1], costs=(10.0, 0.0))
+        plan.add_action(rooms[index], "hurry", to=rooms[index + 1], costs=(10.0 - saved, damage))
+    return plan.build()
+
+
+@pytest.mark.parametrize(("bound", "reached"), [(11.0, 22.0), (4.0, 32.0), (8.0, 26.0), (0.0, 40.0)])
+def test_a_knapsack_is_filled_from_what_is_fastest_and_from_what_is_safest(
+    bound: float, reached: float
+) -> None:
+    oracle = FlatOracle(knapsack(bound))
+    for price in (0.0, 100.0):
+        minimum = oracle.minimise(np.array([1.0, price]), Region())
+        assert minimum is not None
+        better = oracle.improve(minimum.vertex, 8)
+        vertex = minimum.vertex if better is None else better
+        assert vertex.costs[0] == pytest.approx(reached)
+
+
+def test_no_rounds_no_change() -> None:
+    oracle = FlatOracle(knapsack(4.0))
+    minimum = oracle.minimise(np.array([1.0, 100.0]), Region())
+    assert minimum is not None
+    assert oracle.improve(minimum.vertex, 0) is None
+
+
+def test_the_vertex_of_another_oracle_is_refused() -> None:
+    flat = FlatOracle(knapsack(4.0))
+    minimum = flat.minimise(np.array([1.0, 0.0]), Region())
+    assert minimum is not None
+    whole = HierarchicalOracle(Flattening(random_procedure(0)))
+    with pytest.raises(TypeError, match="another oracle"):
+        whole.improve(minimum.vertex, 1)
+    with pytest.raises(TypeError, match="another oracle"):
+        whole.lift(minimum.vertex)

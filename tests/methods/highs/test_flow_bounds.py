@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.cssp.preprocessing import prepare
+from hcssp.evaluation import evaluate
+from hcssp.methods.highs.flow_bounds import LARGEST_LIMIT, flow_bounds, largest_cost
+from random_problems import random_cssp
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_feasible_policy_exceeds_its_limits(seed: int) -> None:
+    problem = prepare(random_cssp(seed, zero_costs=0.6)).problem
+    truth = brute_force(problem)
+    feasible = (truth.costs[:, 1:] <= problem.bounds + 1e-9).all(axis=1)
+    most = largest_cost(problem)
+    assert np.all(truth.costs[feasible, 0] <= most)
+    for cost_limit in (truth.value, 2.0 * truth.costs[:, 0].min(), np.inf):
+        limits = flow_bounds(problem, cost_limit)
+        meant = feasible & (truth.costs[:, 0] <= cost_limit)
+        for rows in truth.policies[meant][:40] if limits.valid else ():
+            visits = evaluate(problem, DeterministicPolicy(rows)).visits
+            used = rows >= 0
+            assert np.all(visits[used] <= limits.limits[rows[used]] * (1.0 + 1e-9))
+
+
+def test_free_moves_are_limited_by_their_way_out() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    left, right, out = plan.add_state("left"), plan.add_state("right"), plan.add_goal("out")
+    plan.add_action(left, "cross", to={right: 0.5, left: 0.5}, costs=0.0)
+    plan.add_action(right, "back", to={left: 0.75, out: 0.25}, costs=0.0)
+    limits = flow_bounds(plan.build(), cost_limit=1.0)
+    assert limits.valid
+    # Out of the circle with at least 0.5 * 0.25 each time round.
+    assert limits.limits == pytest.approx([8.0, 8.0], rel=1e-6)
+
+
+def test_a_limit_that_is_of_no_use_is_not_called_valid() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "wait", to={here: 1.0 - 1e-8, out: 1e-8}, costs=0.0)
+    limits = flow_bounds(plan.build(), cost_limit=1.0)
+    assert not limits.valid
+    assert limits.limits.tolist() == [LARGEST_LIMIT]
+
+
+def test_what_is_known_from_elsewhere_is_passed_on() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, there, out = plan.add_state("here"), plan.add_state("there"), plan.add_goal("out")
+    plan.add_action(here, "detour", to=there, costs=1.0)
+    plan.add_action(here, "straight", to=out, costs=1.0)
+    plan.add_action(there, "on", to=out, costs=1.0)
+    problem = plan.build()
+    assert flow_bounds(problem, cost_limit=10.0).limits == pytest.approx([1.0, 1.0, 1.0])
+    known = np.array([0.25, np.inf, np.inf])
+    assert flow_bounds(problem, cost_limit=10.0, known=known).limits == pytest.approx([0.25, 1.0, 0.25])

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from brute_force_procedures import brute_force_flat
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.grid import GridWorld, Hazard
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.evaluation import evaluate
+from hcssp.methods.highs import mixed_integer
+from hcssp.methods.highs.flow_bounds import FlowBounds
+from hcssp.methods.highs.mixed_integer import MixedInteger
+from hcssp.procedure.flattening import Flattening
+from random_problems import random_cssp
+from random_procedures import random_procedure
+
+# Problems on which HiGHS's presolve loses the optimum if it is asked for more than it can do.
+DELICATE = (658, 872, 986)
+
+
+def check(problem: CSSP) -> None:
+    truth = brute_force(problem)
+    lower, upper = -np.inf, np.inf
+    for progress in MixedInteger().iterate(problem):
+        assert progress.lower_bound <= truth.value + 1e-9 * max(1.0, truth.value)
+        assert progress.upper_bound >= truth.value * (1.0 - 1e-12)
+        if np.isfinite(progress.upper_bound) or progress.finished == "infeasible":
+            lower, upper = max(lower, progress.lower_bound), min(upper, progress.upper_bound)
+    if truth.status == "infeasible":
+        assert progress.finished == "infeasible"
+        assert progress.incumbent is None
+        return
+    assert progress.finished == "proved"
+    assert upper == pytest.approx(truth.value, rel=1e-7, abs=1e-9)
+    assert lower == pytest.approx(truth.value, rel=5e-7, abs=5e-9)
+    assert progress.incumbent is not None
+    evaluation = evaluate(problem, DeterministicPolicy(progress.incumbent))
+    assert evaluation.keeps_bounds()
+    assert evaluation.costs[0] == pytest.approx(progress.upper_bound, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [*range(80), *DELICATE])
+def test_it_agrees_with_brute_force(seed: int) -> None:
+    check(random_cssp(seed))
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_free_moves_do_not_deceive_it(seed: int) -> None:
+    check(random_cssp(seed, zero_costs=1.0))
+
+
+@pytest.mark.parametrize("seed", [*range(20), *DELICATE])
+@pytest.mark.parametrize("scale", [1e-3, 1e2])
+def test_the_unit_of_a_cost_does_not_matter(seed: int, scale: float) -> None:
+    problem = random_cssp(seed)
+    units = np.concatenate([[1.0], np.full(problem.num_constraints, scale)])
+    check(replace(problem, costs=problem.costs * units[:, np.newaxis], bounds=problem.bounds * scale))
+
+
+def test_flow_that_leaks_through_a_loose_limit_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With M = 1e7 and a tolerance of 1e-2 every binary may be "zero" and let any flow pass.
+    monkeypatch.setattr(mixed_integer, "INTEGER_TOLERANCE", 1e-2)
+    monkeypatch.setattr(
+        mixed_integer,
+        "flow_bounds",
+        lambda problem, *_: FlowBounds(np.full(problem.num_rows, 1e7), valid=True),
+    )
+    leaks = 0
+    for seed in range(40):
+        problem = random_cssp(seed, infeasible=0.0)
+        truth = brute_force(problem)
+        for progress in MixedInteger().iterate(problem):
+            assert progress.upper_bound >= truth.value * (1.0 - 1e-12)
+            if progress.lower_bound > truth.value * (1.0 + 1e-9):
+                pytest.fail(f"seed {seed}: lower bound {progress.lower_bound} above {truth.value}")
+        leaks += progress.iterations > 1
+        if progress.finished == "proved":
+            assert progress.upper_bound == pytest.approx(truth.value, rel=1e-6)
+    assert leaks > 0
+
+
+def test_unlimited_flows_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        mixed_integer,
+        "flow_bounds",
+        lambda problem, *_: FlowBounds(np.full(problem.num_rows, 10.0), valid=False),
+    )
+    seen = set()
+    for seed in range(40):
+        *_, progress = MixedInteger().iterate(random_cssp(seed))
+        assert progress.finished is not None
+        seen.add(progress.finished)
+    assert "flows too loosely limited for a proof" in seen
+
+
+def test_randomised_feasible_but_deterministic_infeasible_is_proved() -> None:
+    plan = CSSPBuilder(cost_names=("time", "noise", "risk"), bounds={"noise": 1.0, "risk": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "loud", to={out: 0.5, here: 0.5}, costs=(1.0, 1.0, 0.0))
+    plan.add_action(here, "bold", to={out: 0.5, here: 0.5}, costs=(1.0, 0.0, 1.0))
+    *_, progress = MixedInteger().iterate(plan.build())
+    assert progress.finished == "infeasible"
+    assert progress.infeasibility is None
+
+
+def test_a_time_limit_leaves_a_true_interval() -> None:
+    hazard = Hazard(3, 2, 6, 6, {"damage": 10.0})
+    room = GridWorld(width=10, height=10, start=(0, 3), goal=(11, 6), slip=0.1, hazards=[hazard])
+    problem = room.to_cssp().with_bounds(damage=9.0)
+    steps = list(MixedInteger(time_limit=0.5).iterate(problem))
+    assert steps[-1].finished in ("time limit", "proved")
+    assert all(step.lower_bound <= steps[-1].upper_bound for step in steps)
+    assert steps[-1].lower_bound > 0.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_procedure_is_solved_flat(seed: int) -> None:
+    problem = random_procedure(seed)
+    flat = Flattening(problem).cssp
+    optimum = brute_force_flat(flat).optimum(flat.bounds)
+    *_, progress = MixedInteger().iterate(problem)
+    if optimum is None:
+        assert progress.finished == "infeasible"
+        return
+    assert progress.finished == "proved"
+    assert progress.upper_bound == pytest.approx(optimum[0], rel=1e-7, abs=1e-9)
+    assert progress.incumbent is not None
+    assert evaluate(flat, DeterministicPolicy(progress.incumbent)).keeps_bounds()

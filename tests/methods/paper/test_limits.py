@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from enumerated_solutions import enumerate_solutions, procedures
+from hcssp.methods.paper import Planning, initial_box
+from hcssp.methods.paper.limits import least_likelihoods
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from random_procedures import random_procedure
+from small_procedures import risky_room
+
+SEEDS = range(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_procedure_runs_an_activity_less_often(seed: int) -> None:
+    problem = random_procedure(seed)
+    found = procedures(problem)
+    least = np.where(found > 1e-12, found, np.inf).min(axis=0)
+    assert np.all(least_likelihoods(Planning(problem)) <= least + 1e-12)
+
+
+def doors() -> HCSSP:
+    """Two doors in a row, each locked now and then; behind the second only if the first was open."""
+    plan = ProcedureBuilder()
+    start, first, second, out = (plan.add_event(name) for name in ("start", "first", "second", "out"))
+    rooms = [plan.add_activity(f"room-{index}", risky_room()) for index in range(4)]
+    plan.add_choice(start, "doors", to=[Outcome(1.0, first, runs=rooms[0])])
+    plan.add_choice(start, "way-round", to=[Outcome(1.0, out, runs=rooms[1])])
+    plan.add_choice(first, "open", to=[Outcome(0.9, second), Outcome(0.1, out, runs=rooms[2])])
+    plan.add_choice(second, "open", to=[Outcome(0.8, out), Outcome(0.2, out, runs=rooms[3])])
+    plan.add_constraint("damage", at_most=2.0, counts=dict.fromkeys(rooms, "damage"))
+    return plan.build(start=start, end=out)
+
+
+def test_likelihoods_multiply_along_the_way() -> None:
+    assert least_likelihoods(Planning(doors())) == pytest.approx([1.0, 1.0, 0.1, 0.18])
+
+
+def test_where_a_choice_may_avoid_an_activity_it_is_not_the_least_of_zero() -> None:
+    plan = ProcedureBuilder()
+    start, fork, out = plan.add_event("start"), plan.add_event("fork"), plan.add_event("out")
+    late, early = plan.add_activity("late", risky_room()), plan.add_activity("early", risky_room())
+    plan.add_choice(start, "on", to=[Outcome(0.3, fork), Outcome(0.7, out, runs=early)])
+    plan.add_choice(fork, "run", to=[Outcome(1.0, out, runs=late)])
+    plan.add_choice(fork, "leave", to=[Outcome(1.0, out)])
+    problem = plan.build(start=start, end=out)
+    assert least_likelihoods(Planning(problem)) == pytest.approx([0.3, 0.7])
+
+
+def test_the_papers_limits() -> None:
+    box = initial_box(Planning(doors()), "paper")
+    assert box.lower.tolist() == [0.0] * 4
+    assert box.upper == pytest.approx([2.0, 2.0, 20.0, 2.0 / 0.18])
+
+
+def test_the_sharp_limits_stop_at_the_unconstrained_optimum() -> None:
+    # Dashing takes 2 tries of 4 damage each and is the fastest; nobody needs more than 8.
+    box = initial_box(Planning(doors()), "sharp")
+    assert box.lower == pytest.approx([0.0] * 4)
+    assert box.upper == pytest.approx([2.0, 2.0, 8.0, 8.0])
+
+
+@pytest.mark.parametrize("limits", ["sharp", "paper"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_optimal_solution_lies_in_the_box(seed: int, limits: str) -> None:
+    problem = random_procedure(seed)
+    solutions = enumerate_solutions(problem)
+    if solutions is None or not solutions.feasible(problem.bounds).any():
+        return
+    planning = Planning(problem)
+    box = initial_box(planning, limits)
+    inside = solutions.feasible(problem.bounds)
+    optimum = solutions.costs[inside, 0].min()
+    for edge, (activity, index) in enumerate(planning.edges):
+        use = solutions.usage[:, activity, index]
+        inside &= np.isnan(use) | ((use >= box.lower[edge] - 1e-8) & (use <= box.upper[edge] + 1e-8))
+    assert solutions.costs[inside, 0].min(initial=np.inf) == pytest.approx(optimum)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.contract.result import Status
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.errors import DeadEnd
+from hcssp.methods.anytime import Anytime, next_best
+from hcssp.solving.solve import solve
+from known_optima import attempts, knapsack, roads, start_in_goal
+from random_problems import random_cssp
+from small_procedures import forking
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_policies_come_in_the_order_of_their_cost_each_exactly_once(seed: int) -> None:
+    problem = random_cssp(seed, max_states=5, max_actions=3, zero_costs=0.5)
+    truth = brute_force(problem)
+    weights = np.append(1.0, np.random.default_rng(seed).choice([0.0, 0.5, 3.0], problem.num_constraints))
+    oracle = FlatOracle(problem)
+    found = list(next_best(oracle, weights))
+    values = [value for value, _ in found]
+    assert len(found) == len(truth.policies)
+    assert values == sorted(values)
+    np.testing.assert_allclose(values, np.sort(truth.costs @ weights), rtol=1e-8, atol=1e-8)
+    behaviours = set()
+    for value, vertex in found:
+        assert value <= float(vertex.costs @ weights) + 1e-9 * (1.0 + abs(value))
+        behaviours.add(tuple(np.where(vertex.reached, vertex.rows, -1)))
+    assert len(behaviours) == len(found)
+
+
+def test_iterations_limit_the_second_stage() -> None:
+    whole = solve(knapsack(6.0), Anytime())
+    assert whole.status is Status.OPTIMAL
+    assert whole.iterations > 3
+    previous = None
+    for count in (0, 1, 2, 3):
+        result = solve(knapsack(6.0), Anytime(iterations=count))
+        assert result.stopped_by == "iterations"
+        assert result.iterations == count
+        assert result.lower_bound <= 31.0 <= result.upper_bound
+        if previous is not None:
+            assert result.lower_bound >= previous.lower_bound
+            assert result.upper_bound <= previous.upper_bound
+        previous = result
+    assert solve(knapsack(6.0), Anytime(iterations=whole.iterations)).status is Status.OPTIMAL
+
+
+def test_the_dual_alone_leaves_the_gap_of_the_relaxation() -> None:
+    result = solve(roads(damage=4.0), Anytime(iterations=0))
+    assert result.lower_bound == pytest.approx(5.0)
+    assert result.upper_bound == 6.0
+    assert result.status is Status.FEASIBLE
+    assert result.stopped_by == "iterations"
+    assert result.prices == pytest.approx({"damage": 0.5, "fuel": 0.0})
+
+
+def test_a_single_policy_is_enumerated_and_that_is_all() -> None:
+    result = solve(attempts(0.5), Anytime())
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == 2.0
+
+
+def test_a_procedure_is_flattened() -> None:
+    result = solve(forking(), Anytime())
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(5.0)
+    assert result.policy.choice_names(forking())["start"] == "choose"
+
+
+def test_a_bound_that_nothing_can_keep_is_proved_even_where_nothing_is_left_to_do() -> None:
+    result = solve(start_in_goal(-1.0), Anytime())
+    assert result.status is Status.INFEASIBLE
+    assert "the least achievable damage is 0, above the bound -1" in result.message
+
+
+def test_a_dead_end_is_an_error_not_an_answer() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, pit = plan.add_state("here"), plan.add_state("pit")
+    plan.add_goal("out")
+    plan.add_action(here, "fall", to=pit, costs=1.0)
+    with pytest.raises(DeadEnd, match="initial state 'here'"):
+        solve(plan.build(), Anytime())

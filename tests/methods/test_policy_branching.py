@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.contract.result import Status
+from hcssp.contract.stop import Gap, MaxIterations, Target
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.dual import maximise
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.errors import DeadEnd
+from hcssp.methods.anytime import Anytime
+from hcssp.methods.policy_branching import PolicyBranching, split, undecided_row
+from hcssp.procedure import HCSSP
+from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
+from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
+from known_optima import knapsack, start_in_goal
+from random_problems import random_cssp
+from random_procedures import random_procedure
+
+
+def policies_of(problem: CSSP, region: Region) -> set[tuple[int, ...]]:
+    """All proper policies within a region, by enumeration."""
+    allowed = np.append(region.allowed(problem.num_rows), True)
+    policies = brute_force(problem).policies
+    used = np.where(policies == NO_ROW, problem.num_rows, policies)
+    return {tuple(rows) for rows in policies[allowed[used].all(axis=1)].tolist()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_split_loses_no_policy_but_those_it_cuts_off_twice(seed: int) -> None:
+    problem = prepare(random_cssp(seed, infeasible=0.0)).problem
+    oracle = FlatOracle(problem)
+    region = Region()
+    for _ in range(3):
+        dual = maximise(oracle, region)
+        halves = list(split(oracle, region, dual))
+        if dual.infeasible or not halves:
+            return
+        assert undecided_row(dual) is not None
+        forced, rest = (policies_of(problem, half) for half in halves)
+        # A policy that never comes to the state lies in both halves; all others in one.
+        assert forced | rest == policies_of(problem, region)
+        assert len(forced) < len(forced | rest) or len(rest) < len(forced | rest)
+        for half in halves:
+            inside = [vertex.lies_in(half, oracle.row_state) for vertex in dual.support]
+            assert not all(inside)
+        region = halves[seed % 2]
+
+
+def test_a_region_whose_relaxation_is_one_policy_is_decided() -> None:
+    oracle = FlatOracle(knapsack(100.0))
+    assert list(split(oracle, Region(), maximise(oracle, Region()))) == []
+
+
+def shortest_ways(problem: CSSP) -> int:
+    """How many ways of least time lead from the start to a goal, if no step slips."""
+    successor = np.argmax(problem.transitions.toarray(), axis=1)
+    steps = np.where(problem.goals, 0, -1)
+    ways = np.where(problem.goals, 1, 0)
+    for _ in range(problem.num_states):
+        for state in np.flatnonzero(steps < 0):
+            rows = range(problem.row_start[state], problem.row_start[state + 1])
+            after = [successor[row] for row in rows if steps[successor[row]] >= 0]
+            if after and min(steps[after]) == steps.max():
+                ways[state] = sum(ways[s] for s in after if steps[s] == min(steps[after]))
+                steps[state] = -2 - min(steps[after])
+        steps = np.where(steps < -1, -1 - steps, steps)
+    return int(ways[np.argmax(problem.initial)])
+
+
+def test_a_plateau_of_thousands_of_equal_policies_is_proved() -> None:
+    problem = symmetric_grid(8)
+    assert shortest_ways(problem) == 3432
+    result = solve(problem, PolicyBranching(), stop=[Gap(1e-6), MaxIterations(2000)])
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(15.0)
+    assert result.lower_bound == pytest.approx(15.0, rel=1e-6)
+    assert result.stochastic is not None
+    assert result.stochastic.value == pytest.approx(14.0 + 2.0 / 3.0)
+
+
+def test_a_plateau_whose_steps_slip_is_proved() -> None:
+    result = solve(symmetric_grid(8, slip=0.1), PolicyBranching(), stop=[Gap(1e-6), MaxIterations(2000)])
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("bound", [0.5, 3.5, 5.0])
+def test_plateaus_under_other_bounds(bound: float) -> None:
+    optimum = {0.5: 20.0, 3.5: 15.0, 5.0: 15.0}[bound]
+    result = solve(symmetric_grid(8, bound=bound), PolicyBranching(), stop=[Gap(1e-6), MaxIterations(2000)])
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(optimum)
+
+
+def test_a_hazard_grid_is_proved_by_factorisation_and_by_sweeps_alike() -> None:
+    problem = hazard_grid(12, 12, seed=5, bound=0.2)
+    first = solve(problem, PolicyBranching(evaluation="factorise"))
+    second = solve(problem, PolicyBranching(evaluation="sweep"))
+    assert first.status is second.status is Status.OPTIMAL
+    assert second.upper_bound == pytest.approx(first.upper_bound, rel=1e-8)
+    assert first.stochastic is not None
+    assert second.stochastic is not None
+    assert second.stochastic.value == pytest.approx(first.stochastic.value, rel=1e-7)
+
+
+def test_targets_and_gaps_stop_it_early() -> None:
+    problem = hazard_grid(12, 12, seed=5, bound=0.2)
+    whole = solve(problem, PolicyBranching())
+    early = solve(problem, PolicyBranching(), stop=[Gap(0.2)])
+    assert early.stopped_by == "gap"
+    assert early.gap <= 0.2
+    assert early.iterations < whole.iterations
+    target = solve(problem, PolicyBranching(), stop=[Target(1.3 * whole.upper_bound)])
+    assert target.stopped_by in ("target", "proved")
+    assert target.upper_bound <= 1.3 * whole.upper_bound
+    assert early.lower_bound <= whole.upper_bound <= early.upper_bound
+
+
+def test_the_same_problem_gives_the_same_run() -> None:
+    problem = random_cssp(11)
+    first, second = (solve(problem, PolicyBranching()) for _ in range(2))
+    assert [point[1:] for point in first.trace] == [point[1:] for point in second.trace]
+    assert first.iterations == second.iterations
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+@pytest.mark.parametrize("seed", range(25))
+def test_the_units_of_the_costs_do_not_matter(seed: int, scale: float) -> None:
+    problem = random_cssp(seed)
+    truth = brute_force(problem)
+    units = np.append(1.0, np.full(problem.num_constraints, scale))
+    scaled = replace(problem, costs=problem.costs * units[:, np.newaxis], bounds=problem.bounds * scale)
+    # The tolerance on bounds is absolute below one, so that the scaled problem may be a little looser.
+    expected = brute_force(scaled).value if scale < 1.0 else truth.value
+    result = solve(scaled, PolicyBranching())
+    if expected == np.inf:
+        assert result.status is Status.INFEASIBLE
+    else:
+        assert result.upper_bound == pytest.approx(expected, rel=1e-7)
+        assert result.status is Status.OPTIMAL
+
+
+def infeasible_in_all_ways() -> list[CSSP | HCSSP]:
+    return [start_in_goal(-1.0), random_procedure(3).with_bounds({"damage": -1.0})]
+
+
+@pytest.mark.parametrize("problem", infeasible_in_all_ways(), ids=["flat", "procedure"])
+def test_a_bound_that_nothing_can_keep_is_proved_with_its_least_value(problem: CSSP | HCSSP) -> None:
+    result = solve(problem, PolicyBranching())
+    assert result.status is Status.INFEASIBLE
+    assert result.infeasibility is not None
+    assert result.infeasibility.allowed == -1.0
+    assert result.infeasibility.least >= 0.0
+    assert "raise the bound" in result.message
+
+
+def test_a_dead_end_is_an_error_not_an_answer() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, pit = plan.add_state("here"), plan.add_state("pit")
+    plan.add_goal("out")
+    plan.add_action(here, "fall", to=pit, costs=1.0)
+    for solver in (PolicyBranching(), Anytime()):
+        with pytest.raises(DeadEnd, match="initial state 'here'"):
+            solve(plan.build(), solver)

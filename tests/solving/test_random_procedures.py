@@ -1,0 +1,130 @@
+"""Exact solvers and brute force on hundreds of random procedures: cycles, several exits, 1-3 constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.contract.result import Result, Status
+from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.methods.highs.mixed_integer import MixedInteger
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, Flattening
+from hcssp.solving.solve import solve
+from random_procedures import random_procedure
+
+CHUNK = 30
+
+
+def procedure(seed: int) -> HCSSP:
+    """One in four is plain; the others have cycles, several exits, or both."""
+    return random_procedure(
+        seed, cycles=seed % 2 == 1, several_exits=seed % 4 >= 2, num_constraints=1 + seed % 3
+    )
+
+
+def complaints(problem: HCSSP, result: Result, optimum: float) -> list[str]:
+    """Everything that is wrong with a result, in words, so that a failure names all of it."""
+    status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
+    if result.status is not status:
+        return [f"status {result.status}, not {status} ({result.stopped_by})"]
+    found = []
+    slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
+    if any(
+        point.lower_bound > optimum + slack or point.upper_bound < optimum - slack for point in result.trace
+    ):
+        found.append(f"the interval leaves out {optimum}: {result.trace}")
+    if optimum < inf:
+        if abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
+            found.append(f"upper bound {result.upper_bound}, not {optimum}")
+        evaluation = evaluate_hierarchical(problem, result.policy)
+        if not evaluation.keeps_bounds():
+            found.append(f"the policy breaks its bounds: {evaluation.violations()}")
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, 330, CHUNK))
+def test_branching_on_the_hierarchy_the_integer_program_and_brute_force_agree(first: int) -> None:
+    failures = []
+    for seed in range(first, first + CHUNK):
+        problem = procedure(seed)
+        best = brute_force(problem).optimum(problem.bounds)
+        optimum = inf if best is None else best[0]
+        results = {
+            "policy branching": solve(problem, PolicyBranching()),
+            "mixed-integer program": solve(problem, MixedInteger()),
+        }
+        for name, result in results.items():
+            failures += [f"seed {seed}, {name}: {wrong}" for wrong in complaints(problem, result, optimum)]
+    assert failures == []
+
+
+def with_free_steps(problem: HCSSP, rng: np.random.Generator) -> HCSSP:
+    """The same procedure with small whole costs, many of them zero: ties and loops without cost."""
+    activities = []
+    for activity in problem.activities:
+        rows = activity.cssp.num_rows
+        costs = [rng.choice([0.0, 0.0, 1.0, 2.0, 5.0], size=rows) for _ in activity.cssp.cost_names]
+        activities.append(replace(activity, cssp=replace(activity.cssp, costs=np.array(costs))))
+    return replace(problem, activities=tuple(activities))
+
+
+@pytest.mark.parametrize("first", range(0, 150, CHUNK))
+def test_free_steps_and_bounds_on_the_very_edge_are_no_obstacle(first: int) -> None:
+    failures, edges = [], 0
+    for seed in range(first, first + CHUNK):
+        rng = np.random.default_rng(seed)
+        problem = with_free_steps(random_procedure(seed, cycles=seed % 2 == 1, num_constraints=1), rng)
+        every = brute_force(problem)
+        uses = every.costs[:, 1]
+        for bound in (0.0, float(uses.min()), float(rng.choice(uses))):
+            bounded = problem.with_bounds({problem.constraints[0].name: bound})
+            best = every.optimum(bounded.bounds)
+            optimum = inf if best is None else best[0]
+            result = solve(bounded, PolicyBranching())
+            slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
+            # At the edge the bound pays for the tolerance, by its price: the gap may stay open a little.
+            if optimum == inf:
+                wrong = result.status is not Status.INFEASIBLE
+            else:
+                wrong = abs(result.upper_bound - optimum) > slack or result.lower_bound > optimum + slack
+                wrong |= result.lower_bound < optimum - 1e-4 * (1.0 + optimum)
+            edges += optimum < inf
+            if wrong:
+                failures.append(f"seed {seed}, bound {bound}: {result}, not {optimum}")
+    assert failures == []
+    assert edges > CHUNK
+
+
+@pytest.mark.parametrize("first", range(0, 90, CHUNK))
+def test_the_flat_problem_has_the_same_optimum_and_the_same_relaxation(first: int) -> None:
+    failures = []
+    for seed in range(first, first + CHUNK):
+        problem = procedure(seed)
+        whole = solve(problem, PolicyBranching())
+        flat = solve(Flattening(problem).cssp, PolicyBranching())
+        relaxed = [inf if r.stochastic is None else r.stochastic.value for r in (whole, flat)]
+        if whole.status is not flat.status:
+            failures.append(f"seed {seed}: {whole.status}, flat {flat.status}")
+        elif whole.upper_bound != pytest.approx(flat.upper_bound, rel=1e-7, abs=1e-7):
+            failures.append(f"seed {seed}: {whole.upper_bound}, flat {flat.upper_bound}")
+        elif relaxed[0] != pytest.approx(relaxed[1], rel=1e-7, abs=1e-7):
+            failures.append(f"seed {seed}: relaxation {relaxed[0]}, flat {relaxed[1]}")
+    assert failures == []
+
+
+def test_the_procedures_are_of_all_kinds() -> None:
+    """Were none infeasible, bound or entangled, the tests above would say little."""
+    problems = [procedure(seed) for seed in range(330)]
+    assert {problem.num_constraints for problem in problems} == {1, 2, 3}
+    entangled = sum(not Flattening(problem).separable for problem in problems)
+    assert 60 < entangled < 300
+    every = [brute_force(problem) for problem in problems]
+    optima = [each.optimum(problem.bounds) for each, problem in zip(every, problems, strict=True)]
+    assert sum(optimum is None for optimum in optima) > 15
+    binding = [o for o, each in zip(optima, every, strict=True) if o and o[0] > each.costs[:, 0].min() + 1e-9]
+    assert len(binding) > 150

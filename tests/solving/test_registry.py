@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from hcssp.errors import UnknownName
+from hcssp.solving.registry import METHODS, find_method
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_called_what_its_solver_is_called(name: str) -> None:
+    assert find_method(name).make().name == name
+
+
+def test_options_reach_the_solver() -> None:
+    assert vars(find_method("milp").make(time_limit=3.0)) == {"time_limit": 3.0}
+    assert find_method("budget-allocation").make(iterations=7).iterations == 7  # type: ignore[attr-defined]
+
+
+def test_an_unknown_method_is_told_with_a_guess() -> None:
+    with pytest.raises(
+        UnknownName, match="there is no method 'budgets-allocation'; did you mean 'budget-allocation'"
+    ):
+        find_method("budgets-allocation")

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+from brute_force_procedures import AllPolicies, brute_force
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.errors import InvalidProblem
+from hcssp.procedure import HCSSP
+from hcssp.scenarios import small_building
+from hcssp.solving.trade_off import CurvePoint, trade_off
+from random_procedures import random_procedure
+from small_procedures import forking, retrying
+
+
+def only_damage(problem: HCSSP) -> HCSSP:
+    """The problem with no bound but on its first constraint."""
+    return problem.with_bounds({each.name: inf for each in problem.constraints[1:]})
+
+
+def lower_hull(everything: AllPolicies) -> np.ndarray:
+    """The corners of the stochastic curve, by a library that knows nothing of policies: bounds and values."""
+    points = everything.costs[:, [1, 0]]
+    least, most = points[:, 0].min(), points[:, 0].max()
+    top = points[:, 1].max() + 1.0
+    hull = ConvexHull(
+        np.vstack([points, [[least, top], [most + 1.0, top], [most + 1.0, points[:, 1].min()]]])
+    )
+    corners = hull.points[hull.vertices]
+    corners = corners[np.lexsort((corners[:, 1], corners[:, 0]))]
+    # From the least use of the budget down to the least cost, and no further.
+    kept = [corners[0]]
+    for corner in corners[1:]:
+        if corner[1] < kept[-1][1] - 1e-9:
+            if corner[0] <= kept[-1][0] + 1e-9:
+                del kept[-1]
+            kept.append(corner)
+    return np.array(kept)
+
+
+@pytest.mark.parametrize("several_exits", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_curve_is_the_hull_of_all_policies(seed: int, several_exits: bool) -> None:
+    problem = only_damage(random_procedure(seed, cycles=True, several_exits=several_exits))
+    name = problem.constraints[0].name
+    everything = brute_force(problem)
+    hull = lower_hull(everything)
+    least, most = hull[0, 0], hull[-1, 0]
+    asked = np.linspace(least, most + 0.5, 7).tolist()
+    curve = trade_off(problem, name, asked, gap=0.0)
+    assert curve.least == pytest.approx(least, abs=1e-7)
+    for point in curve.points:
+        truth = everything.optimum(np.array([point.bound, *[inf] * (problem.num_constraints - 1)]))
+        if point.upper_bound == inf:
+            # The least achievable value itself may be missed by rounding.
+            assert point.bound == pytest.approx(least, abs=1e-7)
+            continue
+        assert truth is not None
+        assert point.lower_bound - 1e-7 <= truth[0] <= point.upper_bound + 1e-7
+        assert point.gap <= 1e-7
+        assert point.stochastic == pytest.approx(np.interp(point.bound, *hull.T), abs=1e-6)
+        assert point.evaluation.cost(name) <= point.bound + 1e-8
+        assert point.stochastic <= point.lower_bound + 1e-9
+    inside = hull[(hull[:, 0] > curve.breakpoints[0, 0] + 1e-6) & (hull[:, 0] < asked[-1])]
+    found = curve.breakpoints[:, 0]
+    for corner in inside:
+        assert np.abs(found - corner[0]).min() < 1e-5
+    assert np.all(np.diff(curve.prices) <= 1e-6)
+    assert np.all(np.diff(curve.breakpoints[:, 1]) <= 1e-9)
+
+
+def test_prices_are_the_slope_to_the_right() -> None:
+    curve = trade_off(small_building(), "damage", [0.5, 1.0, 2.0, 50.0], gap=1e-6)
+    for point in curve.points[:-1]:
+        later = np.interp(point.bound + 1e-4, *curve.breakpoints.T)
+        assert point.price == pytest.approx((point.stochastic - later) / 1e-4, rel=1e-3)
+    assert curve.points[-1].price == 0.0
+
+
+def test_points_help_each_other() -> None:
+    curve = trade_off(small_building(), "damage", np.linspace(0.0, 8.0, 9).tolist(), gap=0.5)
+    uppers = [point.upper_bound for point in curve.points]
+    lowers = [point.lower_bound for point in curve.points]
+    assert uppers == sorted(uppers, reverse=True)
+    assert lowers == sorted(lowers, reverse=True)
+    assert all(point.gap <= 0.5 for point in curve.points)
+
+
+def test_a_bound_that_nothing_keeps_has_no_price() -> None:
+    told: list[CurvePoint] = []
+    curve = trade_off(small_building(), "damage", [-1.0, 2.0], on_point=told.append)
+    assert [point.bound for point in told] == [-1.0, 2.0]
+    first = curve.points[0]
+    assert (first.stochastic, first.price, first.lower_bound, first.policy) == (inf, None, inf, None)
+    assert len(trade_off(small_building(), "damage", [-2.0, -1.0]).breakpoints) == 0
+
+
+def test_out_of_time_there_is_still_an_interval() -> None:
+    curve = trade_off(small_building(), "damage", [1.0, 2.0, 3.0], gap=0.0, time_limit=0.0)
+    for point in curve.points:
+        assert point.stochastic - 1e-9 <= point.lower_bound <= point.upper_bound
+
+
+def test_other_bounds_stay() -> None:
+    problem = retrying().with_bounds({"damage-at-last": 0.5})
+    (point,) = trade_off(problem, "damage", [100.0], gap=0.0).points
+    everything = brute_force(problem)
+    truth = everything.optimum(np.array([100.0, 0.5]))
+    assert truth is not None
+    assert point.upper_bound == pytest.approx(truth[0])
+
+
+@pytest.mark.parametrize(
+    ("constraint", "points", "message"),
+    [
+        ("smoke", [1.0], "there is no constraint 'smoke'; the constraints are 'damage'"),
+        ("damage", [], "give at least one, and only finite numbers"),
+        ("damage", [1.0, inf], "give at least one, and only finite numbers"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(constraint: str, points: list[float], message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        trade_off(forking(), constraint, points)
+
+
+def test_the_curve_begins_where_the_bounds_can_be_kept_together() -> None:
+    plan = CSSPBuilder(cost_names=("time", "smoke", "battery"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "clear", to=out, costs={"time": 3, "battery": 2})
+    plan.add_action(here, "short", to=out, costs={"time": 1, "smoke": 2})
+    plan.add_action(here, "middle", to=out, costs={"time": 2, "smoke": 1, "battery": 1})
+    plan.set_bound("battery", at_most=1)
+    plan.set_bound("smoke", at_most=2)
+    curve = trade_off(plan.build(), "smoke", [0, 1, 2])
+    assert curve.least == pytest.approx(0.0, abs=1e-9)
+    assert [point.upper_bound for point in curve.points] == [inf, pytest.approx(2.0), pytest.approx(1.0)]
+    assert curve.breakpoints == pytest.approx(np.array([[1.0, 2.0], [2.0, 1.0]]), abs=1e-6)
