@@ -80,7 +80,7 @@ def measure_bound(scenario: str, bound: float, cap: float) -> dict[str, Any]:
         "total_seconds": total,
         "nodes": result.iterations,
         "status": str(result.status),
-        "stopped_by": result.stopped_by,
+        "stopped_by": result.ending.reason,
         "lower_bound": figure(result.lower_bound),
         "upper_bound": figure(result.upper_bound),
         "gap": figure(result.gap),

@@ -41,7 +41,6 @@ def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
     """Build and solve one scale, noting when the gap is reached."""
     from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.methods.policy_branching import PolicyBranching
-    from hcssp.procedure.flattening import Flattening
     from hcssp.scenarios.evacuation import evacuation
     from hcssp.solving.solve import solve
 
@@ -58,7 +57,7 @@ def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
     total = time.perf_counter() - began
     memory = peak_memory()
     return {
-        "states": Flattening(problem).num_states,
+        "states": problem.flattening.num_states,
         "building_seconds": building,
         "seconds": reached[0] if reached else None,
         "total_seconds": total,
@@ -66,7 +65,7 @@ def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
         "lower_bound": figure(result.lower_bound),
         "upper_bound": figure(result.upper_bound),
         "gap": figure(result.gap),
-        "stopped_by": result.stopped_by,
+        "stopped_by": result.ending.reason,
         "peak_memory_mb": memory,
     }
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from hcssp import Gap, MaxRuntime, PolicyBranching, load_problem, solve
-from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
+from hcssp.evaluation.procedure_simulation import simulate
 from hcssp.reports import Scene, page_data, save_page
 
 BUILDING = Path(__file__).parent / "two_floors" / "two-floors.yaml"
@@ -39,7 +39,7 @@ def main() -> None:
         if activity.expected_executions:
             print(f"  {activity.expected_executions:.3f}  {activity.name}")
 
-    runs = simulate_hierarchical(problem, result.policy, runs=20_000, seed=1)
+    runs = simulate(problem, result.policy, runs=20_000, seed=1)
     print("\nExact expectations, and the 99.9% confidence intervals of 20,000 runs")
     for name in runs.cost_names:
         mean = runs.mean(name, level=0.999)

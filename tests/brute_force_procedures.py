@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.procedure import HCSSP, Flattening
+from hcssp.procedure import HCSSP
 
 TOLERANCE = 1e-9
 
@@ -36,7 +36,7 @@ class AllPolicies:
 
 def brute_force(problem: HCSSP) -> AllPolicies:
     """All proper policies of `problem` and what they cost."""
-    return brute_force_flat(Flattening(problem).cssp)
+    return brute_force_flat(problem.flattening.cssp)
 
 
 def brute_force_flat(flat: CSSP) -> AllPolicies:

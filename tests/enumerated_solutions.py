@@ -13,7 +13,6 @@ import numpy as np
 
 from brute_force_procedures import brute_force_flat
 from hcssp.cssp.model import BoolArray, FloatArray
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 
 
@@ -41,7 +40,7 @@ class Solutions:
 
 def procedures(problem: HCSSP) -> FloatArray:
     """The expected executions of each activity, one line for each way to choose."""
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     lines = []
     options = [range(*flattening.event_row_start[s : s + 2]) for s in range(flattening.num_event_states)]
     for rows in product(*(option or [-1] for option in options)):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 
 MOST_POLICIES = 5000
 COSTS = ("time", "damage", "fuel")
@@ -142,7 +142,7 @@ def _unbounded_procedure(
 
 
 def _combinations(problem: HCSSP) -> int:
-    return prod(int(rows) for rows in np.diff(Flattening(problem).row_start) if rows)
+    return prod(int(rows) for rows in np.diff(problem.flattening.row_start) if rows)
 
 
 def _random_bounds(rng: np.random.Generator, problem: HCSSP, costs: FloatArray) -> dict[str, float]:

@@ -20,21 +20,28 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.__main__", "hcssp.cli"),
     ("hcssp.reports",),
     ("hcssp.files",),
-    ("hcssp.execution",),
     ("hcssp.scenarios",),
     ("hcssp.solving",),
     ("hcssp.methods",),
     ("hcssp.contract",),
     ("hcssp.dual",),
     ("hcssp.ssp",),
+    ("hcssp.execution",),
     ("hcssp.evaluation",),
     ("hcssp.procedure",),
     ("hcssp.cssp",),
-    ("hcssp.numerics", "hcssp.parallel", "hcssp.errors", "hcssp.version"),
+    (
+        "hcssp.errors",
+        "hcssp.frames",
+        "hcssp.numerics",
+        "hcssp.parallel",
+        "hcssp.verbs",
+        "hcssp.version",
+    ),
 )
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
 
-LAZY = ("highspy", "matplotlib", "yaml", "scipy.optimize")
+LAZY = ("highspy", "matplotlib", "networkx", "pandas", "yaml", "scipy.optimize")
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -102,7 +109,7 @@ def test_imports_point_downwards(module: str) -> None:
         ("hcssp.cssp.model", "from hcssp import CSSP"),
         ("hcssp.cssp.model", "from ..ssp import region"),
         ("hcssp.ssp.region", "def later():\n    from hcssp.methods import best_first"),
-        ("hcssp.evaluation.exact", "from hcssp.contract.result import Result"),
+        ("hcssp.evaluation.exact", "from hcssp.contract.plan import Plan"),
         ("hcssp.dual.dual", "from hcssp.methods.best_first import search"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from doc_blocks import PageRun
-from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
+from hcssp.evaluation.procedure_simulation import simulate
 from hcssp.files import load_problem
 from hcssp.files.plan import load_plan
 
@@ -34,7 +34,7 @@ def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert 0.9 < exact.cost("smoke") <= 1.0
     assert 34.5 < exact.cost("battery") <= 35.0
 
-    runs = simulate_hierarchical(plan.problem, plan.policy, runs=20_000, seed=1)
+    runs = simulate(plan.problem, plan.policy, runs=20_000, seed=1)
     assert set(runs.cost_names) == {"seconds", "smoke", "battery"}
     assert runs.num_truncated == 0
     for name in runs.cost_names:

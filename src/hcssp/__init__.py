@@ -12,16 +12,32 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hcssp.verbs import bind
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
+    from hcssp.contract.ending import Ending as Ending
+    from hcssp.contract.ending import Reason as Reason
+    from hcssp.contract.memory import Memory as Memory
+    from hcssp.contract.plan import Plan as Plan
+    from hcssp.contract.plan import ProcedurePlan as ProcedurePlan
     from hcssp.contract.progress import Progress as Progress
-    from hcssp.contract.result import Result as Result
-    from hcssp.contract.result import Status as Status
+    from hcssp.contract.proof import Infeasible as Infeasible
+    from hcssp.contract.proof import Interval as Interval
+    from hcssp.contract.proof import Status as Status
+    from hcssp.contract.solver import Context as Context
+    from hcssp.contract.solver import Solver as Solver
+    from hcssp.contract.stop import FirstPlan as FirstPlan
     from hcssp.contract.stop import Gap as Gap
+    from hcssp.contract.stop import Interrupter as Interrupter
     from hcssp.contract.stop import MaxIterations as MaxIterations
+    from hcssp.contract.stop import MaxMemory as MaxMemory
     from hcssp.contract.stop import MaxRuntime as MaxRuntime
+    from hcssp.contract.stop import NoImprovement as NoImprovement
+    from hcssp.contract.stop import StopCriterion as StopCriterion
     from hcssp.contract.stop import Target as Target
+    from hcssp.contract.trace import Trace as Trace
+    from hcssp.contract.trace import TracePoint as TracePoint
     from hcssp.cssp.arrays import from_arrays as from_arrays
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
     from hcssp.cssp.exploration import explore as explore
@@ -31,8 +47,15 @@ if TYPE_CHECKING:
     from hcssp.cssp.model import CSSP as CSSP
     from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
+    from hcssp.cssp.preprocessing import Prepared as Prepared
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
+    from hcssp.dual.ascent import Infeasibility as Infeasibility
+    from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
+    from hcssp.dual.oracle import Minimum as Minimum
+    from hcssp.dual.oracle import Oracle as Oracle
+    from hcssp.dual.oracle import Vertex as Vertex
+    from hcssp.dual.stochastic import StochasticOptimum as StochasticOptimum
     from hcssp.dual.stochastic import stationary as stationary
     from hcssp.errors import CannotWrite as CannotWrite
     from hcssp.errors import DeadEnd as DeadEnd
@@ -43,47 +66,78 @@ if TYPE_CHECKING:
     from hcssp.errors import InvalidProblem as InvalidProblem
     from hcssp.errors import MissingDependency as MissingDependency
     from hcssp.errors import NoSolution as NoSolution
+    from hcssp.errors import UnknownName as UnknownName
     from hcssp.errors import UnsupportedProblem as UnsupportedProblem
     from hcssp.evaluation.chain import is_proper as is_proper
+    from hcssp.evaluation.exact import ActivityEvaluation as ActivityEvaluation
     from hcssp.evaluation.exact import Evaluation as Evaluation
+    from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.exact import evaluate as evaluate
-    from hcssp.evaluation.hierarchical import evaluate_hierarchical as evaluate_hierarchical
+    from hcssp.evaluation.procedure_simulation import ProcedureSimulation as ProcedureSimulation
+    from hcssp.evaluation.simulation import Estimate as Estimate
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
-    from hcssp.execution.plan import Plan as Plan
+    from hcssp.execution.decision import Decision as Decision
+    from hcssp.execution.run import Run as Run
     from hcssp.files.plan import load_plan as load_plan
     from hcssp.files.plan import save_plan as save_plan
     from hcssp.files.problems.dumping import dump_problem as dump_problem
-    from hcssp.files.problems.loading import load_problem as load_problem
+    from hcssp.files.problems.loading import load as load
+    from hcssp.files.reading.limits import Limits as Limits
     from hcssp.methods.anytime import Anytime as Anytime
     from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
     from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
+    from hcssp.methods.paper import BudgetAllocation as BudgetAllocation
     from hcssp.methods.policy_branching import PolicyBranching as PolicyBranching
+    from hcssp.procedure.builder import ActivityHandle as ActivityHandle
+    from hcssp.procedure.builder import EventHandle as EventHandle
     from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
     from hcssp.procedure.flattening import Flattening as Flattening
     from hcssp.procedure.model import HCSSP as HCSSP
+    from hcssp.procedure.model import Activity as Activity
+    from hcssp.procedure.model import Choice as Choice
+    from hcssp.procedure.model import Constraint as Constraint
     from hcssp.procedure.model import Outcome as Outcome
-    from hcssp.procedure.policy import HierarchicalPolicy as HierarchicalPolicy
+    from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
     from hcssp.scenarios.evacuation import evacuation as evacuation
+    from hcssp.scenarios.evacuation import evacuation_text as evacuation_text
+    from hcssp.scenarios.evacuation import small_building as small_building
+    from hcssp.solving.solve import UnsoundResult as UnsoundResult
     from hcssp.solving.solve import solve as solve
+    from hcssp.solving.trade_off import CurvePoint as CurvePoint
     from hcssp.solving.trade_off import TradeOff as TradeOff
     from hcssp.solving.trade_off import trade_off as trade_off
+    from hcssp.ssp.region import Region as Region
 
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
+    "Activity": "hcssp.procedure.model",
+    "ActivityEvaluation": "hcssp.evaluation.exact",
+    "ActivityHandle": "hcssp.procedure.builder",
     "Anytime": "hcssp.methods.anytime",
+    "BudgetAllocation": "hcssp.methods.paper",
     "CannotWrite": "hcssp.errors",
+    "Choice": "hcssp.procedure.model",
+    "Constraint": "hcssp.procedure.model",
+    "Context": "hcssp.contract.solver",
     "CSSP": "hcssp.cssp.model",
     "CSSPBuilder": "hcssp.cssp.builder",
+    "CurvePoint": "hcssp.solving.trade_off",
     "DeadEnd": "hcssp.errors",
+    "Decision": "hcssp.execution.decision",
     "DeterministicPolicy": "hcssp.cssp.policy",
-    "evacuation": "hcssp.scenarios.evacuation",
     "dump_problem": "hcssp.files.problems.dumping",
+    "Ending": "hcssp.contract.ending",
+    "Estimate": "hcssp.evaluation.simulation",
+    "evacuation": "hcssp.scenarios.evacuation",
+    "evacuation_text": "hcssp.scenarios.evacuation",
     "evaluate": "hcssp.evaluation.exact",
-    "evaluate_hierarchical": "hcssp.evaluation.hierarchical",
     "Evaluation": "hcssp.evaluation.exact",
+    "EventHandle": "hcssp.procedure.builder",
     "explore": "hcssp.cssp.exploration",
+    "FirstPlan": "hcssp.contract.stop",
+    "FlatOracle": "hcssp.dual.flat_oracle",
     "Flattening": "hcssp.procedure.flattening",
     "from_arrays": "hcssp.cssp.arrays",
     "Gap": "hcssp.contract.stop",
@@ -91,43 +145,83 @@ _HOME = {
     "Hazard": "hcssp.cssp.grid",
     "HCSSP": "hcssp.procedure.model",
     "HcsspError": "hcssp.errors",
-    "HierarchicalPolicy": "hcssp.procedure.policy",
     "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",
+    "Infeasibility": "hcssp.dual.ascent",
+    "Infeasible": "hcssp.contract.proof",
+    "Interrupter": "hcssp.contract.stop",
+    "Interval": "hcssp.contract.proof",
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
+    "Limits": "hcssp.files.reading.limits",
     "LinearProgram": "hcssp.methods.highs.linear_program",
-    "load_problem": "hcssp.files.problems.loading",
+    "load": "hcssp.files.problems.loading",
     "load_plan": "hcssp.files.plan",
     "MaxIterations": "hcssp.contract.stop",
+    "MaxMemory": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",
+    "Memory": "hcssp.contract.memory",
+    "Minimum": "hcssp.dual.oracle",
     "MissingDependency": "hcssp.errors",
     "MixedInteger": "hcssp.methods.highs.mixed_integer",
+    "NoImprovement": "hcssp.contract.stop",
     "NoSolution": "hcssp.errors",
+    "Oracle": "hcssp.dual.oracle",
     "Outcome": "hcssp.procedure.model",
-    "Plan": "hcssp.execution.plan",
+    "Plan": "hcssp.contract.plan",
     "PolicyBranching": "hcssp.methods.policy_branching",
     "prepare": "hcssp.cssp.preprocessing",
+    "Prepared": "hcssp.cssp.preprocessing",
     "ProcedureBuilder": "hcssp.procedure.builder",
+    "ProcedureEvaluation": "hcssp.evaluation.exact",
+    "ProcedurePlan": "hcssp.contract.plan",
+    "ProcedurePolicy": "hcssp.procedure.policy",
+    "ProcedureSimulation": "hcssp.evaluation.procedure_simulation",
     "Progress": "hcssp.contract.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
+    "Reason": "hcssp.contract.ending",
+    "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
-    "Result": "hcssp.contract.result",
+    "Run": "hcssp.execution.run",
+    "save_plan": "hcssp.files.plan",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
-    "save_plan": "hcssp.files.plan",
+    "small_building": "hcssp.scenarios.evacuation",
     "solve": "hcssp.solving.solve",
+    "Solver": "hcssp.contract.solver",
     "stationary": "hcssp.dual.stochastic",
-    "Status": "hcssp.contract.result",
+    "Status": "hcssp.contract.proof",
+    "StochasticOptimum": "hcssp.dual.stochastic",
+    "StopCriterion": "hcssp.contract.stop",
     "Target": "hcssp.contract.stop",
+    "Trace": "hcssp.contract.trace",
+    "TracePoint": "hcssp.contract.trace",
     "trade_off": "hcssp.solving.trade_off",
     "TradeOff": "hcssp.solving.trade_off",
+    "UnknownName": "hcssp.errors",
+    "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",
+    "Vertex": "hcssp.dual.oracle",
     "with_giving_up": "hcssp.cssp.preprocessing",
 }
 
+# Where the verbs live that a record of a low layer has and a higher one knows how to do.
+_VERBS = {
+    "plan.resolve": "hcssp.solving.solve:resolve",
+    "plan.save": "hcssp.files.plan:save_plan",
+    "plan.report": "hcssp.reports.report:save_report",
+    "plan.plot": "hcssp.reports.report:save_plot",
+    "plan.in_words": "hcssp.reports.plan_words:plan_in_words",
+    "plan.html": "hcssp.reports.notebook:plan_html",
+    "plan.to_frame": "hcssp.reports.notebook:policy_frame",
+    "problem.html": "hcssp.reports.notebook:problem_html",
+    "curve.html": "hcssp.reports.notebook:curve_html",
+}
+
 __all__ = ["__version__", *_HOME]
+
+bind(_VERBS)
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 

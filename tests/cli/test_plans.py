@@ -18,7 +18,6 @@ from hcssp.cli.plans import PlanSaver
 from hcssp.contract.progress import Progress
 from hcssp.files.plan import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import Flattening
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
 from hcssp.solving.solve import solve
@@ -72,14 +71,14 @@ def test_whatever_ends_a_run_its_plan_is_left(
     assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
     assert plan.lower_bound <= plan.upper_bound
     assert plan.trace[-1].upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
-    assert plan.stopped_by == ("" if killed else "interrupted")
+    assert plan.ending.reason == ("" if killed else "interrupted")
 
 
 def test_the_plan_is_saved_as_it_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     document, _ = solved(capsys, "--bound", "damage=2", "--out", path)
     plan = load_plan(path, PROBLEM)
-    assert (plan.name, plan.method, plan.stopped_by) == ("small-building", "exact", "gap")
+    assert (plan.name, plan.method, plan.ending.reason) == ("small-building", "exact", "gap")
     assert (plan.lower_bound, plan.upper_bound) == (document["lower_bound"], document["upper_bound"])
     assert [list(point) for point in plan.trace] == [
         [value if value is not None else (-np.inf, np.inf)[index - 1] for index, value in enumerate(point)]
@@ -114,7 +113,7 @@ def test_without_a_plan_an_old_file_stays(capsys: pytest.CaptureFixture[str], tm
 
 def test_every_better_plan_is_saved_and_a_better_bound_now_and_then(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    rows = solve(PROBLEM, PolicyBranching()).policy.to_flat(Flattening(PROBLEM))
+    rows = solve(PROBLEM, PolicyBranching()).policy.to_flat(PROBLEM.flattening)
     saver = PlanSaver(path, PROBLEM, "small-building", "exact", None)
     saver(Progress(seconds=0.1, lower_bound=1.0))
     assert not path.exists()

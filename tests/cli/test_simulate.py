@@ -9,8 +9,8 @@ from hcssp.cli import main
 from hcssp.cli.simulation_text import condensed, simulation_in_words
 from hcssp.cli.terminal import Style
 from hcssp.contract.stop import Gap
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.evaluation.hierarchical_simulation import Action, Leg, narrate_hierarchical, simulate_hierarchical
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.procedure_simulation import Action, Leg, narrate_procedure, simulate
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
@@ -95,9 +95,9 @@ def test_equal_actions_are_counted_together() -> None:
 def test_what_is_not_there_is_said() -> None:
     problem = forking().with_bounds(damage=float("inf"))
     policy = solve(problem, PolicyBranching(), [Gap(1e-6)]).policy
-    exact = evaluate_hierarchical(problem, policy)
-    runs = simulate_hierarchical(problem, policy, runs=50)
-    told = simulation_in_words("title", runs, exact, list(narrate_hierarchical(problem, policy)), Style())
+    exact = evaluate(problem, policy)
+    runs = simulate(problem, policy, runs=50)
+    told = simulation_in_words("title", runs, exact, list(narrate_procedure(problem, policy)), Style())
     assert "damage: there is no bound" in told
     assert "At event 'hall', entered in " in told
 
@@ -105,9 +105,9 @@ def test_what_is_not_there_is_said() -> None:
 def test_runs_that_are_cut_off_are_told() -> None:
     problem = retrying()
     policy = solve(problem, PolicyBranching(), [Gap(1e-6)]).policy
-    exact = evaluate_hierarchical(problem, policy)
-    runs = simulate_hierarchical(problem, policy, runs=50, max_steps=3)
-    legs = list(narrate_hierarchical(problem, policy, max_steps=1))
+    exact = evaluate(problem, policy)
+    runs = simulate(problem, policy, runs=50, max_steps=3)
+    legs = list(narrate_procedure(problem, policy, max_steps=1))
     told = simulation_in_words("title", runs, exact, legs, Style())
     assert f"{runs.num_truncated} runs were cut off before their end" in told
     assert "The run was cut off here." in told

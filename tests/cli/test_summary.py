@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hcssp.cli.summary import activity_summaries, choice_summaries, constraint_summaries
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying

@@ -8,7 +8,8 @@ from hcssp.cli import main
 from hcssp.cli.table import wanted_rows
 from hcssp.cli.table_rows import TableRow, row_document
 from hcssp.cli.table_text import footnotes, header, row_text
-from hcssp.contract.result import Result, Status, TracePoint
+from hcssp.contract.plan import Plan
+from hcssp.contract.proof import Status, TracePoint
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.scenarios import small_building
 from hcssp.scenarios.published import PUBLISHED
@@ -16,7 +17,7 @@ from hcssp.scenarios.published import PUBLISHED
 INF = float("inf")
 
 
-def result(seconds: float = 0.0, optimum: float | None = None, trace: tuple[TracePoint, ...] = ()) -> Result:
+def result(seconds: float = 0.0, optimum: float | None = None, trace: tuple[TracePoint, ...] = ()) -> Plan:
     import numpy as np
 
     stochastic = None

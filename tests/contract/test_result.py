@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from hcssp.contract.progress import Progress
-from hcssp.contract.result import Result, Status
+from hcssp.contract.proof import Status
 from hcssp.errors import NoSolution
 
 
@@ -14,7 +14,7 @@ def test_by_default_a_result_claims_nothing() -> None:
     result = Result()
     assert result.status is Status.UNKNOWN
     assert (result.lower_bound, result.upper_bound, result.gap) == (-inf, inf, inf)
-    assert result.stopped_by == "not started"
+    assert result.ending.reason == "not started"
     assert result.trace == ()
     assert result.prices is result.evaluation is result.stochastic is result.infeasibility is None
 
@@ -22,7 +22,7 @@ def test_by_default_a_result_claims_nothing() -> None:
 def test_so_does_a_progress() -> None:
     progress = Progress()
     assert (progress.lower_bound, progress.upper_bound, progress.gap) == (-inf, inf, inf)
-    assert progress.incumbent is progress.prices is progress.finished is progress.infeasibility is None
+    assert progress.incumbent is progress.prices is progress.ending is progress.infeasibility is None
 
 
 def test_a_missing_policy_is_an_error_that_says_why() -> None:

@@ -48,7 +48,7 @@ def test_the_least_policy_of_a_region_is_found_and_lifted_to_the_whole_problem(s
         assert least - 1e-8 * (1.0 + least) <= minimum.bound <= least + 1e-12 * (1.0 + least)
         assert vertex.costs @ weights == pytest.approx(least, rel=1e-10, abs=1e-10)
         assert vertex.lies_in(region, oracle.row_state)
-        evaluation = evaluate(problem, DeterministicPolicy(oracle.lift(vertex)))
+        evaluation = evaluate(problem, DeterministicPolicy(problem, oracle.lift(vertex)))
         np.testing.assert_allclose(evaluation.costs, vertex.costs, rtol=1e-9, atol=1e-10)
         live = prepared.states[~prepared.problem.goals]
         np.testing.assert_allclose(evaluation.visits[live], vertex.visits, rtol=1e-9, atol=1e-10)

@@ -9,8 +9,8 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.dual import maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy
+from hcssp.evaluation.exact import evaluate
+from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
 from hcssp.ssp.region import Region
 from random_procedures import random_procedure
 from small_procedures import retrying
@@ -37,7 +37,7 @@ def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int, cycl
     empty = 0
     for seed in range(first, first + CHUNK):
         problem = random_procedure(seed, cycles=cycles)
-        flattening = Flattening(problem)
+        flattening = problem.flattening
         oracle = HierarchicalOracle(flattening)
         flat = FlatOracle(flattening.cssp)
         kept_flat = prepare(flattening.cssp).rows
@@ -74,7 +74,7 @@ def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
     rough = 0
     for seed in range(first, first + CHUNK):
         problem = random_procedure(seed, cycles=seed % 2 == 0, num_constraints=1)
-        oracle = HierarchicalOracle(Flattening(problem))
+        oracle = HierarchicalOracle(problem.flattening)
         every = brute_force(problem)
         rng = np.random.default_rng(seed)
         for precision in (np.inf, np.inf, 0.1, np.inf, 1e-3, 0.0):
@@ -92,7 +92,7 @@ def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     oracle = HierarchicalOracle(flattening)
     numbers = flat_rows(oracle)
     rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
         assert minimum is not None
         vertex = minimum.vertex
         lifted = oracle.lift(vertex)
-        evaluation = evaluate_hierarchical(problem, HierarchicalPolicy.from_flat(flattening, lifted))
+        evaluation = evaluate(problem, ProcedurePolicy(flattening.problem, lifted))
         np.testing.assert_allclose(evaluation.costs, vertex.costs, rtol=1e-10, atol=1e-10)
         # Its own rows and visits say the same as the flat ones.
         assert isinstance(vertex, HierarchicalVertex)
@@ -116,7 +116,7 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_vertex_knows_the_regions_it_lies_in(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
-    oracle = HierarchicalOracle(Flattening(problem))
+    oracle = HierarchicalOracle(problem.flattening)
     minimum = oracle.minimise(np.append(1.0, np.zeros(problem.num_constraints)), Region())
     assert minimum is not None
     vertex = minimum.vertex
@@ -128,7 +128,7 @@ def test_a_vertex_knows_the_regions_it_lies_in(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_the_dual_of_the_hierarchy_is_that_of_the_flat_problem(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     whole = maximise(HierarchicalOracle(flattening), Region())
     flat = maximise(FlatOracle(flattening.cssp), Region())
     assert whole.infeasible == flat.infeasible

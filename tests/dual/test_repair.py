@@ -11,10 +11,9 @@ from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import HierarchicalOracle
 from hcssp.evaluation import evaluate
-from hcssp.evaluation.exact import Evaluation
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
-from hcssp.procedure import Flattening, HierarchicalPolicy
+from hcssp.procedure import Flattening, ProcedurePolicy
 from hcssp.ssp.region import Region
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -23,8 +22,8 @@ from random_procedures import random_procedure
 def evaluated(oracle: Oracle, problem: CSSP, rows: np.ndarray) -> Evaluation:
     if isinstance(oracle, HierarchicalOracle):
         flattening = oracle.flattening
-        return evaluate_hierarchical(flattening, HierarchicalPolicy.from_flat(flattening, rows))
-    return evaluate(problem, DeterministicPolicy(rows))
+        return evaluate(flattening, ProcedurePolicy(flattening.problem, rows))
+    return evaluate(problem, DeterministicPolicy(problem, rows))
 
 
 @pytest.mark.parametrize("hierarchical", [False, True])

@@ -8,7 +8,6 @@ from hcssp.dual.stochastic import stationary
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import Flattening
 from hcssp.solving.solve import solve
 from known_optima import roads
 from mixtures import best_mixture
@@ -41,7 +40,7 @@ def test_it_is_so_for_procedures_on_the_flat_problem(seed: int) -> None:
     optimum = solve(problem, PolicyBranching()).stochastic
     if optimum is None:
         return
-    evaluation = evaluate(Flattening(problem).cssp, stationary(Flattening(problem).cssp, optimum))
+    evaluation = evaluate(problem.flattening.cssp, stationary(problem.flattening.cssp, optimum))
     np.testing.assert_allclose(evaluation.costs, optimum.weights @ optimum.costs, rtol=1e-8, atol=1e-8)
     assert evaluation.keeps_bounds(1e-7)
 

@@ -33,7 +33,7 @@ def corridor() -> CSSP:
 
 
 def test_a_policy_that_leaves_is_proper_even_where_it_says_nothing() -> None:
-    assert is_proper(corridor(), DeterministicPolicy(np.array([0, 1, NO_ROW, NO_ROW])))
+    assert is_proper(corridor(), DeterministicPolicy(corridor(), np.array([0, 1, NO_ROW, NO_ROW])))
 
 
 def test_a_loop_is_improper_and_a_trapped_state_is_named() -> None:
@@ -53,8 +53,8 @@ def test_a_reached_state_without_an_action_is_named() -> None:
 def test_any_chance_to_leave_makes_a_randomised_policy_proper() -> None:
     policy = RandomisedPolicy(np.array([1.0, 1e-6, 1.0 - 1e-6, 1.0]))
     assert is_proper(corridor(), policy)
-    assert not is_proper(corridor(), RandomisedPolicy(np.array([1.0, 0.0, 1.0, 1.0])))
-    assert not is_proper(corridor(), RandomisedPolicy(np.array([1.0, 0.0, 0.0, 1.0])))
+    assert not is_proper(corridor(), RandomisedPolicy(corridor(), np.array([1.0, 0.0, 1.0, 1.0])))
+    assert not is_proper(corridor(), RandomisedPolicy(corridor(), np.array([1.0, 0.0, 0.0, 1.0])))
 
 
 def test_a_transition_stored_with_probability_zero_is_none() -> None:
@@ -86,15 +86,15 @@ def test_the_graph_finds_exactly_the_policies_that_brute_force_finds_proper(seed
 
 def test_misfits_are_listed_together() -> None:
     with pytest.raises(InvalidProblem) as caught:
-        is_proper(corridor(), DeterministicPolicy(np.array([1, 0, NO_ROW, 3])))
+        is_proper(corridor(), DeterministicPolicy(corridor(), np.array([1, 0, NO_ROW, 3])))
     assert len(caught.value.violations) == 3
     assert "state 'start': the policy takes row 1, but its rows are 0 to 0" in str(caught.value)
     with pytest.raises(InvalidProblem, match=r"shape \(2,\), but the problem has 4 states"):
-        is_proper(corridor(), DeterministicPolicy(np.array([0, 1])))
+        is_proper(corridor(), DeterministicPolicy(corridor(), np.array([0, 1])))
     with pytest.raises(InvalidProblem, match=r"shape \(2,\), but the problem has 4 rows"):
-        is_proper(corridor(), RandomisedPolicy(np.array([0.0, 1.0])))
+        is_proper(corridor(), RandomisedPolicy(corridor(), np.array([0.0, 1.0])))
     with pytest.raises(InvalidProblem) as caught:
-        is_proper(corridor(), RandomisedPolicy(np.array([0.5, -1.0, 2.0, np.nan])))
+        is_proper(corridor(), RandomisedPolicy(corridor(), np.array([0.5, -1.0, 2.0, np.nan])))
     text = str(caught.value)
     assert "state 'start': the policy's probabilities sum to 0.5, not 1" in text
     assert "state 'middle', action 'leave': probability -1.0 is not a non-negative number" in text

@@ -57,23 +57,27 @@ def gambler(states: int, win: float) -> CSSP:
 def test_costs_agree_with_dense_algebra_for_every_policy(problem: CSSP) -> None:
     truth = brute_force(problem)
     for rows, costs in list(zip(truth.policies, truth.costs, strict=True))[:20]:
-        answer = evaluate(problem, DeterministicPolicy(rows))
+        answer = evaluate(problem, DeterministicPolicy(problem, rows))
         np.testing.assert_allclose(answer.costs, costs, rtol=1e-11, atol=1e-12)
         assert answer.residual < 1e-12
         assert answer.visits[problem.goals].sum() == pytest.approx(1.0, abs=1e-12)
         as_randomised = np.zeros(problem.num_rows)
         as_randomised[rows[rows >= 0]] = 1.0
-        again = evaluate(problem, RandomisedPolicy(as_randomised))
+        again = evaluate(problem, RandomisedPolicy(problem, as_randomised))
         np.testing.assert_allclose(again.costs, answer.costs, rtol=1e-12)
         np.testing.assert_allclose(again.visits, answer.visits, rtol=1e-12)
 
 
 def test_the_gamblers_ruin_has_its_closed_form() -> None:
-    answer = evaluate(gambler(101, 0.5), DeterministicPolicy(np.concatenate([[-1], np.arange(99), [-1]])))
+    answer = evaluate(
+        gambler(101, 0.5), DeterministicPolicy(gambler(101, 0.5), np.concatenate([[-1], np.arange(99), [-1]]))
+    )
     assert answer.cost("games") == pytest.approx(50 * 50, rel=1e-12)
     assert answer.visits[[0, -1]] == pytest.approx([0.5, 0.5], rel=1e-12)
     odds = (0.6 / 0.4) ** 10
-    unfair = evaluate(gambler(21, 0.4), DeterministicPolicy(np.concatenate([[-1], np.arange(19), [-1]])))
+    unfair = evaluate(
+        gambler(21, 0.4), DeterministicPolicy(gambler(21, 0.4), np.concatenate([[-1], np.arange(19), [-1]]))
+    )
     assert unfair.visits[-1] == pytest.approx(1.0 / (odds + 1.0), rel=1e-12)
 
 
@@ -87,7 +91,7 @@ def test_a_randomised_policy_mixes_the_rows_of_a_state() -> None:
         cost_names=("time",),
         bounds=np.zeros(0),
     )
-    answer = evaluate(problem, RandomisedPolicy(np.array([0.25, 0.75])))
+    answer = evaluate(problem, RandomisedPolicy(problem, np.array([0.25, 0.75])))
     assert answer.visits.tolist() == pytest.approx([4.0, 1.0])
     assert answer.cost("time") == pytest.approx(4.0 * (0.25 * 3.0 + 0.75 * 1.0))
 

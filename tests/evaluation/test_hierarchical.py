@@ -5,16 +5,16 @@ import pytest
 
 from brute_force_procedures import brute_force
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
-from hcssp.procedure import Flattening, HierarchicalPolicy
+from hcssp.evaluation.exact import evaluate
+from hcssp.procedure import Flattening, ProcedurePolicy
 from random_procedures import random_procedure
 from small_procedures import forking, retrying
 
-DASH_LAST = HierarchicalPolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
+DASH_LAST = ProcedurePolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
 
 
 def test_every_activity_has_its_share() -> None:
-    answer = evaluate_hierarchical(retrying(), DASH_LAST)
+    answer = evaluate(retrying(), DASH_LAST)
     # 1.25 times round (3 time), then once a dash of 2 tries (1 time and 4 damage each).
     assert answer.costs == pytest.approx([1.25 * 3 + 2, 8, 8])
     assert answer.cost("damage") == pytest.approx(8)
@@ -30,13 +30,13 @@ def test_every_activity_has_its_share() -> None:
 
 def test_an_unknown_activity_is_named() -> None:
     with pytest.raises(InvalidProblem, match="no activity 'crss'; the activities are 'cross', 'leave'"):
-        evaluate_hierarchical(retrying(), DASH_LAST).activity("crss")
+        evaluate(retrying(), DASH_LAST).activity("crss")
 
 
 def test_what_is_never_executed_costs_nothing() -> None:
     choices = {(0, None): 0, (1, "left"): 2, (1, "right"): 2}
-    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.full(3, -1)))
-    walk = evaluate_hierarchical(forking(), policy).activity("walk")
+    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.full(3, -1)))
+    walk = evaluate(forking(), policy).activity("walk")
     assert (walk.expected_executions, walk.cost, walk.usage) == (0.0, 0.0, {"damage": 0.0})
     assert walk.cost_per_execution is None
     assert walk.usage_per_execution is None
@@ -44,27 +44,27 @@ def test_what_is_never_executed_costs_nothing() -> None:
 
 def test_choices_may_depend_on_the_exit() -> None:
     choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 2}
-    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
-    answer = evaluate_hierarchical(Flattening(forking()), policy)
+    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    answer = evaluate(Flattening(forking()), policy)
     assert answer.costs == pytest.approx([1 + 0.25 * 10, 2])
     assert answer.activity("walk").expected_executions == pytest.approx(0.25)
     assert answer.activity("walk").cost_per_execution == pytest.approx(10)
 
 
 def test_a_policy_that_never_ends_is_refused() -> None:
-    policy = HierarchicalPolicy({(0, None): 0}, DASH_LAST.activities)
+    policy = ProcedurePolicy({(0, None): 0}, DASH_LAST.activities)
     with pytest.raises(ImproperPolicy, match="no action in state 'hall'"):
-        evaluate_hierarchical(retrying(), policy)
+        evaluate(retrying(), policy)
 
 
 @pytest.mark.parametrize("several_exits", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_the_shares_sum_to_the_whole_which_is_the_brute_force(seed: int, several_exits: bool) -> None:
     problem = random_procedure(seed, cycles=True, several_exits=several_exits)
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     policies = brute_force(problem)
     for rows, costs in zip(policies.rows[:10], policies.costs, strict=False):
-        answer = evaluate_hierarchical(flattening, HierarchicalPolicy.from_flat(flattening, rows))
+        answer = evaluate(flattening, ProcedurePolicy(flattening.problem, rows))
         assert answer.costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
         assert sum(activity.cost for activity in answer.activities) == pytest.approx(costs[0])
         for constraint, used in zip(problem.constraints, costs[1:], strict=True):

@@ -31,8 +31,8 @@ WAIT = DeterministicPolicy(np.array([1, -1]))
 def test_means_agree_with_the_exact_evaluation(seed: int) -> None:
     problem = random_cssp(seed)
     rows = brute_force(problem).policies[-1]
-    exact = evaluate(problem, DeterministicPolicy(rows))
-    runs = simulate(problem, DeterministicPolicy(rows), runs=20_000, seed=seed)
+    exact = evaluate(problem, DeterministicPolicy(problem, rows))
+    runs = simulate(problem, DeterministicPolicy(problem, rows), runs=20_000, seed=seed)
     assert runs.num_truncated == 0
     for name, cost in zip(problem.cost_names, exact.costs, strict=True):
         # Six standard deviations: wrong once in 10^8.

@@ -3,20 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result
+from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy, NoSolution
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.evaluation.exact import evaluate
 from hcssp.execution import ImpossibleObservation, Plan, Run
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, HierarchicalPolicy, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from small_procedures import corridor, fork, forking, retrying, risky_room
 
-DASH_LAST = HierarchicalPolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
-FAST = HierarchicalPolicy(
+DASH_LAST = ProcedurePolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
+FAST = ProcedurePolicy(
     {(0, None): 0, (1, "left"): 1, (1, "right"): 2}, (np.array([1, -1, -1]), np.array([0, -1, -1]))
 )
 
@@ -122,7 +122,7 @@ def some_starts() -> HCSSP:
 
 
 def test_outcome_and_state_are_told_together_where_neither_suffices() -> None:
-    policy = HierarchicalPolicy({(0, None): 0}, (np.array([0, 1, -1]),) * 2)
+    policy = ProcedurePolicy({(0, None): 0}, (np.array([0, 1, -1]),) * 2)
 
     def begun() -> Run:
         run = Plan(some_starts(), policy).start()
@@ -151,7 +151,7 @@ def test_an_activity_that_begins_at_its_goal_is_passed_through() -> None:
     plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
     plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
     choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    policy = HierarchicalPolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
     run = Plan(plan.build(start=start, end=out), policy).start()
     for told in (None, "fork", "right"):
         decision = run.step(told)
@@ -183,7 +183,7 @@ def test_followed_in_the_model_it_costs_what_is_expected(seed: int) -> None:
 
 def test_what_remains_is_the_average_over_what_can_happen() -> None:
     problem = retrying()
-    exact = evaluate_hierarchical(problem, DASH_LAST)
+    exact = evaluate(problem, DASH_LAST)
     run = Plan(problem, DASH_LAST).start()
     assert list(run.step().remaining.values()) == pytest.approx(exact.costs.tolist())
     run.step("in")
@@ -194,7 +194,7 @@ def test_what_remains_is_the_average_over_what_can_happen() -> None:
 
 
 def test_a_policy_that_never_ends_is_not_begun() -> None:
-    policy = HierarchicalPolicy({(0, None): 0}, DASH_LAST.activities)
+    policy = ProcedurePolicy({(0, None): 0}, DASH_LAST.activities)
     with pytest.raises(ImproperPolicy, match="no action in state 'hall'"):
         Plan(retrying(), policy).start()
 
@@ -213,4 +213,4 @@ def test_a_plan_is_made_from_a_result() -> None:
     with pytest.raises(NoSolution, match="no policy was found"):
         Plan.from_result(problem, Result())
     with pytest.raises(NoSolution, match="is a DeterministicPolicy, not that of a procedure"):
-        Plan.from_result(problem, solve(risky_room(), PolicyBranching()))
+        solve(risky_room(), PolicyBranching())

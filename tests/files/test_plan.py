@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcssp.contract.result import TracePoint
+from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap
+from hcssp.contract.trace import TracePoint
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan
-from hcssp.execution import Plan
 from hcssp.files.atomic import check_writable, write_atomically
 from hcssp.files.plan import load_plan, plan_document, run_lengths, save_plan
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, HierarchicalPolicy
+from hcssp.procedure import HCSSP, ProcedurePolicy
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
 PROBLEM = small_building(2.0)
-PLAN = Plan.from_result(PROBLEM, solve(PROBLEM, PolicyBranching(), [Gap(1e-6)]), "small-building", "exact")
+PLAN = solve(PROBLEM, PolicyBranching(), [Gap(1e-6)])
 DOCUMENT = json.dumps(plan_document(PLAN))
 
 
@@ -41,7 +41,7 @@ def written(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 
 @pytest.mark.parametrize("problem", [PROBLEM, retrying(), forking(), small_building(inf)])
 def test_a_plan_comes_back_as_it_was(tmp_path: Path, problem: HCSSP) -> None:
-    plan = Plan.from_result(problem, solve(problem, PolicyBranching(), [Gap(1e-6)]), "mine", "exact")
+    plan = solve(problem, PolicyBranching(), [Gap(1e-6)])
     plan = replace(plan, budgets={"cross": {"damage": 1.5}})
     save_plan(tmp_path / "plan.json", plan)
     # The bounds of the problem at hand do not matter, those of the plan come back.
@@ -230,7 +230,7 @@ def test_run_lengths_say_the_same(actions: list[int]) -> None:
 
 
 def test_a_policy_without_a_choice_can_be_kept(tmp_path: Path) -> None:
-    policy = HierarchicalPolicy({}, PLAN.policy.activities)
+    policy = ProcedurePolicy({}, PLAN.policy.activities)
     save_plan(tmp_path / "plan.json", Plan(PROBLEM, policy))
     assert load_plan(tmp_path / "plan.json", PROBLEM).policy.choices == {}
 

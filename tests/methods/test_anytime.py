@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
-from hcssp.contract.result import Status
+from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.errors import DeadEnd
@@ -40,7 +40,7 @@ def test_iterations_limit_the_second_stage() -> None:
     previous = None
     for count in (0, 1, 2, 3):
         result = solve(knapsack(6.0), Anytime(iterations=count))
-        assert result.stopped_by == "iterations"
+        assert result.ending.reason == "iterations"
         assert result.iterations == count
         assert result.lower_bound <= 31.0 <= result.upper_bound
         if previous is not None:
@@ -55,7 +55,7 @@ def test_the_dual_alone_leaves_the_gap_of_the_relaxation() -> None:
     assert result.lower_bound == pytest.approx(5.0)
     assert result.upper_bound == 6.0
     assert result.status is Status.FEASIBLE
-    assert result.stopped_by == "iterations"
+    assert result.ending.reason == "iterations"
     assert result.prices == pytest.approx({"damage": 0.5, "fuel": 0.0})
 
 
@@ -69,7 +69,7 @@ def test_a_procedure_is_flattened() -> None:
     result = solve(forking(), Anytime())
     assert result.status is Status.OPTIMAL
     assert result.upper_bound == pytest.approx(5.0)
-    assert result.policy.choice_names(forking())["start"] == "choose"
+    assert result.policy.choice_names()["start"] == "choose"
 
 
 def test_a_bound_that_nothing_can_keep_is_proved_even_where_nothing_is_left_to_do() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
-from hcssp.contract.result import Status
+from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxIterations, Target
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
@@ -116,11 +116,11 @@ def test_targets_and_gaps_stop_it_early() -> None:
     problem = hazard_grid(12, 12, seed=5, bound=0.2)
     whole = solve(problem, PolicyBranching())
     early = solve(problem, PolicyBranching(), stop=[Gap(0.2)])
-    assert early.stopped_by == "gap"
+    assert early.ending.reason == "gap"
     assert early.gap <= 0.2
     assert early.iterations < whole.iterations
     target = solve(problem, PolicyBranching(), stop=[Target(1.3 * whole.upper_bound)])
-    assert target.stopped_by in ("target", "proved")
+    assert target.ending.reason in ("target", "proved")
     assert target.upper_bound <= 1.3 * whole.upper_bound
     assert early.lower_bound <= whole.upper_bound <= early.upper_bound
 

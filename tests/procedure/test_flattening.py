@@ -11,7 +11,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.validation import violations
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.exact import evaluate
-from hcssp.procedure import Flattening, HierarchicalPolicy, Outcome, ProcedureBuilder, policy_chain
+from hcssp.procedure import Flattening, Outcome, ProcedureBuilder, ProcedurePolicy, policy_chain
 from random_procedures import random_procedure
 from small_procedures import corridor, fork, forking, retrying
 
@@ -161,7 +161,7 @@ def test_the_flat_problem_is_a_valid_one(seed: int, kind: dict[str, bool]) -> No
 def test_a_policy_survives_the_way_there_and_back(seed: int, kind: dict[str, bool]) -> None:
     flattening = Flattening(random_procedure(seed, **kind))
     for rows in brute_force(flattening.problem).rows[:20]:
-        policy = HierarchicalPolicy.from_flat(flattening, rows)
+        policy = ProcedurePolicy(flattening.problem, rows)
         assert policy.to_flat(flattening).tolist() == rows.tolist()
 
 
@@ -174,7 +174,7 @@ def test_the_chain_of_a_policy_costs_what_the_policy_costs(seed: int, kind: dict
         chain, only = policy_chain(flattening, rows)
         assert chain.num_rows == np.count_nonzero(rows >= 0)
         assert evaluate(chain, only).costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
-        whole = evaluate(flattening.cssp, DeterministicPolicy(rows))
+        whole = evaluate(flattening.cssp, DeterministicPolicy(flattening.cssp, rows))
         assert whole.costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
 
 
@@ -182,7 +182,7 @@ def test_the_chain_of_a_policy_costs_what_the_policy_costs(seed: int, kind: dict
 def test_flattening_leaves_the_activities_alone(kind: dict[str, bool]) -> None:
     problem = random_procedure(3, **kind)
     before = [activity.cssp.transitions.toarray() for activity in problem.activities]
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     policy_chain(flattening, np.where(np.diff(flattening.cssp.row_start) > 0, flattening.row_start[:-1], -1))
     for activity, transitions in zip(problem.activities, before, strict=True):
         assert np.array_equal(activity.cssp.transitions.toarray(), transitions)

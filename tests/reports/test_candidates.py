@@ -5,10 +5,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.errors import UnknownName
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.evaluation.exact import evaluate
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.candidates import (
     along_curve,
@@ -64,7 +63,7 @@ def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> Non
     assert [plan.problem.constraints[0].at_most for plan in plans] == bounds
     costs = []
     for plan in plans:
-        evaluation = evaluate_hierarchical(plan.problem, plan.policy)
+        evaluation = evaluate(plan.problem, plan.policy)
         assert evaluation.keeps_bounds()
         assert evaluation.costs[0] == pytest.approx(plan.upper_bound)
         assert plan.lower_bound <= plan.upper_bound + 1e-9

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
 from hcssp.files.problems.loading import load_problem_text
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, Flattening
+from hcssp.procedure import HCSSP
 from hcssp.reports import Scene, page_data, page_html
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.cells import DECADES, LEVELS
@@ -67,7 +66,7 @@ def test_costs_executions_and_choices_are_those_of_the_evaluation(
 def test_cells_hold_the_policy_and_the_visits(reported: tuple[HCSSP, Result, dict[str, Any]]) -> None:
     problem, result, data = reported
     plan = data["plans"][data["reported"]]
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     grids = SMALL.grids()
     for index, activity in enumerate(problem.activities):
         written = plan["activities"][index]

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP

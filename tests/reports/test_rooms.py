@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from hcssp.cli import main
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution

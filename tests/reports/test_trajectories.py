@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.methods.policy_branching import PolicyBranching
@@ -19,7 +18,7 @@ STEPS = dict(zip("01234", [(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)], strict=Tru
 
 
 def solved(problem: HCSSP) -> tuple[Flattening, Result]:
-    return Flattening(problem), solve(problem, PolicyBranching(), [Gap(1e-6)])
+    return problem.flattening, solve(problem, PolicyBranching(), [Gap(1e-6)])
 
 
 def test_the_mean_of_many_runs_is_the_exact_cost() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.procedure import HCSSP, Flattening
+from hcssp.procedure import HCSSP
 from hcssp.scenarios.evacuation import (
     CROSSINGS,
     ROOMS,
@@ -32,7 +32,7 @@ def damage_cells(problem: HCSSP, activity: str) -> list[tuple[int, int]]:
 
 
 def test_the_flat_problem_has_the_papers_number_of_states(problem: HCSSP) -> None:
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     assert flattening.num_states == 18_644
     assert flattening.num_event_states == 14
     assert flattening.num_rows == 4 * 18_630 + 16
@@ -108,7 +108,7 @@ def test_other_openings_are_walls(problem: HCSSP) -> None:
 def test_a_scaled_building_has_blocks_for_cells() -> None:
     problem = evacuation(scale=3)
     interior = 9 * (18_644 - 28)
-    assert Flattening(problem).num_states == interior + 14 + 14
+    assert problem.flattening.num_states == interior + 14 + 14
     assert len(damage_cells(problem, "cross-SE")) == 9 * 21
     assert damage_cells(problem, "cross-SE")[0] == (10, 4)
     assert damage_cells(problem, "cross-SE")[-1] == (30, 12)
@@ -159,6 +159,6 @@ def test_rooms_can_be_drawn(problem: HCSSP) -> None:
 def test_the_small_building() -> None:
     problem = small_building(bound=1.0)
     assert problem.num_activities == 5
-    assert Flattening(problem).num_states == 6 + sum(a.cssp.num_states - 1 for a in problem.activities)
-    assert Flattening(problem).num_states < 100
+    assert problem.flattening.num_states == 6 + sum(a.cssp.num_states - 1 for a in problem.activities)
+    assert problem.flattening.num_states < 100
     assert SMALL.corners() == {"W": (0, 0), "E": (5, 0), "SW": (0, 4)}

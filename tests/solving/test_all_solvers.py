@@ -8,13 +8,14 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.contract.result import Result, Status
+from hcssp.contract.plan import Plan
+from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxIterations
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import NoSolution
 from hcssp.evaluation import evaluate
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.evaluation.exact import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
@@ -34,7 +35,7 @@ SOLVERS = EXACT | INEXACT
 
 
 @cache
-def answer(problem: str, solver: str) -> Result:
+def answer(problem: str, solver: str) -> Plan:
     """The answer of a solver that runs to its end; asked for by several tests, computed once."""
     return solve(KNOWN[problem].problem, SOLVERS[solver])
 
@@ -48,7 +49,7 @@ def close_to(value: float, tolerance: float = 1e-7) -> object:
     return pytest.approx(value, rel=tolerance, abs=tolerance)
 
 
-def check_interval(result: Result, optimum: float) -> None:
+def check_interval(result: Plan, optimum: float) -> None:
     """What every answer must keep, however early the solver was stopped."""
     slack = 1e-9 * (1.0 + abs(optimum)) if optimum < inf else 0.0
     lower, upper = -inf, inf
@@ -65,20 +66,20 @@ def check_interval(result: Result, optimum: float) -> None:
     assert result.gap == relative_gap(result.lower_bound, result.upper_bound)
 
 
-def check_policy(known: Known, result: Result) -> None:
+def check_policy(known: Known, result: Plan) -> None:
     """The policy costs what is said and keeps the bounds, by code that no solver uses."""
     problem = known.problem
     if isinstance(problem, CSSP):
         assert isinstance(result.policy, DeterministicPolicy)
         evaluation = evaluate(problem, result.policy)
     else:
-        evaluation = evaluate_hierarchical(problem, result.policy)
+        evaluation = evaluate(problem, result.policy)
     assert evaluation.keeps_bounds()
     np.testing.assert_allclose(evaluation.costs, result.evaluation.costs, rtol=1e-12, atol=1e-12)
     assert result.upper_bound == float(result.evaluation.costs[0])
 
 
-def check_status(result: Result) -> None:
+def check_status(result: Plan) -> None:
     if result.evaluation is not None:
         proved = result.gap <= OPTIMALITY_TOLERANCE
         assert result.status is (Status.OPTIMAL if proved else Status.FEASIBLE)
@@ -116,12 +117,12 @@ def test_exact_solvers_prove_the_optimum_or_that_there_is_none(name: str, solver
     result = answer(name, solver)
     if known.optimum == inf:
         assert result.status is Status.INFEASIBLE
-        assert result.stopped_by == "infeasible"
+        assert result.ending.reason == "infeasible"
         assert result.lower_bound == result.upper_bound == inf
         assert result.message
     else:
         assert result.status is Status.OPTIMAL
-        assert result.stopped_by == "proved"
+        assert result.ending.reason == "proved"
         assert result.upper_bound == close_to(known.optimum)
         assert result.lower_bound == close_to(known.optimum, 5e-7)
         assert result.message == ""
@@ -133,9 +134,9 @@ def test_the_others_say_why_they_stopped_and_prove_the_relaxation(name: str, sol
     known = KNOWN[name]
     result = answer(name, solver)
     if known.stochastic == inf:
-        assert result.stopped_by == "infeasible"
+        assert result.ending.reason == "infeasible"
         return
-    assert result.stopped_by in ("iterations", "relaxation solved")
+    assert result.ending.reason in ("iterations", "relaxation solved")
     assert result.lower_bound == close_to(known.stochastic)
     if known.stochastic == known.optimum and result.evaluation is not None:
         # A feasible policy that meets the relaxation is optimal, whoever finds it.
@@ -185,7 +186,7 @@ def test_a_run_stopped_at_once_leaves_a_true_interval(name: str, solver: str) ->
         result = solve(known.problem, SOLVERS[solver], stop=[stop])
         check_interval(result, known.optimum)
         check_status(result)
-        assert result.stopped_by in (reason, "proved", "relaxation solved", "iterations")
+        assert result.ending.reason in (reason, "proved", "relaxation solved", "iterations")
 
 
 @ON_ALL

@@ -7,7 +7,8 @@ from math import inf
 import pytest
 
 from brute_force import brute_force
-from hcssp.contract.result import Result, Status
+from hcssp.contract.plan import Plan
+from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation import evaluate
@@ -27,7 +28,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
-def complaints(problem: CSSP, result: Result, optimum: float, exact: bool) -> list[str]:
+def complaints(problem: CSSP, result: Plan, optimum: float, exact: bool) -> list[str]:
     """Everything that is wrong with a result, in words, so that a failure names all of it."""
     found = []
     slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
@@ -41,13 +42,13 @@ def complaints(problem: CSSP, result: Result, optimum: float, exact: bool) -> li
         if after.lower_bound < before.lower_bound or after.upper_bound > before.upper_bound:
             found.append(f"the interval widens from {before} to {after}")
     if result.evaluation is not None:
-        evaluation = evaluate(problem, DeterministicPolicy(result.policy.rows))
+        evaluation = evaluate(problem, DeterministicPolicy(problem, result.policy.rows))
         if not evaluation.keeps_bounds() or evaluation.costs[0] != result.upper_bound:
             found.append(f"the policy costs {evaluation.costs} under {problem.bounds}")
     if exact:
         status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
         if result.status is not status:
-            found.append(f"status {result.status}, not {status} ({result.stopped_by})")
+            found.append(f"status {result.status}, not {status} ({result.ending.reason})")
         elif optimum < inf and abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
             found.append(f"upper bound {result.upper_bound}, not {optimum}")
     return found

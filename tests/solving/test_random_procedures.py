@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp.contract.result import Result, Status
-from hcssp.evaluation.hierarchical import evaluate_hierarchical
+from hcssp.contract.plan import Plan
+from hcssp.contract.proof import Status
+from hcssp.evaluation.exact import evaluate
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, Flattening
+from hcssp.procedure import HCSSP
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 
@@ -27,11 +28,11 @@ def procedure(seed: int) -> HCSSP:
     )
 
 
-def complaints(problem: HCSSP, result: Result, optimum: float) -> list[str]:
+def complaints(problem: HCSSP, result: Plan, optimum: float) -> list[str]:
     """Everything that is wrong with a result, in words, so that a failure names all of it."""
     status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
     if result.status is not status:
-        return [f"status {result.status}, not {status} ({result.stopped_by})"]
+        return [f"status {result.status}, not {status} ({result.ending.reason})"]
     found = []
     slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
     if any(
@@ -41,7 +42,7 @@ def complaints(problem: HCSSP, result: Result, optimum: float) -> list[str]:
     if optimum < inf:
         if abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
             found.append(f"upper bound {result.upper_bound}, not {optimum}")
-        evaluation = evaluate_hierarchical(problem, result.policy)
+        evaluation = evaluate(problem, result.policy)
         if not evaluation.keeps_bounds():
             found.append(f"the policy breaks its bounds: {evaluation.violations()}")
     return found
@@ -106,7 +107,7 @@ def test_the_flat_problem_has_the_same_optimum_and_the_same_relaxation(first: in
     for seed in range(first, first + CHUNK):
         problem = procedure(seed)
         whole = solve(problem, PolicyBranching())
-        flat = solve(Flattening(problem).cssp, PolicyBranching())
+        flat = solve(problem.flattening.cssp, PolicyBranching())
         relaxed = [inf if r.stochastic is None else r.stochastic.value for r in (whole, flat)]
         if whole.status is not flat.status:
             failures.append(f"seed {seed}: {whole.status}, flat {flat.status}")
@@ -121,7 +122,7 @@ def test_the_procedures_are_of_all_kinds() -> None:
     """Were none infeasible, bound or entangled, the tests above would say little."""
     problems = [procedure(seed) for seed in range(330)]
     assert {problem.num_constraints for problem in problems} == {1, 2, 3}
-    entangled = sum(not Flattening(problem).separable for problem in problems)
+    entangled = sum(not problem.flattening.separable for problem in problems)
     assert 60 < entangled < 300
     every = [brute_force(problem) for problem in problems]
     optima = [each.optimum(problem.bounds) for each, problem in zip(every, problems, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hcssp.contract.progress import Progress
-from hcssp.contract.result import Status
+from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxIterations, MaxRuntime, Target
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
@@ -53,7 +53,7 @@ def problem() -> CSSP:
 def test_a_solver_that_says_nothing_has_proved_nothing() -> None:
     result = solve(problem(), Told([]))
     assert result.status is Status.UNKNOWN
-    assert result.stopped_by == "exhausted"
+    assert result.ending.reason == "exhausted"
     assert (result.lower_bound, result.upper_bound, result.trace) == (-inf, inf, ())
     with pytest.raises(NoSolution, match="no feasible policy was found before the stop"):
         _ = result.policy
@@ -123,7 +123,7 @@ def test_the_first_criterion_that_holds_stops_the_solver(
     ]
     told = Told(story)
     result = solve(problem(), told, stop=criteria)
-    assert result.stopped_by == reason
+    assert result.ending.reason == reason
     assert result.iterations == iterations
     assert result.seconds == float(iterations)
     # The solver could clean up behind itself.
@@ -204,14 +204,14 @@ class InterruptedAt:
 def test_ctrl_c_returns_what_is_known(solver: Solver, call: int) -> None:
     reference = solve(knapsack(6.0), solver)
     result = solve(knapsack(6.0), solver, on_progress=InterruptedAt(call))
-    assert result.stopped_by in ("interrupted", reference.stopped_by)
+    assert result.ending.reason in ("interrupted", reference.ending.reason)
     assert result.lower_bound <= 31.0 + 1e-9
     assert result.upper_bound >= 31.0 - 1e-9
     if result.evaluation is not None:
         assert result.policy is not None
         assert result.evaluation.keeps_bounds()
     if call == 1:
-        assert result.stopped_by == "interrupted"
+        assert result.ending.reason == "interrupted"
 
 
 def test_ctrl_c_after_the_first_policy_returns_it() -> None:
@@ -221,7 +221,7 @@ def test_ctrl_c_after_the_first_policy_returns_it() -> None:
 
     for task in (knapsack(6.0), retrying().with_bounds({"damage": 12.0})):
         result = solve(task, PolicyBranching(), on_progress=interrupt)
-        assert result.stopped_by == "interrupted"
+        assert result.ending.reason == "interrupted"
         assert result.policy is not None
         assert result.evaluation.keeps_bounds()
 
@@ -235,7 +235,7 @@ def test_ctrl_c_within_the_solver_is_an_ordinary_stop_too() -> None:
             raise KeyboardInterrupt
 
     result = solve(problem(), Interrupted())
-    assert result.stopped_by == "interrupted"
+    assert result.ending.reason == "interrupted"
     assert result.status is Status.FEASIBLE
     assert result.policy.rows.tolist() == ROUND.tolist()
 
@@ -266,7 +266,7 @@ def test_what_is_known_from_before_is_the_first_incumbent() -> None:
 def test_what_is_known_may_suffice() -> None:
     told = Told([Progress(lower_bound=6.0)])
     result = solve(problem(), told, [Gap(0.01)], known=Known(THROUGH, 6.0, 6.0))
-    assert (result.status, result.stopped_by, told.closed) == (Status.OPTIMAL, "gap", [])
+    assert (result.status, result.ending.reason, told.closed) == (Status.OPTIMAL, "gap", [])
 
 
 def test_a_known_policy_is_judged_like_any_other() -> None:
@@ -287,7 +287,7 @@ def test_details_stay_with_the_policy_that_they_are_about() -> None:
 @pytest.mark.parametrize(("damage", "known"), [(4.0, ROUND), (4.0, THROUGH), (0.0, ROUND)])
 def test_branching_goes_on_from_a_known_cost(damage: float, known: np.ndarray) -> None:
     bounded = roads(damage=damage)
-    cost = float(evaluate(bounded, DeterministicPolicy(known)).costs[0])
+    cost = float(evaluate(bounded, DeterministicPolicy(bounded, known)).costs[0])
     result = solve(bounded, PolicyBranching(known_cost=cost), known=Known(known, cost))
     assert (result.status, result.upper_bound) == (Status.OPTIMAL, {4.0: 6.0, 0.0: 10.0}[damage])
-    assert result.stopped_by == "proved"
+    assert result.ending.reason == "proved"

@@ -45,7 +45,7 @@ def test_the_bound_is_below_every_policy_whatever_the_values(seed: int, noise: f
         assert certificate.bound == pytest.approx(weighted.min(), rel=1e-6, abs=1e-6)
     assert np.all(certificate.reduced_costs >= 0.0)
     for rows, cost in zip(truth.policies[:30], weighted, strict=False):
-        visits = evaluate(problem, DeterministicPolicy(rows)).visits
+        visits = evaluate(problem, DeterministicPolicy(problem, rows)).visits
         used = rows >= 0
         added = visits[used] @ certificate.reduced_costs[rows[used]]
         assert certificate.bound + added <= cost * (1.0 + 1e-9) + 1e-9

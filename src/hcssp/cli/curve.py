@@ -21,7 +21,7 @@ from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter(sys.stderr, talk)
     try:
         printer.note(f"reading {arguments.problem}")
-        problem = with_bounds(load_problem(arguments.problem, arguments.scale).problem, arguments.bound)
+        problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
         constraint = varied(problem, arguments.constraint)
         curve = _compute(arguments, problem, constraint, bounds, printer, interruption)
     finally:
@@ -96,14 +96,14 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.json:
         print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
     else:
-        print(curve_in_words(arguments.problem, problem, curve, Style.of(sys.stdout)))
+        print(curve_in_words(arguments.problem, problem, curve, style_of(sys.stdout)))
         for what, path in (("The figures are", arguments.csv), ("The curve is drawn", arguments.plot)):
             if path is not None:
                 print(f"\n{what} in {path}.")
     if interruption.requested:
         print("hcssp: interrupted; the points are those finished so far", file=sys.stderr)
         return INTERRUPTED
-    if not any(point.policy is not None for point in curve.points):
+    if not any(point.plan.found for point in curve.points):
         print(f"hcssp: no plan: the least achievable {constraint} is {curve.least:.9g}", file=sys.stderr)
         return NO_PLAN
     return SOLVED
@@ -158,9 +158,7 @@ def _compute(
     interruption: Interruption,
 ) -> TradeOff:
     """The curve; after a signal, the points finished so far."""
-    from math import inf, nan
-
-    import numpy as np
+    from math import inf
 
     from hcssp.cli.curve_text import point_line
     from hcssp.solving.trade_off import TradeOff, trade_off
@@ -178,6 +176,4 @@ def _compute(
         interruption.begin()
         return trade_off(problem, constraint, bounds, arguments.gap, limit, on_point)
     except KeyboardInterrupt:
-        return TradeOff(
-            constraint, np.zeros((0, 2)), np.zeros(0), tuple(done), nan, time.perf_counter() - began
-        )
+        return TradeOff.interrupted(problem, constraint, done, time.perf_counter() - began)

@@ -7,10 +7,8 @@ import io
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.document import figure
-from hcssp.cli.rounding import rounded_down, rounded_up
-from hcssp.cli.terminal import Style
-from hcssp.cli.words import aligned
+from hcssp.reports.figures import plain, rounded_down, rounded_up
+from hcssp.reports.plan_words import Style, aligned
 
 if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
@@ -21,7 +19,7 @@ _COLUMNS = ("kind", "bound", "stochastic", "price", "lower_bound", "upper_bound"
 
 def point_line(point: CurvePoint) -> str:
     """One point in a line of progress."""
-    if point.policy is None:
+    if not point.plan.found:
         return f"{point.bound:g}   no plan"
     return (
         f"{point.bound:g}   between {rounded_down(point.lower_bound, 4)} and "
@@ -34,7 +32,7 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
     primary = problem.primary_name
     rows = [["bound", "with lots", "price", "without: from", "to", "gap", f"expected {curve.constraint}"]]
     for point in curve.points:
-        known = point.policy is not None
+        known = point.plan.found
         rows.append(
             [
                 f"{point.bound:g}",
@@ -43,7 +41,7 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
                 rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
                 rounded_up(point.upper_bound, 4) if known else "no plan",
                 f"{100 * point.gap:.2g}%" if known else "-",
-                f"{point.evaluation.cost(curve.constraint):.4f}" if known else "-",
+                f"{point.plan.cost(curve.constraint):.4f}" if known else "-",
             ]
         )
     others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
@@ -70,11 +68,11 @@ def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]
         "problem": name,
         "primary": problem.primary_name,
         "constraint": curve.constraint,
-        "least": figure(curve.least),
+        "least": plain(curve.least),
         "points": [_point(curve, point) for point in curve.points],
         "breakpoints": curve.breakpoints.tolist(),
         "prices": curve.prices.tolist(),
-        "seconds": figure(curve.seconds),
+        "seconds": plain(curve.seconds),
     }
 
 
@@ -93,13 +91,13 @@ def curve_csv(curve: TradeOff) -> str:
 
 
 def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
-    expected = None if point.evaluation is None else point.evaluation.cost(curve.constraint)
+    expected = point.plan.cost(curve.constraint) if point.plan.found else None
     return {
-        "bound": figure(point.bound),
-        "stochastic": figure(point.stochastic),
-        "price": figure(point.price),
-        "lower_bound": figure(point.lower_bound),
-        "upper_bound": figure(point.upper_bound),
-        "gap": figure(point.gap),
-        "expected": figure(expected),
+        "bound": plain(point.bound),
+        "stochastic": plain(point.stochastic),
+        "price": plain(point.price),
+        "lower_bound": plain(point.lower_bound),
+        "upper_bound": plain(point.upper_bound),
+        "gap": plain(point.gap),
+        "expected": plain(expected),
     }

@@ -12,14 +12,12 @@ from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan
 from hcssp.cli.problems import load_problem
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.rounding import rounded_down
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.contract.result import Result
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.execution import Plan
+    from hcssp.contract.plan import Plan, ProcedurePlan
+    from hcssp.reports.plan_words import Style
 
 HELP = "recompute what a saved plan costs, and whether it keeps its bounds"
 DESCRIPTION = """\
@@ -45,37 +43,26 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     interruption.begin()
     try:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale).problem
+        problem = load_problem(arguments.problem, arguments.scale)
         printer.note(f"evaluating {arguments.plan}")
-        plan, evaluation = read_plan(arguments.plan, problem, arguments.bound)
+        told, plan = read_plan(arguments.plan, problem, arguments.bound)
     finally:
         printer.close()
     interruption.end()
+    solved = plan.as_procedure()
     if arguments.json:
-        print(json.dumps(_document(arguments, plan, evaluation), allow_nan=False))
+        print(json.dumps(_document(arguments, told, solved), allow_nan=False))
     else:
-        print(_words(arguments, plan, evaluation, Style.of(sys.stdout)))
-    return SOLVED if evaluation.keeps_bounds() else NO_PLAN
+        print(_words(arguments, told, solved, style_of(sys.stdout)))
+    return SOLVED if solved.costs.keeps_bounds() else NO_PLAN
 
 
-def as_result(plan: Plan, evaluation: HierarchicalEvaluation) -> Result:
-    """The plan as if a solver had just found it."""
-    from hcssp.contract.result import Result
+def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) -> dict[str, Any]:
+    from hcssp.reports.figures import plain
+    from hcssp.reports.plan_document import plan_figures
 
-    return Result(
-        upper_bound=float(evaluation.costs[0]),
-        evaluation=evaluation,
-        found_policy=plan.policy,
-        details=plan.budgets,
-    )
-
-
-def _document(
-    arguments: argparse.Namespace, plan: Plan, evaluation: HierarchicalEvaluation
-) -> dict[str, Any]:
-    from hcssp.cli.document import figure, plan_figures
-
-    figures = plan_figures(plan.problem, as_result(plan, evaluation))
+    evaluation = plan.costs
+    figures = plan_figures(plan)
     for constraint in figures["constraints"].values():
         # Prices belong to a search, not to a plan.
         del constraint["price"]
@@ -83,27 +70,25 @@ def _document(
         "problem": arguments.problem,
         "plan": str(arguments.plan),
         "keeps_bounds": evaluation.keeps_bounds(),
-        "cost": figure(float(evaluation.costs[0])),
+        "cost": plain(float(evaluation.costs[0])),
         **figures,
         "violations": evaluation.violations(),
-        "residual": figure(evaluation.residual),
+        "residual": plain(evaluation.residual),
         "claimed": {
-            "method": plan.method,
-            "cost": figure(plan.upper_bound),
-            "lower_bound": figure(plan.lower_bound),
+            "method": told.method,
+            "cost": plain(told.upper_bound),
+            "lower_bound": plain(told.lower_bound),
         },
     }
 
 
-def _words(
-    arguments: argparse.Namespace, plan: Plan, evaluation: HierarchicalEvaluation, style: Style
-) -> str:
-    from hcssp.cli.words import plan_blocks
+def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
+    from hcssp.reports.plan_words import plan_blocks
 
-    problem = plan.problem
+    problem, evaluation = plan.problem, plan.costs
     primary, cost = problem.primary_name, float(evaluation.costs[0])
     title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {cost:.6f}"
-    blocks = [style.strong(title), *plan_blocks(problem, as_result(plan, evaluation), style)]
+    blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
     violations = evaluation.violations()
     for constraint in problem.constraints:
@@ -112,7 +97,7 @@ def _words(
         expected = f"{evaluation.cost(name):.6f} expected"
         lines.append(f"  {name}: {expected}, at most {constraint.at_most:g} allowed: {verdict}")
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
-    blocks.append(style.strong("The file says") + "\n" + _claims(plan, cost))
+    blocks.append(style.strong("The file says") + "\n" + _claims(told, cost))
     blocks.append("The plan keeps its bounds." if not violations else "The plan does NOT keep its bounds.")
     return "\n\n".join(blocks)
 
@@ -120,6 +105,8 @@ def _words(
 def _claims(plan: Plan, cost: float) -> str:
     """What the file says, beside what is true."""
     from math import isfinite
+
+    from hcssp.reports.figures import rounded_down
 
     primary = plan.problem.primary_name
     lines = []

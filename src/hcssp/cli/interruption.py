@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hcssp.contract.ending import Ending
     from hcssp.contract.progress import Progress
     from hcssp.contract.stop import StopCriterion
 
@@ -60,22 +61,13 @@ class Interruption:
         """Work is over: from now on a signal is only noted."""
         self._working = False
 
-    def watching(self, criteria: Sequence[StopCriterion]) -> StopCriterion:
+    def watching(self, criteria: Sequence[StopCriterion]) -> Watching:
         """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
-        from hcssp.contract.stop import first_reason
-
-        def criterion(progress: Progress) -> str | None:
-            # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.
-            reason = "interrupted" if self.requested else first_reason(criteria, progress)
-            if reason is not None:
-                self._working = False
-            return reason
-
-        return criterion
+        return Watching(self, criteria)
 
     def look(self, progress: Progress) -> None:
         """Take note of a solver that has finished by itself: the work is over."""
-        if progress.finished is not None:
+        if progress.ending is not None:
             self._working = False
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -84,3 +76,27 @@ class Interruption:
         if self._working or self._count >= _INSISTS:
             self._working = False
             raise KeyboardInterrupt
+
+
+class Watching:
+    """The stop criterion of a command: its own criteria, and the signals."""
+
+    def __init__(self, interruption: Interruption, criteria: Sequence[StopCriterion]) -> None:
+        from hcssp.contract.stop import time_limit_of
+
+        self._interruption = interruption
+        self._criteria = tuple(criteria)
+        self.time_limit = time_limit_of(self._criteria)
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        from hcssp.contract.ending import Ending, Reason
+        from hcssp.contract.stop import first_ending
+
+        # A signal may come where Python swallows exceptions (a finaliser), so the flag is asked too.
+        if self._interruption.requested:
+            ending: Ending | None = Ending(Reason.INTERRUPTED)
+        else:
+            ending = first_ending(self._criteria, progress)
+        if ending is not None:
+            self._interruption.end()
+        return ending

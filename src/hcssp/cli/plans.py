@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 from hcssp.cli.problems import with_bounds
 
 if TYPE_CHECKING:
+    from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
-    from hcssp.contract.result import Result, TracePoint
     from hcssp.errors import CannotWrite
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.execution import Plan
     from hcssp.procedure import HCSSP
-    from hcssp.solving.solve import Known
 
 _SAVE_BOUNDS_EVERY = 5.0
 """Seconds after which a better lower bound alone is worth a file."""
@@ -29,10 +26,10 @@ class PlanSaver:
     ----------
     path
         Where to.
-    problem, name, method
-        What is solved, what the user calls it, and how.
-    known
-        What is known before the solver begins.
+    problem, method
+        What is solved, and how.
+    start
+        The plan that the solver begins with, if any.
 
     Raises
     ------
@@ -40,29 +37,23 @@ class PlanSaver:
         If no file can be written there.
     """
 
-    def __init__(self, path: Path, problem: HCSSP, name: str, method: str, known: Known | None) -> None:
-        from hcssp.contract.result import TracePoint
+    def __init__(self, path: Path, problem: HCSSP, method: str, start: Plan | None) -> None:
         from hcssp.files.atomic import check_writable
         from hcssp.files.fingerprint import fingerprint
-        from hcssp.procedure import Flattening
 
         check_writable(path)
         self._path = path
         self._problem = problem
-        self._name = name
         self._method = method
-        self._flattening = Flattening(problem)
         self._fingerprint = fingerprint(problem)
         self._saved: tuple[float, float, float] = (-inf, -inf, inf)  # seconds, lower and upper bound
-        self._trace: list[TracePoint] = []
-        if known is not None:
-            self._trace.append(TracePoint(0.0, min(known.lower_bound, known.cost), known.cost))
+        self._trace: list[tuple[float, float, float]] = []
+        if start is not None:
+            self._trace.append((0.0, start.lower_bound, start.upper_bound))
 
     def __call__(self, progress: Progress) -> None:
         """Take note of `progress`, and save its plan if it is a better one."""
-        from hcssp.contract.result import TracePoint
-
-        point = TracePoint(progress.seconds, progress.lower_bound, progress.upper_bound)
+        point = (progress.seconds, progress.lower_bound, progress.upper_bound)
         if not self._trace or self._trace[-1][1:] != point[1:]:
             self._trace.append(point)
         seconds, lower_bound, upper_bound = self._saved
@@ -71,15 +62,13 @@ class PlanSaver:
         if progress.incumbent is not None and (better or proven):
             self._save(progress)
 
-    def finish(self, result: Result) -> CannotWrite | None:
-        """Save the plan of `result`, if it has one; if that is impossible, say why instead of raising it."""
+    def finish(self, plan: Plan) -> CannotWrite | None:
+        """Save the plan, if it has a policy; if that is impossible, say why instead of raising it."""
         from hcssp.errors import CannotWrite
-        from hcssp.execution import Plan
         from hcssp.files.plan import save_plan
 
-        if result.found_policy is None:
+        if not plan.found:
             return None
-        plan = Plan.from_result(self._problem, result, self._name, self._method)
         try:
             save_plan(self._path, plan, fingerprint=self._fingerprint)
         except CannotWrite as error:
@@ -87,37 +76,31 @@ class PlanSaver:
         return None
 
     def _save(self, progress: Progress) -> None:
-        from hcssp.errors import CannotWrite
-        from hcssp.execution import Plan
-        from hcssp.files.plan import save_plan
-        from hcssp.procedure import HierarchicalPolicy
+        from hcssp.contract.plan import Plan
+        from hcssp.contract.proof import Interval
+        from hcssp.contract.trace import Trace
 
-        if progress.incumbent is None:
-            return
+        interval = Interval(min(progress.lower_bound, progress.upper_bound), progress.upper_bound)
         plan = Plan(
             problem=self._problem,
-            policy=HierarchicalPolicy.from_flat(self._flattening, progress.incumbent),
-            name=self._name,
+            found_policy=progress.incumbent,
+            proof=interval,
             method=self._method,
-            lower_bound=min(progress.lower_bound, progress.upper_bound),
-            upper_bound=progress.upper_bound,
-            trace=tuple(self._trace),
+            trace=Trace(self._trace),
             seconds=progress.seconds,
-            budgets=progress.details if isinstance(progress.details, dict) else {},
+            iterations=progress.iterations,
+            budgets=progress.budgets or {},
         )
-        try:
-            save_plan(self._path, plan, fingerprint=self._fingerprint)
-        except CannotWrite as error:
+        error = self.finish(plan)
+        if error is not None:
             # A disk that is full now may not be so when the next plan comes; the search goes on.
             print(f"hcssp: warning: {error}", file=sys.stderr)
             return
         self._saved = (progress.seconds, progress.lower_bound, progress.upper_bound)
 
 
-def read_plan(
-    path: Path, problem: HCSSP, bounds: list[tuple[str, float]]
-) -> tuple[Plan, HierarchicalEvaluation]:
-    """A saved plan under its own bounds, or those given instead, and its exact evaluation.
+def read_plan(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tuple[Plan, Plan]:
+    """A saved plan as its file tells it, and evaluated under its own bounds, or those given instead.
 
     Raises
     ------
@@ -128,35 +111,25 @@ def read_plan(
     from hcssp.files.plan import load_plan
 
     plan = load_plan(path, problem)
-    plan = plan.under(with_bounds(plan.problem, bounds))
+    plan = plan.under(with_bounds(problem.with_bounds(plan.bounds), bounds))
     try:
-        return plan, plan.evaluate()
+        return plan, plan.evaluated()
     except ImproperPolicy as error:
         raise InvalidPlan([f"{path}: {error}"]) from error
 
 
-def first_incumbent(
-    path: Path, problem: HCSSP, bounds: list[tuple[str, float]]
-) -> tuple[HCSSP, Known | None]:
-    """The problem under the bounds of a saved plan, or those given instead, and what the plan is worth there.
+def first_incumbent(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tuple[HCSSP, Plan | None]:
+    """The problem under the bounds of a saved plan, or those given instead, and the plan if it keeps them.
 
     A plan that breaks the bounds is worth nothing; the user is told.
     """
-    from hcssp.solving.solve import Known
-
-    plan, evaluation = read_plan(path, problem, bounds)
-    broken = evaluation.violations()
+    _, plan = read_plan(path, problem, bounds)
+    solved = plan.as_procedure()
+    broken = solved.costs.violations()
     if broken:
         told = ", ".join(
-            f"{name} {evaluation.cost(name):.6g} of at most {plan.bounds[name]:g}" for name in broken
+            f"{each} {solved.cost(each):.6g} of at most {plan.bounds[each]:g}" for each in broken
         )
         print(f"hcssp: the plan {path} breaks the bounds ({told}); beginning without it", file=sys.stderr)
-        return plan.problem, None
-    known = Known(
-        rows=plan.flat_rows,
-        cost=float(evaluation.costs[0]),
-        # Put under other bounds, a plan has forgotten its lower bound.
-        lower_bound=plan.lower_bound,
-        details=dict(plan.budgets) or None,
-    )
-    return plan.problem, known
+        return solved.problem, None
+    return solved.problem, plan

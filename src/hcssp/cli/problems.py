@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +12,7 @@ from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.cssp.grid import GridWorld
     from hcssp.procedure import HCSSP
-    from hcssp.reports.scene import Scene
-    from hcssp.scenarios.building import Building
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -27,44 +22,7 @@ DESCRIPTION = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedProblem:
-    """A problem and what else is known of it.
-
-    Attributes
-    ----------
-    name
-        What the user called it.
-    problem
-        The problem.
-    building
-        The building that it takes place in, for pictures; None for a file.
-    title, description
-        What its file calls it, if it is a file, and what it is.
-    worlds, rooms, positions
-        The grid of each activity (None for a table), the room of each activity, and where rooms lie on a
-        map of them all.
-    """
-
-    name: str
-    problem: HCSSP
-    building: Building | None = None
-    title: str = ""
-    description: str = ""
-    worlds: Mapping[str, GridWorld | None] = field(default_factory=dict)
-    rooms: Mapping[str, str] = field(default_factory=dict)
-    positions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-
-    @property
-    def scene(self) -> Scene:
-        """The problem with its rooms, for pictures and pages."""
-        from hcssp.reports.scene import Scene
-
-        title = self.title or self.name
-        return Scene(title, self.problem, self.worlds, self.rooms, self.positions, self.description)
-
-
-def load_problem(name: str, scale: int = 1) -> LoadedProblem:
+def load_problem(name: str, scale: int = 1) -> HCSSP:
     """The problem that the user calls `name`.
 
     Parameters
@@ -88,17 +46,7 @@ def load_problem(name: str, scale: int = 1) -> LoadedProblem:
         return _from_file(name, scale)
     from hcssp.scenarios.registry import find_scenario
 
-    scenario = find_scenario(name)
-    building = scenario.building.scaled(scale)
-    return LoadedProblem(
-        name=name,
-        problem=building.procedure(scenario.bound),
-        building=building,
-        description=scenario.description,
-        worlds=building.grids(),
-        rooms={crossing.name: crossing.room for crossing in building.crossings},
-        positions=building.corners(),
-    )
+    return find_scenario(name).make(scale)
 
 
 def is_file(name: str) -> bool:
@@ -107,21 +55,12 @@ def is_file(name: str) -> bool:
     return path.suffix.lower() in _SUFFIXES or path.name != name
 
 
-def _from_file(name: str, scale: int) -> LoadedProblem:
-    from hcssp import files
+def _from_file(name: str, scale: int) -> HCSSP:
+    from hcssp.files.problems.loading import load
 
     if scale != 1:
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
-    loaded = files.load_problem(name)
-    return LoadedProblem(
-        name=name,
-        problem=loaded.problem,
-        title=loaded.name,
-        description=loaded.description,
-        worlds=loaded.worlds,
-        rooms=loaded.rooms,
-        positions=loaded.positions,
-    )
+    return load(name)
 
 
 def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:

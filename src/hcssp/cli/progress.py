@@ -12,7 +12,7 @@ from enum import Enum
 from math import isfinite
 from typing import TYPE_CHECKING, TextIO
 
-from hcssp.cli.terminal import Style, can_rewrite
+from hcssp.cli.terminal import can_rewrite, style_of
 
 if TYPE_CHECKING:
     from hcssp.contract.progress import Progress
@@ -67,7 +67,7 @@ class ProgressPrinter:
         if not self._due(progress):
             return
         self._told = (progress.lower_bound, progress.upper_bound)
-        line = progress_line(progress, self.counts)
+        line = progress.in_words(self.counts)
         if self.talk is Talk.REWRITTEN_LINE:
             self._next = progress.seconds + _REWRITE_EVERY
             self._rewrite(self.label + line)
@@ -108,27 +108,6 @@ class ProgressPrinter:
         width = shutil.get_terminal_size().columns
         # A line that wraps could not be written over.
         shown = text if len(text) < width else text[: max(0, width - 2)] + "…"
-        self.stream.write("\r\x1b[K" + Style.of(self.stream).faint(shown))
+        self.stream.write("\r\x1b[K" + style_of(self.stream).faint(shown))
         self.stream.flush()
         self._open = True
-
-
-def progress_line(progress: Progress, counts: str = "nodes") -> str:
-    """One snapshot in a line.
-
-    >>> from hcssp.contract.progress import Progress
-    >>> progress_line(Progress(seconds=1.52, iterations=12, lower_bound=144.8, upper_bound=145.2))
-    '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
-    >>> progress_line(Progress(seconds=0.1, lower_bound=144.8))
-    '   0.1 s       0 nodes   lower bound 144.8000   no plan yet'
-    """
-    parts = [f"{progress.seconds:6.1f} s", f"{progress.iterations:5d} {counts}"]
-    if isfinite(progress.lower_bound):
-        parts.append(f"lower bound {progress.lower_bound:.4f}")
-    if isfinite(progress.upper_bound):
-        parts.append(f"incumbent {progress.upper_bound:.4f}")
-    else:
-        parts.append("no plan yet")
-    if isfinite(progress.gap):
-        parts.append(f"gap {100 * progress.gap:.3g}%")
-    return "   ".join(parts)

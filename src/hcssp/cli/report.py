@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +19,15 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan
-from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
+from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.solve import work
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
-    from hcssp.contract.result import Result
+    from hcssp.contract.plan import Plan
     from hcssp.contract.stop import StopCriterion
-    from hcssp.reports.scene import Scene
+    from hcssp.procedure import HCSSP
     from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 HELP = "write a plan as one page: its costs, its map, its proof, and what other bounds would mean"
@@ -79,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve if there is no plan, write the page, and answer with the exit code."""
+    from hcssp.contract.ending import Reason
     from hcssp.files.atomic import check_writable
 
     check_writable(arguments.output)
@@ -88,97 +88,63 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter(sys.stderr, talk)
     try:
         printer.note(f"reading {arguments.problem}")
-        loaded = load_problem(arguments.problem, arguments.scale)
-        loaded, result, method = _plan(arguments, loaded, printer, interruption)
-        if result.found_policy is None:
+        problem = load_problem(arguments.problem, arguments.scale)
+        plan = _plan(arguments, problem, printer, interruption)
+        if not plan.found:
             printer.close()
-            print(f"hcssp: no plan: {result.message or result.stopped_by}", file=sys.stderr)
-            return INTERRUPTED if result.stopped_by == "interrupted" else NO_PLAN
-        written = _write(arguments, loaded, result, method, printer, interruption)
+            print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
+            return INTERRUPTED if plan.ending.reason is Reason.INTERRUPTED else NO_PLAN
+        written = _write(arguments, plan, printer, interruption)
     finally:
         printer.close()
-    _tell(arguments, result, written)
+    _tell(arguments, plan, written)
     return INTERRUPTED if interruption.requested else SOLVED
 
 
 def _plan(
-    arguments: argparse.Namespace,
-    loaded: LoadedProblem,
-    printer: ProgressPrinter,
-    interruption: Interruption,
-) -> tuple[LoadedProblem, Result, str]:
-    """The plan that was given, or a new one; and how it was found."""
-    from hcssp.contract.result import Result, Status
+    arguments: argparse.Namespace, problem: HCSSP, printer: ProgressPrinter, interruption: Interruption
+) -> Plan:
+    """The plan that was given, or a new one."""
+    from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.plan import Plan
     from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.methods.policy_branching import PolicyBranching
 
-    if arguments.plan is None:
-        loaded = replace(loaded, problem=with_bounds(loaded.problem, arguments.bound))
-        criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
-        try:
-            result = work(loaded.problem, PolicyBranching(), criteria, printer, interruption)
-        except KeyboardInterrupt:
-            result = Result(stopped_by="interrupted", message="interrupted before the first step")
-        return loaded, result, "exact"
-    plan, evaluation = read_plan(arguments.plan, loaded.problem, arguments.bound)
-    keeps = evaluation.keeps_bounds()
-    cost = float(evaluation.costs[0])
-    result = Result(
-        status=plan.status if keeps else Status.UNKNOWN,
-        stopped_by=plan.stopped_by or "it was killed",
-        # Of a plan that breaks its bounds a lower bound under them says nothing.
-        lower_bound=min(plan.lower_bound, cost) if keeps else -inf,
-        upper_bound=cost,
-        trace=plan.trace,
-        evaluation=evaluation,
-        seconds=plan.seconds,
-        found_policy=plan.policy,
-        details=plan.budgets,
-    )
-    return replace(loaded, problem=plan.problem), result, plan.method
+    if arguments.plan is not None:
+        return read_plan(arguments.plan, problem, arguments.bound)[1]
+    bounded = with_bounds(problem, arguments.bound)
+    criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
+    try:
+        return work(bounded, PolicyBranching(), criteria, printer, interruption)
+    except KeyboardInterrupt:
+        return Plan(bounded, ending=Ending(Reason.INTERRUPTED, "before the first step"))
 
 
 def _write(
-    arguments: argparse.Namespace,
-    loaded: LoadedProblem,
-    result: Result,
-    method: str,
-    printer: ProgressPrinter,
-    interruption: Interruption,
+    arguments: argparse.Namespace, plan: Plan, printer: ProgressPrinter, interruption: Interruption
 ) -> list[Path]:
     """Write the page and the pictures; what was written."""
     from hcssp.reports.page import save_page
     from hcssp.reports.page_data import page_data
 
-    scene = loaded.scene
-    curve = _curve(arguments, scene, result, printer, interruption)
+    curve = _curve(arguments, plan, printer, interruption)
     printer.note("simulating and writing")
-    data = page_data(
-        scene,
-        result,
-        curve,
-        method=method,
-        seed=arguments.seed,
-    )
-    save_page(arguments.output, data)
+    save_page(arguments.output, page_data(plan, curve, seed=arguments.seed))
     written = [arguments.output]
     if arguments.pictures is not None:
         printer.note("drawing pictures")
-        written += _draw(arguments.pictures, scene, result, arguments.seed)
+        written += _draw(arguments.pictures, plan, arguments.seed)
     return written
 
 
 def _curve(
-    arguments: argparse.Namespace,
-    scene: Scene,
-    result: Result,
-    printer: ProgressPrinter,
-    interruption: Interruption,
+    arguments: argparse.Namespace, plan: Plan, printer: ProgressPrinter, interruption: Interruption
 ) -> TradeOff | None:
     """The trade-off curve around the plan's bound, as far as it gets; None if it is not wanted."""
-    from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraint
+    from hcssp.reports.candidates import varied_constraint
+    from hcssp.reports.report import curve_around
 
-    constraint = varied_constraint(scene.problem, result, arguments.vary)
+    constraint = varied_constraint(plan.as_procedure(), arguments.vary)
     if constraint is None or not arguments.points or interruption.requested:
         return None
 
@@ -192,12 +158,7 @@ def _curve(
     try:
         interruption.begin()
         printer.note(f"looking at other bounds on {constraint}")
-        bounds = curve_bounds(scene.problem, constraint, int(arguments.points))
-        if not bounds:
-            return None
-        return draw_curve(
-            scene.problem, constraint, bounds, time_limit=arguments.curve_time_limit, on_point=tell
-        )
+        return curve_around(plan, constraint, int(arguments.points), arguments.curve_time_limit, tell)
     except KeyboardInterrupt:
         # So early that there is no curve; the plan itself is still worth a page.
         return None
@@ -205,31 +166,31 @@ def _curve(
         interruption.end()
 
 
-def _draw(folder: Path, scene: Scene, result: Result, seed: int) -> list[Path]:
+def _draw(folder: Path, plan: Plan, seed: int) -> list[Path]:
     """Draw everything that can be drawn of a plan."""
     from hcssp.reports.pictures import save_picture
     from hcssp.reports.plots import plan_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in plan_pictures(scene, result, seed):
+    for name, figure in plan_pictures(plan, seed):
         path = folder / f"{name}.png"
         save_picture(path, figure)
         written.append(path)
     return written
 
 
-def _tell(arguments: argparse.Namespace, result: Result, written: list[Path]) -> None:
+def _tell(arguments: argparse.Namespace, plan: Plan, written: list[Path]) -> None:
     import json
 
-    from hcssp.cli.document import figure
+    from hcssp.reports.figures import plain
 
     if arguments.json:
         document: dict[str, Any] = {
             "problem": arguments.problem,
-            "status": str(result.status),
-            "lower_bound": figure(result.lower_bound),
-            "upper_bound": figure(result.upper_bound),
+            "status": str(plan.status),
+            "lower_bound": plain(plan.lower_bound),
+            "upper_bound": plain(plan.upper_bound),
             "written": [str(path) for path in written],
         }
         print(json.dumps(document, allow_nan=False))

@@ -12,11 +12,12 @@ from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.procedure import HCSSP
+    from hcssp.reports.plan_words import Style
 
 HELP = "show what a problem is made of: sizes, and the procedure as a tree or a graph"
 DESCRIPTION = """\
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     interruption.begin()
     try:
         printer.note(f"reading {arguments.problem}")
-        problem = with_bounds(load_problem(arguments.problem, arguments.scale).problem, arguments.bound)
+        problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
         if arguments.png is not None:
             from hcssp.reports.pictures import save_picture
             from hcssp.reports.procedure_picture import draw_procedure
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.json:
         print(json.dumps(_document(arguments.problem, problem), allow_nan=False))
         return SOLVED
-    print(_words(arguments.problem, problem, Style.of(sys.stdout)))
+    print(_words(arguments.problem, problem, style_of(sys.stdout)))
     for path in (arguments.dot, arguments.png):
         if path is not None:
             print(f"\nThe graph is in {path}.")
@@ -84,10 +85,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _words(title: str, problem: HCSSP, style: Style) -> str:
-    from hcssp.cli.words import aligned
-    from hcssp.procedure import Flattening, describe
+    from hcssp.procedure import describe
+    from hcssp.reports.plan_words import aligned
 
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
     for activity in problem.activities:
         cssp = activity.cssp
@@ -112,10 +113,9 @@ def _words(title: str, problem: HCSSP, style: Style) -> str:
 
 
 def _document(name: str, problem: HCSSP) -> dict[str, Any]:
-    from hcssp.cli.document import figure
-    from hcssp.procedure import Flattening
+    from hcssp.reports.figures import plain
 
-    flattening = Flattening(problem)
+    flattening = problem.flattening
     return {
         "problem": name,
         "primary": problem.primary_name,
@@ -147,7 +147,7 @@ def _document(name: str, problem: HCSSP) -> dict[str, Any]:
         },
         "constraints": {
             constraint.name: {
-                "at_most": figure(constraint.at_most),
+                "at_most": plain(constraint.at_most),
                 "counts": {
                     problem.activities[index].name: problem.activities[index].cssp.cost_names[cost]
                     for index, cost in constraint.counts.items()

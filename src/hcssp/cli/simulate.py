@@ -12,7 +12,7 @@ from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.plans import read_plan
 from hcssp.cli.problems import load_problem
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -42,25 +42,26 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     import json
 
     from hcssp.cli.simulation_text import simulation_document, simulation_in_words
-    from hcssp.evaluation.hierarchical_simulation import narrate_hierarchical, simulate_hierarchical
+    from hcssp.evaluation.procedure_simulation import narrate_procedure, simulate_procedure
+    from hcssp.evaluation.simulation import MAX_STEPS
 
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     interruption.begin()
     try:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale).problem
-        plan, evaluation = read_plan(arguments.plan, problem, arguments.bound)
+        problem = load_problem(arguments.problem, arguments.scale)
+        plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
         printer.note(f"following {arguments.plan} {arguments.runs:,} times")
-        runs = simulate_hierarchical(plan.flattening, plan.policy, runs=arguments.runs, seed=arguments.seed)
-        legs = list(narrate_hierarchical(plan.flattening, plan.policy, seed=arguments.seed))
+        runs = simulate_procedure(plan.policy, arguments.runs, arguments.seed, MAX_STEPS)
+        legs = list(narrate_procedure(plan.policy, seed=arguments.seed))
     finally:
         printer.close()
     interruption.end()
     if arguments.json:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
-        print(json.dumps(document | simulation_document(runs, evaluation, legs), allow_nan=False))
+        print(json.dumps(document | simulation_document(runs, plan.costs, legs), allow_nan=False))
     else:
         title = f"{arguments.plan}, a plan for {arguments.problem}, followed {arguments.runs:,} times"
-        print(simulation_in_words(title, runs, evaluation, legs, Style.of(sys.stdout)))
+        print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout)))
     return SOLVED

@@ -8,13 +8,12 @@ from math import isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.document import figure
-from hcssp.cli.terminal import Style
-from hcssp.cli.words import aligned
+from hcssp.reports.figures import plain
+from hcssp.reports.plan_words import Style, aligned
 
 if TYPE_CHECKING:
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.evaluation.hierarchical_simulation import HierarchicalSimulation, Leg
+    from hcssp.evaluation.exact import ProcedureEvaluation
+    from hcssp.evaluation.procedure_simulation import Leg, ProcedureSimulation
     from hcssp.evaluation.simulation import Estimate
 
 PERCENTILES = (5, 50, 95, 99)
@@ -24,7 +23,7 @@ _LONGEST = 40
 
 
 def simulation_document(
-    runs: HierarchicalSimulation, evaluation: HierarchicalEvaluation, legs: Sequence[Leg]
+    runs: ProcedureSimulation, evaluation: ProcedureEvaluation, legs: Sequence[Leg]
 ) -> dict[str, Any]:
     """The simulation as a JSON object."""
     return {
@@ -33,16 +32,16 @@ def simulation_document(
         "truncated": runs.num_truncated,
         "costs": {
             name: {
-                "expected": figure(evaluation.cost(name)),
+                "expected": plain(evaluation.cost(name)),
                 "mean": _estimate(runs.mean(name)),
-                "percentiles": {str(p): figure(runs.percentile(name, p)) for p in PERCENTILES},
-                "at_most": None if index == 0 else figure(float(runs.bounds[index - 1])),
+                "percentiles": {str(p): plain(runs.percentile(name, p)) for p in PERCENTILES},
+                "at_most": None if index == 0 else plain(float(runs.bounds[index - 1])),
                 "chance_of_exceeding": None if index == 0 else _estimate(runs.probability_of_exceeding(name)),
             }
             for index, name in enumerate(runs.cost_names)
         },
         "activities": {
-            name: {"expected_executions": figure(exact.expected_executions), "mean_executions": float(mean)}
+            name: {"expected_executions": plain(exact.expected_executions), "mean_executions": float(mean)}
             for name, mean, exact in zip(
                 runs.activity_names, runs.mean_executions, evaluation.activities, strict=True
             )
@@ -64,8 +63,8 @@ def simulation_document(
 
 def simulation_in_words(
     title: str,
-    runs: HierarchicalSimulation,
-    evaluation: HierarchicalEvaluation,
+    runs: ProcedureSimulation,
+    evaluation: ProcedureEvaluation,
     legs: Sequence[Leg],
     style: Style,
 ) -> str:
@@ -100,10 +99,10 @@ def leg_costs(leg: Leg) -> dict[str, float]:
 
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
-    return {name: figure(value) for name, value in estimate._asdict().items()}
+    return {name: plain(value) for name, value in estimate._asdict().items()}
 
 
-def _costs(runs: HierarchicalSimulation, evaluation: HierarchicalEvaluation) -> str:
+def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation) -> str:
     rows = [["cost", "expected", "mean", "from", "to", *(f"{p}%" for p in PERCENTILES)]]
     for name in runs.cost_names:
         mean = runs.mean(name)
@@ -114,7 +113,7 @@ def _costs(runs: HierarchicalSimulation, evaluation: HierarchicalEvaluation) -> 
     return aligned(rows)
 
 
-def _chances(runs: HierarchicalSimulation) -> str:
+def _chances(runs: ProcedureSimulation) -> str:
     lines = []
     for name, bound in zip(runs.cost_names[1:], runs.bounds, strict=True):
         if not isfinite(bound):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,18 +19,18 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, first_incumbent
-from hcssp.cli.problems import LoadedProblem, load_problem, with_bounds
+from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
+    from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
-    from hcssp.contract.result import Result
+    from hcssp.contract.solver import Solver
     from hcssp.contract.stop import StopCriterion
     from hcssp.procedure import HCSSP
     from hcssp.solving.registry import Method
-    from hcssp.solving.solve import Known, Solver
 
 HELP = "solve a problem"
 DESCRIPTION = """\
@@ -83,7 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
-    from hcssp.contract.result import Result
+    from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.plan import Plan
     from hcssp.solving.registry import find_method
 
     if arguments.verbose:
@@ -93,43 +93,44 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter(sys.stderr, talk, method.counts)
     printer.note(f"reading {arguments.problem}")
     loaded = load_problem(arguments.problem, arguments.scale)
-    wanted = with_bounds(loaded.problem, arguments.bound)
-    known = None
+    problem, start = with_bounds(loaded, arguments.bound), None
     if arguments.resume is not None:
-        wanted, known = first_incumbent(arguments.resume, loaded.problem, arguments.bound)
-    loaded = replace(loaded, problem=wanted)
-    solver = make_solver(method, arguments, known)
+        problem, start = first_incumbent(arguments.resume, loaded, arguments.bound)
+    solver = make_solver(method, arguments)
     saver = None
     if arguments.out is not None:
-        saver = PlanSaver(arguments.out, loaded.problem, loaded.name, method.name, known)
+        saver = PlanSaver(arguments.out, problem, method.name, start)
     if arguments.plot is not None:
-        check_plot(arguments.plot, loaded)
+        check_plot(arguments.plot, problem)
     criteria = criteria_of(method, arguments)
     try:
-        result = work(loaded.problem, solver, criteria, printer, interruption, saver, known)
+        plan = work(problem, solver, criteria, printer, interruption, saver, start)
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
-        result = Result(stopped_by="interrupted", message="interrupted before the first step")
+        ending = Ending(Reason.INTERRUPTED, "before the first step")
+        plan = Plan(problem, ending=ending, method=method.name)
     finally:
         printer.close()
     # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
-    unsaved = None if saver is None else saver.finish(result)
-    tell(arguments, method, loaded.problem, result)
+    unsaved = None if saver is None else saver.finish(plan)
+    tell(arguments, plan)
     if unsaved is not None:
         raise unsaved
-    if saver is not None and result.found_policy is not None and not arguments.json:
+    if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
-    if arguments.plot is not None and result.found_policy is not None:
-        plot(arguments.plot, loaded, result)
+    if arguments.plot is not None and plan.found:
+        from hcssp.reports.rooms import save_rooms
+
+        save_rooms(arguments.plot, plan)
         if not arguments.json:
             print(f"\nThe rooms with the plan's arrows are drawn in {arguments.plot}.")
-    if result.stopped_by == "interrupted":
+    if plan.ending.reason is Reason.INTERRUPTED:
         return INTERRUPTED
-    return SOLVED if result.found_policy is not None else NO_PLAN
+    return SOLVED if plan.found else NO_PLAN
 
 
-def make_solver(method: Method, arguments: argparse.Namespace, known: Known | None = None) -> Solver:
-    """The method with the options of the command line that it takes, and the cost of a known plan.
+def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
+    """The method with the options of the command line that it takes.
 
     Raises
     ------
@@ -141,11 +142,7 @@ def make_solver(method: Method, arguments: argparse.Namespace, known: Known | No
     if arguments.iterations is not None and "iterations" not in method.options:
         takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
         raise UsageError(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
-    given = {
-        "iterations": arguments.iterations,
-        "time_limit": arguments.time_limit,
-        "known_cost": None if known is None else known.cost,
-    }
+    given = {"iterations": arguments.iterations}
     return method.make(
         **{name: value for name, value in given.items() if name in method.options and value is not None}
     )
@@ -168,8 +165,8 @@ def work(
     printer: ProgressPrinter,
     interruption: Interruption,
     saver: PlanSaver | None = None,
-    known: Known | None = None,
-) -> Result:
+    start: Plan | None = None,
+) -> Plan:
     """Solve, telling the progress and saving plans; a signal ends it with the best plan so far."""
     from hcssp.solving.solve import solve
 
@@ -180,28 +177,31 @@ def work(
         printer(progress)
 
     interruption.begin()
-    return solve(problem, solver, [interruption.watching(criteria)], on_progress, known)
+    return solve(problem, solver, interruption.watching(criteria), on_progress, start=start)
 
 
-def tell(arguments: argparse.Namespace, method: Method, problem: HCSSP, result: Result) -> None:
+def tell(arguments: argparse.Namespace, plan: Plan) -> None:
     """Print the answer on stdout, and on stderr why there is none or that it is not the last word."""
     import json
 
-    from hcssp.cli.document import document
-    from hcssp.cli.words import plan_in_words
+    from hcssp.contract.ending import Reason
+    from hcssp.contract.proof import Status
+    from hcssp.reports.plan_document import plan_document
+    from hcssp.reports.plan_words import plan_in_words
 
     if arguments.json:
-        print(json.dumps(document(arguments.problem, method.name, problem, result), allow_nan=False))
-    elif result.status != "infeasible":
-        print(plan_in_words(arguments.problem, method, problem, result, Style.of(sys.stdout)))
+        document = plan_document(plan) | {"problem": arguments.problem}
+        print(json.dumps(document, allow_nan=False))
+    elif plan.status is not Status.INFEASIBLE:
+        print(plan_in_words(plan, style_of(sys.stdout), arguments.problem))
     sys.stdout.flush()
-    if result.found_policy is None:
-        print(f"hcssp: no plan: {result.message or result.stopped_by}", file=sys.stderr)
-    elif result.stopped_by == "interrupted":
+    if not plan.found:
+        print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
+    elif plan.ending.reason is Reason.INTERRUPTED:
         print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
 
 
-def check_plot(path: Path, loaded: LoadedProblem) -> None:
+def check_plot(path: Path, problem: HCSSP) -> None:
     """Find out before solving, not after, whether a picture can be drawn and written.
 
     Raises
@@ -210,12 +210,5 @@ def check_plot(path: Path, loaded: LoadedProblem) -> None:
         If it cannot.
     """
     check_picture("--plot", path)
-    if not any(loaded.worlds.values()):
-        raise UsageError(f"--plot: {loaded.name} has no rooms to draw")
-
-
-def plot(path: Path, loaded: LoadedProblem, result: Result) -> None:
-    """Draw the rooms with the plan's arrows."""
-    from hcssp.reports.rooms import save_rooms
-
-    save_rooms(path, loaded.scene, result)
+    if not any(problem.world(index) for index in range(problem.num_activities)):
+        raise UsageError(f"--plot: {problem.name} has no rooms to draw")

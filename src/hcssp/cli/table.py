@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from hcssp.cli.arguments import add_output_arguments, number, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, SOLVED
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.cli.table_rows import TableRow
-    from hcssp.contract.result import Result
+    from hcssp.contract.plan import Plan
     from hcssp.contract.stop import StopCriterion
     from hcssp.procedure import HCSSP
     from hcssp.scenarios.published import PublishedRow
@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
-    style = Style.of(sys.stdout)
-    problem = load_problem(PROBLEM).problem
+    style = style_of(sys.stdout)
+    problem = load_problem(PROBLEM)
     rows: list[TableRow] = []
     if not arguments.json:
         print(style.strong(header()), flush=True)
@@ -102,13 +102,14 @@ def _measure(
 
     from hcssp.cli.solve import work
     from hcssp.cli.table_rows import TableRow
+    from hcssp.contract.ending import Reason
     from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.scenarios.published import SHARES
     from hcssp.solving.registry import find_method
 
     bounded = problem.with_bounds(damage=published.bound)
     limit = inf if time_limit is None else time_limit
-    results: dict[str, Result] = {}
+    results: dict[str, Plan] = {}
     for name in ("exact", "lp", "budget-allocation"):
         method = find_method(name)
         printer.restart(f"damage <= {published.bound:g}, {name}: ")
@@ -120,9 +121,8 @@ def _measure(
             MaxRuntime(seconds_given),
             Gap(0.0 if name == "budget-allocation" else method.gap),
         ]
-        given = {"time_limit": limit} if "time_limit" in method.options else {}
-        results[name] = work(bounded, method.make(**given), criteria, printer, interruption)
-        if results[name].stopped_by == "interrupted":
+        results[name] = work(bounded, method.make(), criteria, printer, interruption)
+        if results[name].ending.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
     return TableRow(published, results["exact"], results["lp"], results["budget-allocation"])
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, NamedTuple
 
-from hcssp.cli.document import figure
-from hcssp.contract.result import Result
+from hcssp.contract.plan import Plan
+from hcssp.reports.figures import plain
 from hcssp.scenarios.published import SHARES, PublishedRow
 
 BASELINE = "HiGHS on the linear program of the flattened problem"
@@ -34,9 +34,9 @@ class TableRow:
     """
 
     published: PublishedRow
-    exact: Result
-    baseline: Result
-    budgets: Result
+    exact: Plan
+    baseline: Plan
+    budgets: Plan
 
     @property
     def baseline_finished(self) -> bool:
@@ -82,8 +82,8 @@ def row_document(row: TableRow) -> dict[str, Any]:
     return {
         "at_most": published.bound,
         "published": {
-            "milp_objective": figure(published.objective),
-            "milp_seconds": figure(published.seconds),
+            "milp_objective": plain(published.objective),
+            "milp_seconds": plain(published.seconds),
             "method": [
                 {
                     "share": share,
@@ -93,19 +93,19 @@ def row_document(row: TableRow) -> dict[str, Any]:
                 for share, found in zip(SHARES, published.gaps, strict=True)
             ],
         },
-        "baseline": {"seconds": figure(row.baseline.seconds), "finished": row.baseline_finished},
-        "stochastic_optimum": figure(row.stochastic),
+        "baseline": {"seconds": plain(row.baseline.seconds), "finished": row.baseline_finished},
+        "stochastic_optimum": plain(row.stochastic),
         "deterministic": {
-            "lower_bound": figure(row.exact.lower_bound),
-            "upper_bound": figure(row.exact.upper_bound),
-            "seconds": figure(row.exact.seconds),
+            "lower_bound": plain(row.exact.lower_bound),
+            "upper_bound": plain(row.exact.upper_bound),
+            "seconds": plain(row.exact.seconds),
         },
         "budget_allocation": [
             {
                 "share": share,
                 "gap": None if found is None else found.gap,
                 "seconds": None if found is None else found.seconds,
-                "proven_gap": figure(row.proven_gap_after(share)),
+                "proven_gap": plain(row.proven_gap_after(share)),
             }
             for share, found in ((share, row.gap_after(share)) for share in SHARES)
         ],

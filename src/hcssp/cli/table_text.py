@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from textwrap import fill
 
-from hcssp.cli.rounding import rounded_down, rounded_up
 from hcssp.cli.table_rows import BASELINE, TableRow
+from hcssp.reports.figures import rounded_down, rounded_up
 from hcssp.scenarios.published import SHARES
 
 _GAP_WIDTH = 7

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from hcssp.reports.plan_words import Style
 
 
 def can_rewrite(stream: TextIO) -> bool:
@@ -12,21 +14,8 @@ def can_rewrite(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
-@dataclass(frozen=True)
-class Style:
-    """Emphasis, or none of it where there is no terminal or ``NO_COLOR`` is set (https://no-color.org)."""
+def style_of(stream: TextIO) -> Style:
+    """The style that suits `stream`: none where ``NO_COLOR`` is set (https://no-color.org)."""
+    from hcssp.reports.plan_words import Style
 
-    enabled: bool = False
-
-    @classmethod
-    def of(cls, stream: TextIO) -> Style:
-        """The style that suits `stream`."""
-        return cls(can_rewrite(stream) and not os.environ.get("NO_COLOR"))
-
-    def strong(self, text: str) -> str:
-        """For headings and the figures that matter."""
-        return f"\x1b[1m{text}\x1b[0m" if self.enabled else text
-
-    def faint(self, text: str) -> str:
-        """For what may be overlooked."""
-        return f"\x1b[2m{text}\x1b[0m" if self.enabled else text
+    return Style(can_rewrite(stream) and not os.environ.get("NO_COLOR"))

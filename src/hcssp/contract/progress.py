@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any
+from math import inf, isfinite
 
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.ascent import Infeasibility
+from hcssp.contract.ending import Ending
+from hcssp.contract.proof import Infeasible
+from hcssp.cssp.model import FloatArray
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.numerics import relative_gap
+from hcssp.procedure.policy import ProcedurePolicy
+
+Policy = DeterministicPolicy | ProcedurePolicy
+"""A deterministic policy: that of a single problem, or that of a procedure."""
+
+Budgets = Mapping[str, Mapping[str, float]]
+"""What an execution of each activity is allotted of each constraint, by name."""
 
 
 @dataclass(frozen=True)
@@ -25,30 +34,60 @@ class Progress:
     lower_bound, upper_bound
         The proven interval around the optimum; the upper bound is the incumbent's cost.
     incumbent
-        The best feasible policy so far, one row for each state of the (flat) problem, or None.
+        The best feasible policy so far, or None.
     prices
         The multiplier of each constraint that gave the lower bound: what a unit of its budget is
         worth. None while unknown.
     stochastic
         The optimum over randomised policies, where the solver has found it.
-    infeasibility
+    randomised
+        A stationary policy that reaches it, where the solver has one.
+    budgets
+        What the incumbent's activities are allotted, by methods that do; None if nothing is.
+    infeasible
         A proof that nothing is feasible, where the solver has found one.
-    finished
+    ending
         Why the solver has nothing left to do, or None while it has.
+    improved
+        When the incumbent was found, in seconds; ``inf`` while there is none.
     """
 
     seconds: float = 0.0
     iterations: int = 0
     lower_bound: float = -inf
     upper_bound: float = inf
-    incumbent: IntArray | None = field(default=None, repr=False)
-    prices: FloatArray | None = None
+    incumbent: Policy | None = field(default=None, repr=False)
+    prices: FloatArray | None = field(default=None, repr=False)
     stochastic: StochasticOptimum | None = field(default=None, repr=False)
-    infeasibility: Infeasibility | None = None
-    finished: str | None = None
-    details: Any = field(default=None, repr=False)
+    randomised: RandomisedPolicy | None = field(default=None, repr=False)
+    budgets: Budgets | None = field(default=None, repr=False)
+    infeasible: Infeasible | None = None
+    ending: Ending | None = None
+    improved: float = inf
 
     @property
     def gap(self) -> float:
         """The relative gap, ``inf`` while either bound is unknown."""
         return relative_gap(self.lower_bound, self.upper_bound)
+
+    def in_words(self, counts: str = "iterations") -> str:
+        """One line, for people; `counts` says what the iterations are.
+
+        >>> Progress(1.52, 12, lower_bound=144.8, upper_bound=145.2).in_words("nodes")
+        '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
+        >>> Progress(0.1, lower_bound=144.8).in_words("nodes")
+        '   0.1 s       0 nodes   lower bound 144.8000   no plan yet'
+        """
+        parts = [f"{self.seconds:6.1f} s", f"{self.iterations:5d} {counts}"]
+        if isfinite(self.lower_bound):
+            parts.append(f"lower bound {self.lower_bound:.4f}")
+        if isfinite(self.upper_bound):
+            parts.append(f"incumbent {self.upper_bound:.4f}")
+        else:
+            parts.append("no plan yet")
+        if isfinite(self.gap):
+            parts.append(f"gap {100 * self.gap:.3g}%")
+        return "   ".join(parts)
+
+    def __str__(self) -> str:
+        return self.in_words()

@@ -1,22 +1,47 @@
 """When to stop: small callables that look at the progress and answer with a reason, or None.
 
-They are pure: the same progress always gets the same answer, so they may be shared and reused.
+They are pure: the same progress always gets the same answer, so they may be shared and reused. Two look
+elsewhere on purpose: :class:`MaxMemory` at the process, :class:`Interrupter` at whether somebody has asked
+for a stop. A criterion of one's own may answer with a :class:`~hcssp.contract.ending.Reason`, an
+:class:`~hcssp.contract.ending.Ending` or a text, which becomes the detail of a stop and proves nothing.
 
 >>> from hcssp.contract.progress import Progress
 >>> Gap(0.01)(Progress(lower_bound=99.5, upper_bound=100.0))
-'gap'
+Ending(reason=<Reason.GAP: 'gap'>, detail='')
 >>> MaxIterations(10)(Progress(iterations=3)) is None
 True
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import inf
+from pathlib import Path
 
+from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
+from hcssp.errors import InvalidProblem
 
-StopCriterion = Callable[[Progress], str | None]
+_CRITERIA = frozenset(
+    {
+        Reason.GAP,
+        Reason.TARGET,
+        Reason.FIRST_PLAN,
+        Reason.TIME_LIMIT,
+        Reason.NO_IMPROVEMENT,
+        Reason.ITERATIONS,
+        Reason.MEMORY,
+        Reason.CRITERION,
+        Reason.INTERRUPTED,
+    }
+)
+
+StopCriterion = Callable[[Progress], Ending | Reason | str | None]
+"""Looks at the progress and answers why to stop, or None to go on."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +50,8 @@ class Gap:
 
     relative: float
 
-    def __call__(self, progress: Progress) -> str | None:
-        return "gap" if progress.gap <= self.relative else None
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.GAP) if progress.gap <= self.relative else None
 
 
 @dataclass(frozen=True)
@@ -35,8 +60,13 @@ class MaxRuntime:
 
     seconds: float
 
-    def __call__(self, progress: Progress) -> str | None:
-        return "time limit" if progress.seconds >= self.seconds else None
+    @property
+    def time_limit(self) -> float:
+        """What a solver that works without telling for long may be told."""
+        return self.seconds
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.TIME_LIMIT) if progress.seconds >= self.seconds else None
 
 
 @dataclass(frozen=True)
@@ -45,8 +75,8 @@ class MaxIterations:
 
     count: int
 
-    def __call__(self, progress: Progress) -> str | None:
-        return "iterations" if progress.iterations >= self.count else None
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.ITERATIONS) if progress.iterations >= self.count else None
 
 
 @dataclass(frozen=True)
@@ -55,14 +85,116 @@ class Target:
 
     cost: float
 
-    def __call__(self, progress: Progress) -> str | None:
-        return "target" if progress.upper_bound <= self.cost else None
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.TARGET) if progress.upper_bound <= self.cost else None
 
 
-def first_reason(criteria: Iterable[StopCriterion], progress: Progress) -> str | None:
-    """The reason of the first criterion that holds, or None."""
+@dataclass(frozen=True)
+class FirstPlan:
+    """Stop at the first plan, however good it is."""
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.FIRST_PLAN) if progress.upper_bound < inf else None
+
+
+@dataclass(frozen=True)
+class NoImprovement:
+    """Stop once no better plan has been found for `seconds`; while there is none at all, go on."""
+
+    seconds: float
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        waited = progress.seconds - progress.improved
+        return Ending(Reason.NO_IMPROVEMENT) if waited >= self.seconds else None
+
+
+@dataclass(frozen=True)
+class MaxMemory:
+    """Stop once the process occupies `bytes` of memory, whatever else it holds."""
+
+    bytes: float
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.MEMORY) if resident_memory() >= self.bytes else None
+
+
+class Interrupter:
+    """Stops searches from elsewhere: another thread, a signal handler, an event loop.
+
+    It is a stop criterion: give it to ``solve``, and call :meth:`interrupt` from wherever. A search ends at
+    its next snapshot, with the best plan so far. One interrupter may stop many searches.
+
+    >>> interrupter = Interrupter()
+    >>> interrupter(Progress()) is None
+    True
+    >>> interrupter.interrupt()
+    >>> str(interrupter(Progress()))
+    'interrupted'
+    """
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether a stop has been asked for."""
+        return self._asked.is_set()
+
+    def interrupt(self) -> None:
+        """Ask every search that has this criterion to stop; may be called from any thread."""
+        self._asked.set()
+
+    def reset(self) -> None:
+        """Let later searches run."""
+        self._asked.clear()
+
+    def __call__(self, progress: Progress) -> Ending | None:
+        return Ending(Reason.INTERRUPTED) if self.requested else None
+
+
+def criteria_of(stop: StopCriterion | Iterable[StopCriterion]) -> tuple[StopCriterion, ...]:
+    """One criterion or several, as several.
+
+    Raises
+    ------
+    InvalidProblem
+        If one of them cannot be called.
+    """
+    criteria = (stop,) if callable(stop) else tuple(stop)
     for criterion in criteria:
-        reason = criterion(progress)
-        if reason is not None:
-            return reason
+        if not callable(criterion):
+            raise InvalidProblem([f"stop criterion {criterion!r}: give a criterion, such as MaxRuntime(10)"])
+    return criteria
+
+
+def first_ending(criteria: Iterable[StopCriterion], progress: Progress) -> Ending | None:
+    """The answer of the first criterion that holds, or None."""
+    for criterion in criteria:
+        answer = criterion(progress)
+        if answer is None:
+            continue
+        ending = answer if isinstance(answer, Ending) else Ending(Reason.CRITERION, str(answer))
+        # A reason is itself a text; any other text is a user's own word, and no reason of ours.
+        if isinstance(answer, Reason):
+            ending = Ending(answer)
+        # What only a solver can know is no reason of a criterion's, whatever it says.
+        return ending if ending.reason in _CRITERIA else Ending(Reason.CRITERION, str(ending))
     return None
+
+
+def time_limit_of(criteria: Iterable[StopCriterion]) -> float:
+    """The shortest run time that any of the criteria allows; ``inf`` if none says so by its `time_limit`."""
+    return min((float(getattr(each, "time_limit", inf)) for each in criteria), default=inf)
+
+
+def resident_memory() -> int:
+    """The bytes of memory that the process occupies; its peak where the system tells no more."""
+    pages = Path("/proc/self/statm")
+    if pages.exists():
+        return int(pages.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    if sys.platform == "win32":
+        raise InvalidProblem(["MaxMemory: this system does not tell how much memory a process occupies"])
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -101,7 +101,7 @@ def from_arrays(
     kept = kept[np.argsort(states_of_rows[kept], kind="stable")]
     row_start = np.zeros(num_states + 1, dtype=np.int64)
     np.cumsum(np.bincount(states_of_rows[kept], minlength=num_states), out=row_start[1:])
-    problem = CSSP(
+    problem = CSSP.unchecked(
         transitions=matrix[kept],
         row_start=row_start,
         costs=np.array(vectors, dtype=np.float64).reshape(len(vectors), num_rows)[:, kept],

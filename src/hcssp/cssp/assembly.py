@@ -133,7 +133,7 @@ class Assembly:
         mask = np.zeros(num_states, dtype=np.bool_)
         mask[list(goals)] = True
         limits: FloatArray = bound_array(bounds, self.cost_names, found)
-        problem = CSSP(
+        problem = CSSP.unchecked(
             transitions=transitions,
             row_start=row_start,
             costs=costs,

@@ -226,7 +226,7 @@ class GridWorld:
         columns, rows = cells[acting].T
         costs = np.array([self.cell_costs(name)[rows, columns] for name in self.cost_names])
         found: list[str] = []
-        problem = CSSP(
+        problem = CSSP.unchecked(
             transitions=self._transitions(acting),
             row_start=row_start,
             costs=np.repeat(costs, len(DIRECTIONS), axis=1),
@@ -236,6 +236,7 @@ class GridWorld:
             bounds=bound_array(self.bounds, self.cost_names, found),
             state_labels=TupleLabels(cells),
             action_labels=RepeatedNames(DIRECTIONS, np.tile(np.arange(len(DIRECTIONS)), len(acting))),
+            world=self,
         )
         found += violations(problem)
         if found:

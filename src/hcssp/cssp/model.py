@@ -30,15 +30,18 @@ people; solvers never look at them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from hcssp.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from hcssp.cssp.grid import GridWorld
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -49,7 +52,9 @@ SparseMatrix = Any
 
 @dataclass(frozen=True, eq=False)
 class CSSP:
-    """A frozen C-SSP. Build one with the makers of :mod:`hcssp.cssp`, which validate.
+    """A valid, frozen C-SSP: making one copies its arrays and checks every rule.
+
+    Two problems are equal if their arrays, bounds, labels and cost names are, whatever they are called.
 
     Attributes
     ----------
@@ -69,6 +74,15 @@ class CSSP:
         One upper bound for each secondary cost; ``inf`` where none is set.
     state_labels, action_labels
         What people call the states and the action of each row. May be lazy sequences.
+    name, description
+        What people call the problem, and what it is.
+    world
+        The grid whose cells the states are, for pictures; None if they are no cells.
+
+    Raises
+    ------
+    InvalidProblem
+        If any rule is broken; the message lists everything that is.
     """
 
     transitions: SparseMatrix
@@ -80,28 +94,98 @@ class CSSP:
     bounds: FloatArray
     state_labels: Sequence[Hashable] = ()
     action_labels: Sequence[Hashable] = ()
+    name: str = ""
+    description: str = ""
+    world: GridWorld | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        transitions = csr_array(self.transitions, dtype=np.float64)
+        from hcssp.cssp.validation import violations
+
+        self._freeze(copy=True)
+        found = violations(self)
+        if found:
+            raise InvalidProblem(found)
+
+    @classmethod
+    def unchecked(cls, **parts: Any) -> CSSP:
+        """The problem with these attributes, neither copied nor checked.
+
+        For makers that report what is wrong in their own words, with
+        :func:`~hcssp.cssp.validation.violations`, and for what is made from a valid problem.
+        """
+        problem = object.__new__(cls)
+        defaults = {"state_labels": (), "action_labels": (), "name": "", "description": "", "world": None}
+        problem.__dict__.update(defaults | parts)
+        problem._freeze(copy=False)
+        return problem
+
+    def derive(self, **changes: Any) -> CSSP:
+        """The same problem with some attributes changed, unchecked; the others are shared."""
+        return self.unchecked(**(self.__getstate__() | changes))
+
+    def _freeze(self, copy: bool) -> None:
+        """Bring every array into its form, read-only; a copy is nobody else's to change."""
+        transitions = csr_array(self.transitions, dtype=np.float64, copy=copy)
+        if copy:
+            # So that the pattern means reachability, and equal problems have equal arrays.
+            transitions.sum_duplicates()
+            transitions.eliminate_zeros()
         # Arithmetic may leave room behind the last entry, which code on the raw arrays would trip over.
         transitions.prune()
         for part in ("data", "indices", "indptr"):
             setattr(transitions, part, _frozen(getattr(transitions, part)))
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "row_start": np.asarray(self.row_start, dtype=np.int64),
-            "costs": np.ascontiguousarray(self.costs, dtype=np.float64),
-            "initial": np.asarray(self.initial, dtype=np.float64),
-            "goals": np.asarray(self.goals, dtype=np.bool_),
-            "bounds": np.asarray(self.bounds, dtype=np.float64),
+        types: dict[str, type] = {
+            "row_start": np.int64,
+            "costs": np.float64,
+            "initial": np.float64,
+            "goals": np.bool_,
+            "bounds": np.float64,
         }
-        for name, array in arrays.items():
+        for name, kind in types.items():
+            array: npt.NDArray[Any] = np.array(getattr(self, name), dtype=kind, order="C", copy=copy or None)
             object.__setattr__(self, name, _frozen(array))
         object.__setattr__(self, "transitions", transitions)
+        object.__setattr__(self, "cost_names", tuple(self.cost_names))
+        # Labels for arrays that do not fit together would be no help: the rules name what is wrong with them.
+        if self.row_start.ndim != 1 or len(self.row_start) < 2 or (np.diff(self.row_start) < 0).any():
+            return
         if not len(self.state_labels):
             object.__setattr__(self, "state_labels", range(self.num_states))
         if not len(self.action_labels):
             local = np.arange(self.num_rows) - self.row_start[self.row_state]
             object.__setattr__(self, "action_labels", local.tolist())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze(copy=False)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, CSSP):
+            return NotImplemented
+        mine, theirs = self.transitions, other.transitions
+        return (
+            self.cost_names == other.cost_names
+            and mine.shape == theirs.shape
+            and all(
+                np.array_equal(getattr(self, part), getattr(other, part))
+                for part in ("row_start", "costs", "initial", "goals", "bounds")
+            )
+            and all(
+                np.array_equal(getattr(mine, part), getattr(theirs, part))
+                for part in ("indptr", "indices", "data")
+            )
+            and _same_labels(self.state_labels, other.state_labels)
+            and _same_labels(self.action_labels, other.action_labels)
+        )
+
+    def __hash__(self) -> int:
+        sizes = (self.num_states, self.num_rows, int(self.transitions.nnz))
+        return hash((self.cost_names, sizes, self.bounds.tobytes()))
 
     @property
     def num_states(self) -> int:
@@ -116,6 +200,16 @@ class CSSP:
         """The number of secondary costs, bounded or not."""
         return len(self.cost_names) - 1
 
+    @property
+    def primary_name(self) -> str:
+        """The name of the primary cost."""
+        return self.cost_names[0]
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """The names of the secondary costs, bounded or not."""
+        return self.cost_names[1:]
+
     @cached_property
     def row_state(self) -> IntArray:
         """The state each row belongs to."""
@@ -126,38 +220,36 @@ class CSSP:
         """From a state's label to its index."""
         return {label: index for index, label in enumerate(self.state_labels)}
 
-    def cost_index(self, name: str) -> int:
-        """The index of the cost called `name`; an error that lists the costs if there is none."""
-        try:
-            return self.cost_names.index(name)
-        except ValueError:
-            known = ", ".join(repr(known) for known in self.cost_names)
-            raise InvalidProblem([f"there is no cost {name!r}; the costs are {known}"]) from None
-
     def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> CSSP:
         """The same problem under other bounds; those not named stay as they are.
 
         Raises
         ------
         InvalidProblem
-            If a name is not that of a secondary cost, or a bound is not a number.
+            If a name is not that of a secondary cost, or a bound is not one.
         """
         wanted = {**(bounds or {}), **named}
         changed = self.bounds.copy()
         violations = []
         for name, bound in wanted.items():
-            if name not in self.cost_names[1:]:
-                known = ", ".join(repr(known) for known in self.cost_names[1:]) or "none"
+            if name not in self.constraint_names:
+                known = ", ".join(repr(known) for known in self.constraint_names) or "none"
                 violations.append(
                     f"bound on {name!r}: no such secondary cost; the secondary costs are {known}"
                 )
-            elif np.isnan(bound):
-                violations.append(f"bound on {name!r}: {bound} is not a number")
             else:
-                changed[self.cost_names.index(name) - 1] = bound
+                violations += bound_violations(f"bound on {name!r}", bound)
+                changed[self.constraint_names.index(name)] = bound
         if violations:
             raise InvalidProblem(violations)
-        return replace(self, bounds=changed)
+        return self.derive(bounds=changed)
+
+
+def bound_violations(where: str, bound: float) -> list[str]:
+    """What is wrong with a bound: a finite one below zero is legal, and merely infeasible."""
+    if np.isnan(bound) or bound == -np.inf:
+        return [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
+    return []
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -165,3 +257,9 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
+    if first is second:
+        return True
+    return len(first) == len(second) and all(a == b for a, b in zip(first, second, strict=True))

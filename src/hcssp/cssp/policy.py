@@ -1,44 +1,181 @@
 """Policies of a C-SSP: which row to take in each state.
 
-A policy is an array; names come back with :meth:`DeterministicPolicy.actions`. A state that the policy
-never enters may be left without a row (-1): policies that differ only where they never go are one.
+A policy knows its problem, so it speaks in the problem's words: :meth:`DeterministicPolicy.action`. A state
+that it never enters may be left without a row (-1): policies that differ only where they never go are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 NO_ROW = -1
+
+MOST_SHOWN = 10
+"""Misfits beyond this many are not listed."""
 
 
 @dataclass(frozen=True, eq=False)
 class DeterministicPolicy:
-    """One row for each state; :data:`NO_ROW` in goals and where the policy never goes."""
+    """One row for each state; :data:`NO_ROW` in goals and where the policy never goes.
 
+    Attributes
+    ----------
+    problem
+        What it is a policy of.
+    rows
+        The row taken in each state.
+
+    Raises
+    ------
+    InvalidProblem
+        If a row is not one of its state's; all misfits are listed together.
+    """
+
+    problem: CSSP = field(repr=False)
     rows: IntArray
 
-    def action(self, problem: CSSP, state: Hashable) -> Hashable:
-        """The label of the action taken in the state labelled `state`."""
-        row = int(self.rows[problem.state_index[state]])
-        if row == NO_ROW:
-            raise KeyError(f"the policy says nothing about state {state!r}")
-        return problem.action_labels[row]
+    def __post_init__(self) -> None:
+        rows = read_only(np.array(self.rows, dtype=np.int64))
+        object.__setattr__(self, "rows", rows)
+        problem = self.problem
+        if rows.shape != (problem.num_states,):
+            raise InvalidProblem(
+                [
+                    f"the policy has rows of shape {rows.shape}, but the problem has "
+                    f"{problem.num_states} states; give one a state"
+                ]
+            )
+        wrong = misplaced(rows, problem.row_start)
+        if len(wrong):
+            raise InvalidProblem(
+                f"state {problem.state_labels[int(state)]!r}: the policy takes row {rows[state]}, but its "
+                f"rows are {problem.row_start[state]} to {problem.row_start[state + 1] - 1} "
+                f"({NO_ROW} for none)"
+                for state in wrong[:MOST_SHOWN]
+            )
 
-    def actions(self, problem: CSSP) -> dict[Hashable, Hashable]:
+    def action(self, state: Hashable) -> Hashable:
+        """The label of the action taken in the state labelled `state`; None where there is none.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such state.
+        """
+        row = int(self.rows[state_of(self.problem, state)])
+        return None if row == NO_ROW else self.problem.action_labels[row]
+
+    def actions(self) -> dict[Hashable, Hashable]:
         """From state labels to action labels, wherever the policy has a row."""
         return {
-            problem.state_labels[state]: problem.action_labels[int(self.rows[state])]
+            self.problem.state_labels[state]: self.problem.action_labels[int(self.rows[state])]
             for state in np.flatnonzero(self.rows != NO_ROW).tolist()
         }
+
+    def under(self, problem: CSSP) -> DeterministicPolicy:
+        """The same policy of the same problem under other bounds."""
+        return DeterministicPolicy(problem, self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeterministicPolicy):
+            return NotImplemented
+        return np.array_equal(self.rows, other.rows) and self.problem == other.problem
+
+    def __hash__(self) -> int:
+        return hash(self.rows.tobytes())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        read_only(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
 class RandomisedPolicy:
-    """A probability for each row; those of a state sum to one, or to zero where it never goes."""
+    """A probability for each row; those of a state sum to one, or to zero where it never goes.
 
+    Raises
+    ------
+    InvalidProblem
+        If probabilities are negative, not numbers, or sum to neither one nor zero; all misfits are listed
+        together.
+    """
+
+    problem: CSSP = field(repr=False)
     probabilities: FloatArray
+
+    def __post_init__(self) -> None:
+        probabilities = read_only(np.array(self.probabilities, dtype=np.float64))
+        object.__setattr__(self, "probabilities", probabilities)
+        if probabilities.shape != (self.problem.num_rows,):
+            raise InvalidProblem(
+                [
+                    f"the policy has probabilities of shape {probabilities.shape}, but the problem has "
+                    f"{self.problem.num_rows} rows; give one a row"
+                ]
+            )
+        misfits = list(self._misfits())
+        if misfits:
+            raise InvalidProblem(misfits)
+
+    def _misfits(self) -> Iterator[str]:
+        problem, probabilities = self.problem, self.probabilities
+        for row in np.flatnonzero(~(probabilities >= 0.0))[:MOST_SHOWN]:
+            yield (
+                f"state {problem.state_labels[int(problem.row_state[row])]!r}, "
+                f"action {problem.action_labels[int(row)]!r}: probability {probabilities[row]} "
+                "is not a non-negative number"
+            )
+        sums = np.bincount(problem.row_state, weights=probabilities, minlength=problem.num_states)
+        fits = (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE) | (sums == 0.0)
+        for state in np.flatnonzero(~fits)[:MOST_SHOWN]:
+            yield (
+                f"state {problem.state_labels[int(state)]!r}: the policy's probabilities sum to "
+                f"{sums[state]}, not 1 (or 0 where it never goes)"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RandomisedPolicy):
+            return NotImplemented
+        return np.array_equal(self.probabilities, other.probabilities) and self.problem == other.problem
+
+    def __hash__(self) -> int:
+        return hash(self.probabilities.tobytes())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        read_only(self.probabilities)
+
+
+def state_of(problem: CSSP, label: Hashable) -> int:
+    """The state labelled `label`.
+
+    Raises
+    ------
+    UnknownName
+        If there is none.
+    """
+    # What was read from JSON is meant as a tuple.
+    known = tuple(label) if isinstance(label, list) else label
+    if known not in problem.state_index:
+        raise UnknownName("state", str(label), (str(each) for each in problem.state_labels))
+    return problem.state_index[known]
+
+
+def misplaced(rows: IntArray, row_start: IntArray) -> IntArray:
+    """The states whose row is neither one of their own nor none."""
+    own = (rows >= row_start[:-1]) & (rows < row_start[1:])
+    return np.flatnonzero(~own & (rows != NO_ROW))
+
+
+def read_only(array: Any) -> Any:
+    """The same array, which cannot be changed any more."""
+    array.flags.writeable = False
+    return array

@@ -21,7 +21,7 @@ almost surely, whatever action is taken first. :func:`prepare` makes it one, or 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -155,12 +155,12 @@ def _append_rows(problem: CSSP, states: IntArray, goal: int, penalty: float, lab
     row_start = problem.row_start.copy()
     row_start[1:] += np.cumsum(np.bincount(states, minlength=problem.num_states))
     labels = JoinedLabels(problem.action_labels, RepeatedNames((label,), np.zeros(count, dtype=np.int64)))
-    return replace(
-        problem,
+    return problem.derive(
         transitions=vstack((problem.transitions, added), format="csr")[order],
         row_start=row_start,
         costs=np.concatenate((problem.costs, costs), axis=1)[:, order],
         action_labels=SelectedLabels(labels, order),
+        world=None,
     )
 
 
@@ -178,8 +178,7 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
         (part.data, number[part.indices].astype(part.indices.dtype), part.indptr),
         shape=(len(kept_rows), len(kept_states)),
     )
-    reduced = replace(
-        problem,
+    reduced = problem.derive(
         transitions=transitions,
         row_start=row_start,
         costs=problem.costs[:, kept_rows],
@@ -187,6 +186,7 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
         goals=problem.goals[kept_states],
         state_labels=SelectedLabels(problem.state_labels, kept_states),
         action_labels=SelectedLabels(problem.action_labels, kept_rows),
+        world=None,
     )
     return Prepared(reduced, problem, kept_states, kept_rows)
 

@@ -5,7 +5,7 @@ back together, so that a user mends a model in one go. The checks are vectorised
 only to word a violation, except for the search for duplicate labels.
 
 >>> from scipy.sparse import csr_array
->>> leaky = CSSP(
+>>> leaky = CSSP.unchecked(
 ...     transitions=csr_array(np.array([[0.0, 0.95]])),
 ...     row_start=np.array([0, 1, 1]),
 ...     costs=np.array([[-1.0]]),
@@ -28,7 +28,7 @@ from itertools import islice
 import numpy as np
 
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, bound_violations
 from hcssp.errors import InvalidProblem
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
@@ -244,8 +244,8 @@ def _goals(problem: CSSP) -> Iterator[str]:
 
 
 def _bounds(problem: CSSP) -> Iterator[str]:
-    for constraint in np.flatnonzero(np.isnan(problem.bounds)).tolist():
-        yield f"bound on {problem.cost_names[constraint + 1]!r}: nan is not a number"
+    for name, bound in zip(problem.cost_names[1:], problem.bounds.tolist(), strict=True):
+        yield from bound_violations(f"bound on {name!r}", bound)
 
 
 def _bad(values: FloatArray) -> BoolArray:

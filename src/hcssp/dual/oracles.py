@@ -9,7 +9,6 @@ from hcssp.dual.flat_oracle import Evaluation, FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import HierarchicalOracle
 from hcssp.errors import DeadEnd
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 
 logger = logging.getLogger(__name__)
@@ -18,7 +17,7 @@ logger = logging.getLogger(__name__)
 def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle:
     """The fastest oracle that is exact for `problem`."""
     if isinstance(problem, HCSSP):
-        flattening = Flattening(problem)
+        flattening = problem.flattening
         if flattening.separable:
             try:
                 return HierarchicalOracle(flattening)

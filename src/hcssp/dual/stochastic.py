@@ -54,9 +54,9 @@ def stationary(problem: CSSP, optimum: StochasticOptimum) -> RandomisedPolicy:
     """
     flow = np.zeros(problem.num_rows)
     for weight, rows in zip(optimum.weights, optimum.policies, strict=True):
-        visits = evaluate(problem, DeterministicPolicy(rows)).visits
+        visits = evaluate(problem, DeterministicPolicy(problem, rows)).visits
         states = np.flatnonzero((visits > 0.0) & ~problem.goals)
         flow[rows[states]] += weight * visits[states]
     through = np.bincount(problem.row_state, weights=flow, minlength=problem.num_states)
     owner = through[problem.row_state]
-    return RandomisedPolicy(np.divide(flow, owner, out=np.zeros_like(flow), where=owner > 0.0))
+    return RandomisedPolicy(problem, np.divide(flow, owner, out=np.zeros_like(flow), where=owner > 0.0))

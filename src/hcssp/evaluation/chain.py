@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.numerics import PROBABILITY_TOLERANCE
-
-_VIOLATIONS_SHOWN = 10
 
 Policy = DeterministicPolicy | RandomisedPolicy
 
@@ -81,8 +77,9 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
     InvalidProblem
         If the policy does not fit the problem; all misfits are listed together.
     """
+    policy = fitted(problem, policy)
     if isinstance(policy, DeterministicPolicy):
-        rows = checked_rows(problem, policy)
+        rows = policy.rows
         acts = rows != NO_ROW
         taken = rows[acts]
         indptr = np.zeros(problem.num_states + 1, dtype=np.int64)
@@ -90,7 +87,7 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
         shape = (problem.num_states, problem.num_rows)
         choice = csr_array((np.ones(len(taken)), taken, indptr), shape=shape)
     else:
-        probabilities = checked_probabilities(problem, policy)
+        probabilities = policy.probabilities
         shape = (problem.num_states, problem.num_rows)
         columns = np.arange(problem.num_rows)
         choice = csr_array((probabilities.copy(), columns, problem.row_start.copy()), shape=shape)
@@ -113,9 +110,9 @@ def is_proper(problem: CSSP, policy: Policy) -> bool:
     ...     costs=np.ones((1, 2)), initial=np.array([1.0, 0.0]), goals=np.array([False, True]),
     ...     cost_names=("time",), bounds=np.zeros(0),
     ... )
-    >>> is_proper(leave_or_stay, DeterministicPolicy(np.array([0, -1])))
+    >>> is_proper(leave_or_stay, DeterministicPolicy(leave_or_stay, np.array([0, -1])))
     True
-    >>> is_proper(leave_or_stay, DeterministicPolicy(np.array([1, -1])))
+    >>> is_proper(leave_or_stay, DeterministicPolicy(leave_or_stay, np.array([1, -1])))
     False
     """
     chain = induced_chain(problem, policy)
@@ -136,65 +133,29 @@ def reachable(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
     return found[:count]
 
 
-def checked_rows(problem: CSSP, policy: DeterministicPolicy) -> npt.NDArray[np.int64]:
-    """The policy's rows, once they are known to be rows of their states.
+def mismatch(problem: object, policy: object) -> InvalidProblem:
+    """What to raise if a policy is given with a problem of another kind."""
+    return InvalidProblem(
+        [
+            f"a {type(policy).__name__} is no policy of a {type(problem).__name__}; give a CSSP with a "
+            "deterministic or randomised policy, or a procedure with one of its own"
+        ]
+    )
+
+
+def fitted(problem: CSSP, policy: Policy) -> Policy:
+    """The policy as one of `problem`, if it was made for another, such as the same under other bounds.
 
     Raises
     ------
     InvalidProblem
-        Naming each state whose row is not its own.
+        If it does not fit.
     """
-    rows = np.asarray(policy.rows, dtype=np.int64)
-    if rows.shape != (problem.num_states,):
-        raise InvalidProblem(
-            [
-                f"the policy has rows of shape {rows.shape}, but the problem has "
-                f"{problem.num_states} states; give one a state"
-            ]
-        )
-    own = (rows >= problem.row_start[:-1]) & (rows < problem.row_start[1:])
-    wrong = np.flatnonzero(~own & (rows != NO_ROW))
-    if len(wrong):
-        raise InvalidProblem(
-            f"state {problem.state_labels[int(state)]!r}: the policy takes row {rows[state]}, but its "
-            f"rows are {problem.row_start[state]} to {problem.row_start[state + 1] - 1} ({NO_ROW} for none)"
-            for state in wrong[:_VIOLATIONS_SHOWN]
-        )
-    return rows
-
-
-def checked_probabilities(problem: CSSP, policy: RandomisedPolicy) -> FloatArray:
-    """The policy's probabilities, once they are known to be such.
-
-    Raises
-    ------
-    InvalidProblem
-        Naming each state whose probabilities are negative, not numbers, or sum to neither one nor zero.
-    """
-    probabilities = np.asarray(policy.probabilities, dtype=np.float64)
-    if probabilities.shape != (problem.num_rows,):
-        raise InvalidProblem(
-            [
-                f"the policy has probabilities of shape {probabilities.shape}, but the problem has "
-                f"{problem.num_rows} rows; give one a row"
-            ]
-        )
-    wrong_rows = np.flatnonzero(~(probabilities >= 0.0))
-    sums = np.bincount(problem.row_state, weights=probabilities, minlength=problem.num_states)
-    wrong_sums = np.flatnonzero(~((np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE) | (sums == 0.0)))
-    violations = [
-        f"state {problem.state_labels[int(problem.row_state[row])]!r}, "
-        f"action {problem.action_labels[int(row)]!r}: probability {probabilities[row]} "
-        "is not a non-negative number"
-        for row in wrong_rows[:_VIOLATIONS_SHOWN]
-    ] + [
-        f"state {problem.state_labels[int(state)]!r}: the policy's probabilities sum to {sums[state]}, not 1 "
-        "(or 0 where it never goes)"
-        for state in wrong_sums[:_VIOLATIONS_SHOWN]
-    ]
-    if violations:
-        raise InvalidProblem(violations)
-    return probabilities
+    if policy.problem is problem:
+        return policy
+    if isinstance(policy, DeterministicPolicy):
+        return DeterministicPolicy(problem, policy.rows)
+    return RandomisedPolicy(problem, policy.probabilities)
 
 
 def _and_others(count: int) -> str:

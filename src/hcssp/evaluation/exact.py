@@ -10,6 +10,9 @@ sparse LU without pivoting is stable and may order for little fill. The answer i
 residual, and then computed a second time from the other side: the values :math:`V_i = C_i + Q V_i`
 give the same costs as :math:`\mu \cdot V_i`.
 
+A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
+others; an activity's share is the sum over its states of expected visits times cost.
+
 Guarantee: :attr:`Evaluation.residual` is the largest relative difference between those two answers.
 
 >>> import numpy as np
@@ -21,7 +24,7 @@ Guarantee: :attr:`Evaluation.residual` is the largest relative difference betwee
 ...     costs=np.array([[3.0, 1.0], [0.0, 4.0]]), initial=np.array([1.0, 0.0]),
 ...     goals=np.array([False, True]), cost_names=("time", "damage"), bounds=np.array([1.0]),
 ... )
->>> answer = evaluate(risky, DeterministicPolicy(np.array([1, -1])))
+>>> answer = evaluate(risky, DeterministicPolicy(risky, np.array([1, -1])))
 >>> answer.cost("time"), answer.cost("damage"), answer.visits.tolist()
 (2.0, 8.0, [2.0, 1.0])
 >>> answer.keeps_bounds(), answer.violations()
@@ -30,17 +33,23 @@ Guarantee: :attr:`Evaluation.residual` is the largest relative difference betwee
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import splu
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.evaluation.chain import InducedChain, Policy, induced_chain
-from hcssp.numerics import FEASIBILITY_TOLERANCE
+from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
+from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
+from hcssp.procedure.chain import policy_chain
+from hcssp.procedure.executions import executions_from_visits, expected_executions
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
 
 _MAX_REFINEMENTS = 3
 _WANTED_RESIDUAL = 4 * np.finfo(np.float64).eps
@@ -85,11 +94,11 @@ class Evaluation:
         tolerance
             A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``.
         """
-        allowance = tolerance * np.maximum(1.0, np.abs(self.bounds))
         excess = self.costs[1:] - self.bounds
+        allowed = allowance(self.bounds, tolerance)
         return {
             self.cost_names[1 + index]: float(excess[index])
-            for index in np.flatnonzero(np.isfinite(self.bounds) & ~(excess <= allowance))
+            for index in np.flatnonzero(np.isfinite(self.bounds) & ~(excess <= allowed))
         }
 
     def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
@@ -97,8 +106,80 @@ class Evaluation:
         return not self.violations(tolerance)
 
 
-def evaluate(problem: CSSP, policy: Policy) -> Evaluation:
+@dataclass(frozen=True)
+class ActivityEvaluation:
+    """What one activity contributes to the expected costs of the whole.
+
+    Attributes
+    ----------
+    name
+        The activity's name.
+    expected_executions
+        How often it is executed, in expectation.
+    cost
+        Its share of the expected primary cost, all executions together.
+    usage
+        Its share of each constraint that counts it, by the constraint's name.
+    """
+
+    name: str
+    expected_executions: float
+    cost: float
+    usage: Mapping[str, float]
+
+    @property
+    def cost_per_execution(self) -> float | None:
+        """The expected primary cost of one execution; None if it is never executed."""
+        return self.cost / self.expected_executions if self.expected_executions else None
+
+    @property
+    def usage_per_execution(self) -> dict[str, float] | None:
+        """What one execution uses of each constraint, in expectation; None if it is never executed."""
+        if not self.expected_executions:
+            return None
+        return {name: used / self.expected_executions for name, used in self.usage.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ProcedureEvaluation(Evaluation):
+    """What a procedure's policy costs: as for a single problem's, and activity by activity.
+
+    The costs are the primary and one for each constraint, called by its name; `visits` are those of the
+    flat states, the event states first.
+
+    Attributes
+    ----------
+    activities
+        One for each activity of the problem, in its order.
+    """
+
+    activities: tuple[ActivityEvaluation, ...]
+
+    def activity(self, name: str) -> ActivityEvaluation:
+        """What the activity called `name` contributes."""
+        for activity in self.activities:
+            if activity.name == name:
+                return activity
+        known = ", ".join(repr(activity.name) for activity in self.activities)
+        raise InvalidProblem([f"there is no activity {name!r}; the activities are {known}"])
+
+
+@overload
+def evaluate(problem: CSSP, policy: Policy) -> Evaluation: ...
+@overload
+def evaluate(problem: HCSSP, policy: ProcedurePolicy) -> ProcedureEvaluation: ...
+@overload
+def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluation: ...
+def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluation:
     """The exact expected costs and visits of `policy`.
+
+    Parameters
+    ----------
+    problem
+        A C-SSP or a procedure; bounds are compared with its own.
+    policy
+        A policy of that problem, or of the same under other bounds. That of a procedure is also evaluated
+        activity by activity.
 
     Raises
     ------
@@ -108,8 +189,43 @@ def evaluate(problem: CSSP, policy: Policy) -> Evaluation:
     InvalidProblem
         If the policy does not fit the problem.
     """
-    chain = induced_chain(problem, policy)
+    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
+        return _of_procedure(policy if policy.problem is problem else policy.under(problem))
+    if isinstance(problem, CSSP) and isinstance(policy, DeterministicPolicy | RandomisedPolicy):
+        return _of_chain(induced_chain(problem, policy))
+    raise mismatch(problem, policy)
+
+
+def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
+    """The policy's chain on the flat states, and each activity's share."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    chain, only_policy = policy_chain(policy)
+    whole = _of_chain(induced_chain(chain, only_policy))
+    # Row by row of the chain: the visits to its state times its costs.
+    spent = chain.costs * whole.visits[policy.rows != NO_ROW]
+    if flattening.separable:
+        # The choices alone decide, and a system of a few events is solved without the noise of many states.
+        executions = expected_executions(policy)
+    else:
+        executions = executions_from_visits(policy, whole.visits)
+    activities = []
+    for index, activity in enumerate(problem.activities):
+        first, last = chain.row_start[flattening.state_offset[index : index + 2]]
+        share = spent[:, first:last].sum(axis=1)
+        usage = {
+            constraint.name: float(share[1 + position])
+            for position, constraint in enumerate(problem.constraints)
+            if index in constraint.counts
+        }
+        activities.append(ActivityEvaluation(activity.name, float(executions[index]), float(share[0]), usage))
+    return ProcedureEvaluation(
+        whole.costs, whole.cost_names, whole.bounds, whole.visits, whole.residual, tuple(activities)
+    )
+
+
+def _of_chain(chain: InducedChain) -> Evaluation:
     chain.require_proper()
+    problem = chain.problem
     inner = np.flatnonzero(chain.reached & ~problem.goals)
     visits = np.where(problem.goals, problem.initial, 0.0)
     costs = np.zeros(len(problem.cost_names))

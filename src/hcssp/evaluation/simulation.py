@@ -17,7 +17,8 @@ a run of infinite cost, since its total is only a lower bound.
 >>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 3.0})
 >>> here, out = plan.add_state("here"), plan.add_goal("out")
 >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=(1.0, 1.0))
->>> problem, policy = plan.build(), DeterministicPolicy(np.array([0, -1]))
+>>> problem = plan.build()
+>>> policy = DeterministicPolicy(problem, np.array([0, -1]))
 >>> runs = simulate(problem, policy, runs=100_000, seed=1)
 >>> round(runs.mean("time").value, 1), runs.percentile("time", 95)
 (2.0, 5.0)
@@ -33,14 +34,20 @@ import logging
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem
-from hcssp.evaluation.chain import Policy
+from hcssp.evaluation.chain import Policy, mismatch
 from hcssp.evaluation.steps import Walk, draw_starts, steps_of
+from hcssp.numerics import allowance
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
+
+if TYPE_CHECKING:
+    from hcssp.evaluation.procedure_simulation import ProcedureSimulation
 
 logger = logging.getLogger(__name__)
 
@@ -153,8 +160,8 @@ class Simulation:
                 )
             bound = float(self.bounds[index - 1])
         # A sum of many steps may miss a bound that it meets by a rounding error.
-        allowance = 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
-        share = float(np.mean(self._totals(name) > bound + allowance)) if np.isfinite(bound) else 0.0
+        exceeded = self._totals(name) > bound + float(allowance(np.array(bound)))
+        share = float(np.mean(exceeded)) if np.isfinite(bound) else 0.0
         quantile, count = _quantile(level), self.num_runs
         shrink = 1.0 + quantile**2 / count
         centre = (share + quantile**2 / (2 * count)) / shrink
@@ -172,15 +179,36 @@ class Simulation:
         return np.where(self.truncated, np.inf, self.totals[self._index(name)])
 
 
+@overload
 def simulate(
-    problem: CSSP, policy: Policy, runs: int = 10_000, seed: int = 0, max_steps: int = MAX_STEPS
+    problem: CSSP, policy: Policy, runs: int = ..., seed: int = ..., max_steps: int = ...
+) -> Simulation: ...
+@overload
+def simulate(
+    problem: HCSSP, policy: ProcedurePolicy, runs: int = ..., seed: int = ..., max_steps: int = ...
+) -> ProcedureSimulation: ...
+@overload
+def simulate(
+    problem: CSSP | HCSSP,
+    policy: Policy | ProcedurePolicy,
+    runs: int = ...,
+    seed: int = ...,
+    max_steps: int = ...,
+) -> Simulation: ...
+def simulate(
+    problem: CSSP | HCSSP,
+    policy: Policy | ProcedurePolicy,
+    runs: int = 10_000,
+    seed: int = 0,
+    max_steps: int = MAX_STEPS,
 ) -> Simulation:
     """Run `policy` many times.
 
     Parameters
     ----------
     problem, policy
-        What is run. The policy need not be proper; runs that go round for ever are truncated.
+        What is run: a C-SSP, or a procedure. A single problem's policy need not be proper; runs that go
+        round for ever are truncated.
     runs
         How many runs.
     seed
@@ -191,10 +219,19 @@ def simulate(
     Raises
     ------
     ImproperPolicy
-        If a run enters a state where the policy has no action.
+        If a run enters a state where the policy has no action, or a procedure's policy does not reach the
+        end almost surely.
     InvalidProblem
         If the policy does not fit the problem, or a number is not positive.
     """
+    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
+        from hcssp.evaluation.procedure_simulation import simulate_procedure
+
+        return simulate_procedure(
+            policy if policy.problem is problem else policy.under(problem), runs, seed, max_steps
+        )
+    if not isinstance(problem, CSSP) or isinstance(policy, ProcedurePolicy):
+        raise mismatch(problem, policy)
     require_positive(runs=runs, max_steps=max_steps)
     generator = np.random.default_rng(seed)
     steps = steps_of(problem, policy)

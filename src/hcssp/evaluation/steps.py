@@ -15,7 +15,7 @@ import numpy as np
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import ImproperPolicy
-from hcssp.evaluation.chain import Policy, checked_probabilities, checked_rows
+from hcssp.evaluation.chain import Policy, fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,13 @@ def steps_of(problem: CSSP, policy: Policy) -> Steps:
     InvalidProblem
         If the policy does not fit the problem.
     """
+    policy = fitted(problem, policy)
     if isinstance(policy, DeterministicPolicy):
-        chosen = checked_rows(problem, policy)
-        rows: IntArray = chosen[chosen != NO_ROW]
+        rows: IntArray = policy.rows[policy.rows != NO_ROW]
         weights = np.ones(len(rows))
     else:
-        probabilities = checked_probabilities(problem, policy)
-        rows = np.flatnonzero(probabilities > 0.0)
-        weights = probabilities[rows]
+        rows = np.flatnonzero(policy.probabilities > 0.0)
+        weights = policy.probabilities[rows]
     transitions = problem.transitions[rows]
     transitions.eliminate_zeros()
     each = np.diff(transitions.indptr)

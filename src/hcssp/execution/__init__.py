@@ -1,10 +1,8 @@
-"""Following a plan: what a robot's code asks, step by step, and what it is told."""
+"""Following a plan step by step: tell what was observed, be told what to do next."""
 
 from __future__ import annotations
 
-from hcssp.errors import ImpossibleObservation
 from hcssp.execution.decision import Decision
-from hcssp.execution.executor import Run
-from hcssp.execution.plan import Plan
+from hcssp.execution.run import Run
 
-__all__ = ["Decision", "ImpossibleObservation", "Plan", "Run"]
+__all__ = ["Decision", "Run"]

@@ -15,9 +15,9 @@ class Decision:
     action
         The label of the action to take, or at an event the name of the choice; None once the run is over.
     event
-        The event that was reached last.
+        The event that was reached last; empty in a single problem, which has none.
     activity
-        The activity that is being executed; None at an event.
+        The activity that is being executed; None at an event, and in a single problem.
     state
         The label of the activity's state; at an event that of the state it was entered in, if it can be
         entered in several; else None.
@@ -43,7 +43,9 @@ class Decision:
         return self.action is None
 
     def __str__(self) -> str:
-        if self.activity is None:
+        if not self.event:
+            where = "over" if self.over else f"in state {self.state!r}: {self.action}"
+        elif self.activity is None:
             what = "over" if self.over else f"choose {self.action}"
             entered = "" if self.state is None else f" (entered in {self.state!r})"
             where = f"at {self.event}{entered}: {what}"

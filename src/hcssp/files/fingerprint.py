@@ -21,15 +21,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hcssp.procedure import HCSSP, Flattening
+from hcssp.cssp.model import CSSP
+from hcssp.procedure import HCSSP, as_procedure
 
 VERSION = "hcssp-fingerprint-1"
 """Changes with what is counted, so that old fingerprints match nothing instead of something else."""
 
 
-def fingerprint(problem: HCSSP) -> str:
-    """The fingerprint of a problem: 64 hexadecimal digits."""
-    flattening = Flattening(problem)
+def fingerprint(problem: CSSP | HCSSP) -> str:
+    """The fingerprint of a problem: 64 hexadecimal digits; a single one counts as a procedure of one."""
+    return _of_procedure(as_procedure(unnamed(problem)))
+
+
+def unnamed(problem: CSSP | HCSSP) -> CSSP | HCSSP:
+    """A single problem without its name, which would be that of the activity it is written as."""
+    return problem.derive(name="") if isinstance(problem, CSSP) else problem
+
+
+def _of_procedure(problem: HCSSP) -> str:
+    flattening = problem.flattening
     digest = hashlib.sha256()
     names = {
         "version": VERSION,

@@ -7,9 +7,12 @@
     is for, whatever its bounds are.
 ``bounds``
     The bound of each constraint that the plan was made for; ``null`` for none.
-``method``, ``status``, ``stopped_by``, ``seconds``, ``lower_bound``, ``upper_bound``, ``trace``
+``method``, ``status``, ``stopped_by``, ``stop_detail``, ``seconds``, ``lower_bound``, ``upper_bound``,
+``trace``
     What was proven, by which method and why it stopped; ``stopped_by`` is ``null`` if the run was killed.
     ``trace`` holds triples of seconds, lower and upper bound; ``null`` is an infinite one.
+``prices``
+    What a unit of each constraint's budget is worth; ``null`` if that is unknown.
 ``policy``
     ``choices`` lists every event with the state it was entered in (as a text, ``null`` if there is only
     one way to enter it) and the choice there. ``activities`` holds for each activity its ``actions``, as
@@ -22,11 +25,10 @@
     of one. ``null`` if the run was killed. Nobody relies on it: :meth:`Plan.evaluate` computes it anew.
 
 >>> from tempfile import TemporaryDirectory
->>> from hcssp import PolicyBranching, solve
->>> from hcssp.execution import Plan
+>>> from hcssp import solve
 >>> from hcssp.scenarios import small_building
 >>> problem = small_building(bound=2.0)
->>> plan = Plan.from_result(problem, solve(problem, PolicyBranching()), "small-building", "exact")
+>>> plan = solve(problem)
 >>> with TemporaryDirectory() as folder:
 ...     save_plan(f"{folder}/plan.json", plan)
 ...     again = load_plan(f"{folder}/plan.json", problem)
@@ -37,19 +39,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hcssp.contract.ending import Reason
+from hcssp.contract.memory import Problem
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.execution.plan import Plan
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
+from hcssp.files.fingerprint import unnamed
 from hcssp.files.plan_reading import PlanDocument
-from hcssp.procedure import HCSSP
+from hcssp.procedure import HCSSP, as_procedure, as_single_policy
 
 FORMAT = "hcssp-plan"
 VERSION = 1
@@ -75,7 +81,7 @@ def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -
     write_atomically(path, json.dumps(plan_document(plan, fingerprint), allow_nan=False) + "\n")
 
 
-def load_plan(path: str | Path, problem: HCSSP, *, fingerprint: str | None = None) -> Plan:
+def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = None) -> Plan:
     """Read a plan for `problem`.
 
     The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
@@ -98,22 +104,34 @@ def load_plan(path: str | Path, problem: HCSSP, *, fingerprint: str | None = Non
     """
     document = PlanDocument.read(path, FORMAT, VERSION)
     document.check_problem(fingerprint or fingerprint_of(problem))
-    return document.plan(problem)
+    plan = document.plan(as_procedure(unnamed(problem)))
+    bounded = problem.with_bounds(plan.bounds)
+    policy = plan.policy
+    if isinstance(bounded, HCSSP):
+        return replace(plan, problem=bounded, found_policy=policy.under(bounded))
+    parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
+    return Plan(**parts | {"problem": bounded, "found_policy": as_single_policy(bounded, policy)})
 
 
 def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
     """The object that a plan's file holds."""
+    name, fingerprint = plan.name, fingerprint or fingerprint_of(plan.problem)
+    plan = replace(plan, problem=unnamed(plan.problem)).as_procedure()
     return {
         "format": FORMAT,
         "version": VERSION,
-        "problem": {"name": plan.name, "fingerprint": fingerprint or fingerprint_of(plan.problem)},
+        "problem": {"name": name, "fingerprint": fingerprint},
         "bounds": {name: _figure(bound) for name, bound in plan.bounds.items()},
         "method": plan.method,
         "status": str(plan.status),
-        "stopped_by": plan.stopped_by or None,
+        "stopped_by": None if plan.ending.reason is Reason.UNKNOWN else str(plan.ending.reason),
+        "stop_detail": plan.ending.detail or None,
         "seconds": _figure(plan.seconds),
         "lower_bound": _figure(plan.lower_bound),
         "upper_bound": _figure(plan.upper_bound),
+        "prices": None
+        if plan.prices is None
+        else {name: _figure(price) for name, price in plan.prices.items()},
         "policy": {"choices": _choices(plan), "activities": _activities(plan)},
         "budgets": {
             activity: {name: _figure(budget) for name, budget in budgets.items()}
@@ -124,10 +142,10 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
     }
 
 
-def _choices(plan: Plan) -> list[dict[str, str | None]]:
+def _choices(plan: ProcedurePlan) -> list[dict[str, str | None]]:
     problem = plan.problem
     listed = []
-    for event, entry in plan.flattening.event_states:
+    for event, entry in problem.flattening.event_states:
         chosen = plan.policy.choices.get((event, entry))
         listed.append(
             {
@@ -139,7 +157,7 @@ def _choices(plan: Plan) -> list[dict[str, str | None]]:
     return listed
 
 
-def _activities(plan: Plan) -> dict[str, dict[str, list[int]]]:
+def _activities(plan: ProcedurePlan) -> dict[str, dict[str, list[int]]]:
     return {
         activity.name: run_lengths(local_actions(rows, activity.cssp.row_start))
         for activity, rows in zip(plan.problem.activities, plan.policy.activities, strict=True)
@@ -162,10 +180,10 @@ def run_lengths(actions: IntArray) -> dict[str, list[int]]:
     return {"actions": actions[begins].tolist(), "repeats": lengths.tolist()}
 
 
-def _evaluation(plan: Plan) -> dict[str, Any] | None:
-    evaluation = plan.evaluation
-    if evaluation is None:
+def _evaluation(plan: ProcedurePlan) -> dict[str, Any] | None:
+    if plan.evaluation is None:
         return None
+    evaluation = plan.costs
     return {
         "costs": {
             name: _figure(cost)

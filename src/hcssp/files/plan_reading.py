@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from hcssp.contract.result import TracePoint
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.plan import ProcedurePlan
+from hcssp.contract.proof import Interval
+from hcssp.contract.trace import Trace
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidPlan, InvalidProblem
-from hcssp.execution.plan import Plan
 from hcssp.files.reading.document import read_bytes
-from hcssp.procedure import HCSSP, Activity, Flattening, HierarchicalPolicy
+from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy
 from hcssp.procedure.entries import EventState
 
 LARGEST_FILE = 2**30
@@ -91,7 +93,7 @@ class PlanDocument:
                 ]
             )
 
-    def plan(self, problem: HCSSP) -> Plan:
+    def plan(self, problem: HCSSP) -> ProcedurePlan:
         """The plan, for a problem that it is known to be for.
 
         Raises
@@ -100,25 +102,40 @@ class PlanDocument:
             If anything is wrong.
         """
         policy = self._get("policy", dict, "an object", {})
-        flattening = Flattening(problem)
+        flattening = problem.flattening
         choices = self._choices(flattening, policy.get("choices"))
         activities = self._activities(problem, policy.get("activities"))
-        about = self._get("problem", dict, "an object", {})
         bounds = self._bounds(problem)
-        fields: dict[str, Any] = {
-            "name": about.get("name") if isinstance(about.get("name"), str) else "",
+        lower_bound = self._number("lower_bound", self._content.get("lower_bound"), -inf)
+        upper_bound = self._number("upper_bound", self._content.get("upper_bound"), inf)
+        told: dict[str, Any] = {
             "method": self._get("method", str, "a text", ""),
-            "lower_bound": self._number("lower_bound", self._content.get("lower_bound"), -inf),
-            "upper_bound": self._number("upper_bound", self._content.get("upper_bound"), inf),
+            "proof": Interval(lower_bound, upper_bound),
             "seconds": self._number("seconds", self._content.get("seconds"), 0.0),
-            "stopped_by": self._get("stopped_by", str, "a text", "") or "",
+            "ending": self._ending(),
+            "prices": self._prices(problem),
             "trace": self._trace(),
             "budgets": self._budgets(),
         }
         self._raise_if_any()
-        return Plan(
-            problem=problem.with_bounds(bounds), policy=HierarchicalPolicy(choices, activities), **fields
-        )
+        bounded = problem.with_bounds(bounds)
+        return ProcedurePlan(bounded, ProcedurePolicy.compose(bounded, choices, activities), **told)
+
+    def _ending(self) -> Ending:
+        """Why the search stopped; a reason that this version does not know is told as a detail."""
+        reason = self._get("stopped_by", str, "a text", "")
+        detail = self._get("stop_detail", str, "a text", "")
+        if reason in set(Reason):
+            return Ending(Reason(reason), detail)
+        return Ending(Reason.UNKNOWN, reason)
+
+    def _prices(self, problem: HCSSP) -> dict[str, float] | None:
+        given = self._get("prices", dict, "an object", None)
+        if given is None:
+            return None
+        return {
+            name: self._number(f"prices.{name}", given.get(name), 0.0) for name in problem.constraint_names
+        }
 
     def _choices(self, flattening: Flattening, listed: Any) -> dict[EventState, int]:
         problem, where = flattening.problem, "policy.choices"
@@ -213,7 +230,7 @@ class PlanDocument:
             }
         return budgets
 
-    def _trace(self) -> tuple[TracePoint, ...]:
+    def _trace(self) -> Trace:
         points = []
         for index, point in enumerate(self._get("trace", list, "a list", []) or []):
             where = f"trace[{index}]"
@@ -221,12 +238,11 @@ class PlanDocument:
                 self._wrong(where, point, "three numbers: seconds, lower bound, upper bound")
                 continue
             unknown = (0.0, -inf, inf)
-            points.append(
-                TracePoint(
-                    *(self._number(where, value, other) for value, other in zip(point, unknown, strict=True))
-                )
+            seconds, lower, upper = (
+                self._number(where, value, other) for value, other in zip(point, unknown, strict=True)
             )
-        return tuple(points)
+            points.append((seconds, lower, upper))
+        return Trace(points)
 
     def _whole_numbers(self, where: str, given: Any) -> list[int] | None:
         if not isinstance(given, list) or not all(type(value) is int for value in given):

@@ -25,8 +25,12 @@ from math import inf
 
 import numpy as np
 
+from hcssp.contract.ending import Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.dual import Dual, ascend
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
 from hcssp.dual.oracle import Vertex
@@ -34,7 +38,6 @@ from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import tolerated
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
 
@@ -56,17 +59,17 @@ class Anytime:
     evaluation: Evaluation = "auto"
     name = "anytime"
 
-    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
-        flat = Flattening(problem).cssp if isinstance(problem, HCSSP) else problem
-        yield from run_anytime(FlatOracle(flat, self.evaluation), self.iterations, began)
+        flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
+        yield from run_anytime(problem, FlatOracle(flat, self.evaluation), self.iterations, began)
 
 
-def run_anytime(oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
+def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
     """Both stages on the problem of `oracle`; see :class:`Anytime`."""
     search: BestFirst[None, Vertex] = BestFirst()
-    reporter = Reporter(oracle, search, began)
+    reporter = Reporter(problem, oracle, search, began)
     dual = Dual()
     for dual in ascend(oracle, Region()):
         reporter.prices = dual.prices
@@ -74,28 +77,31 @@ def run_anytime(oracle: FlatOracle, iterations: float, began: float) -> Iterator
             reporter.offer(vertex)
         yield reporter.snapshot(dual.bound)
     if dual.infeasible:
-        yield reporter.snapshot(inf, "infeasible", dual)
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(dual.infeasibility))
         return
     reporter.stochastic = optimum_of(dual, oracle)
     for vertex in dual.support:
         reporter.offer(vertex)
-    yield reporter.snapshot(dual.bound, None if iterations > 0 else "iterations")
+    yield reporter.snapshot(dual.bound, None if iterations > 0 else Reason.ITERATIONS)
     weights = np.append(1.0, dual.prices)
     spent = dual.prices > 0.0
     offset = float(dual.prices[spent] @ tolerated(oracle.bounds)[spent])
     best = dual.bound
     for value, vertex in next_best(oracle, weights):
         if reporter.iterations >= iterations:
-            yield reporter.snapshot(best, "iterations")
+            yield reporter.snapshot(best, Reason.ITERATIONS)
             return
         reporter.iterations += 1
         best = max(best, value - offset)
         if best >= search.cutoff:
-            yield reporter.snapshot(best, "proved")
+            yield reporter.snapshot(best, Reason.PROVED)
             return
         reporter.offer(vertex)
         yield reporter.snapshot(best)
-    yield reporter.snapshot(inf, "infeasible" if search.incumbent is None else "proved")
+    if search.incumbent is None:
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible())
+    else:
+        yield reporter.snapshot(inf, Reason.PROVED)
 
 
 @dataclass(frozen=True, eq=False)

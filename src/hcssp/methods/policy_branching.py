@@ -16,22 +16,24 @@ instant; regions are disjoint and finite in number, so the search ends with a pr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from hcssp.contract.ending import Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
-from hcssp.cssp.model import CSSP
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
+from hcssp.cssp.model import IntArray
 from hcssp.dual.dual import Dual, ascend, maximise
 from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle, Vertex
-from hcssp.dual.oracles import oracle_of
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
-from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
 
 ROOT_ROUNDS = 12
@@ -48,20 +50,23 @@ class PolicyBranching:
     ----------
     evaluation
         How policies of a flat problem are evaluated, see :class:`hcssp.dual.flat_oracle.FlatOracle`.
-    known_cost
-        The cost of a feasible policy that is known already; regions without a better one are left out.
-        :func:`hcssp.solving.solve.solve` takes the policy itself.
+    oracle
+        Makes the oracle of a problem, for one whose shape allows better than ours; None chooses.
     """
 
     evaluation: Evaluation = "auto"
-    known_cost: float = inf
+    oracle: Callable[[Problem], Oracle] | None = None
     name = "exact"
 
-    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
-        oracle = oracle_of(problem, self.evaluation)
-        yield from branch(oracle, began, self.known_cost)
+        given = context or Context()
+        if self.oracle is not None:
+            oracle = self.oracle(problem)
+        else:
+            oracle = given.memory.oracle(problem, self.evaluation)
+        yield from branch(problem, oracle, began, given.known_cost)
 
 
 @dataclass(frozen=True)
@@ -70,19 +75,30 @@ class _Node:
     dual: Dual
 
 
-def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Progress]:
+def prove(oracle: Oracle) -> tuple[float, float, IntArray | None]:
+    """The best policy of `oracle`: the proven interval around its cost, and its rows if there is one."""
+    search: BestFirst[_Node, Vertex] = BestFirst()
+    *_, last = _branch(oracle, search, Reporter(None, oracle, search, time.perf_counter()))
+    found = search.incumbent
+    return last.lower_bound, last.upper_bound, None if found is None else oracle.lift(found)
+
+
+def branch(problem: Problem, oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
     Parameters
     ----------
-    oracle, began
-        The problem, and when the clock was started.
+    problem, oracle, began
+        The problem, its oracle, and when the clock was started.
     known_cost
         The cost of a feasible policy that is known already. If nothing is better, the search ends
         "proved" without an incumbent of its own.
     """
     search: BestFirst[_Node, Vertex] = BestFirst(upper_bound=known_cost)
-    reporter = Reporter(oracle, search, began)
+    yield from _branch(oracle, search, Reporter(problem, oracle, search, began))
+
+
+def _branch(oracle: Oracle, search: BestFirst[_Node, Vertex], reporter: Reporter) -> Iterator[Progress]:
     root = Dual()
     for root in ascend(oracle, Region()):
         reporter.iterations += 1
@@ -90,7 +106,7 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
         _offer(oracle, reporter, root, ROOT_ROUNDS)
         yield reporter.snapshot(root.bound)
     if root.infeasible:
-        yield reporter.snapshot(inf, "infeasible", root)
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
     reporter.stochastic = optimum_of(root, oracle)
     search.push(oracle.round_up(root.bound), _Node(Region(), root))
@@ -121,11 +137,11 @@ def branch(oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Pr
             search.push(bound, child)
         yield reporter.snapshot(search.lower_bound)
     if search.upper_bound == inf and search.given_up < inf:
-        yield reporter.snapshot(search.given_up, "undecided within rounding")
+        yield reporter.snapshot(search.given_up, Reason.ROUNDING)
     elif search.upper_bound == inf:
-        yield reporter.snapshot(inf, "infeasible")
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible())
     else:
-        yield reporter.snapshot(search.lower_bound, "proved")
+        yield reporter.snapshot(search.lower_bound, Reason.PROVED)
 
 
 def split(oracle: Oracle, region: Region, dual: Dual) -> tuple[Region, ...]:

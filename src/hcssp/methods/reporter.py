@@ -6,17 +6,27 @@ import time
 from math import inf
 from typing import Any
 
-from hcssp.contract.progress import Progress
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.dual import Dual
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
+from hcssp.contract.progress import Policy, Progress
+from hcssp.contract.proof import Infeasible
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.methods.best_first import BestFirst
 from hcssp.numerics import is_feasible
+from hcssp.procedure.policy import policy_of
 
 
 class Reporter:
     """Makes snapshots of a best-first search over the policies of an oracle.
+
+    Parameters
+    ----------
+    problem
+        The problem that incumbents are told as policies of; None if nobody wants to hear of them.
+    oracle, search, began
+        The search, and when its clock was started.
 
     Attributes
     ----------
@@ -24,12 +34,15 @@ class Reporter:
         What the next snapshot says of them; the search keeps them up to date.
     """
 
-    def __init__(self, oracle: Oracle, search: BestFirst[Any, Vertex], began: float) -> None:
+    def __init__(
+        self, problem: Problem | None, oracle: Oracle, search: BestFirst[Any, Vertex], began: float
+    ) -> None:
+        self._problem = problem
         self._oracle = oracle
         self._search = search
         self._began = began
         self._told: Vertex | None = None
-        self._rows: IntArray | None = None
+        self._policy: Policy | None = None
         self.iterations = 0
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
@@ -39,20 +52,24 @@ class Reporter:
         if vertex.costs[0] < self._search.upper_bound and is_feasible(vertex.costs, self._oracle.bounds):
             self._search.offer(float(vertex.costs[0]), vertex)
 
-    def snapshot(self, lower_bound: float, finished: str | None = None, dual: Dual | None = None) -> Progress:
-        """The progress at this moment; `dual` brings its proof of infeasibility, if it has one."""
+    def snapshot(
+        self, lower_bound: float, ending: Reason | None = None, infeasible: Infeasible | None = None
+    ) -> Progress:
+        """The progress at this moment; at the end with the reason, and the proof if nothing is feasible."""
         incumbent = self._search.incumbent
         if incumbent is not self._told and incumbent is not None:
             # A policy of millions of states is written out once, not with every snapshot.
-            self._told, self._rows = incumbent, self._oracle.lift(incumbent)
+            self._told = incumbent
+            if self._problem is not None:
+                self._policy = policy_of(self._problem, self._oracle.lift(incumbent))
         return Progress(
             seconds=time.perf_counter() - self._began,
             iterations=self.iterations,
             lower_bound=min(lower_bound, self._search.upper_bound),
             upper_bound=inf if incumbent is None else self._search.upper_bound,
-            incumbent=self._rows,
+            incumbent=self._policy,
             prices=self.prices,
             stochastic=self.stochastic,
-            infeasibility=None if dual is None else dual.infeasibility,
-            finished=finished,
+            infeasible=infeasible,
+            ending=None if ending is None else Ending(ending),
         )

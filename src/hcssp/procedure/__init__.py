@@ -1,7 +1,7 @@
 """The hierarchical problem: a procedure of events, choices and activities that are C-SSPs.
 
 State one with :class:`ProcedureBuilder`, look at it with ``print``, turn it into one C-SSP with
-:class:`Flattening`; :class:`HierarchicalPolicy` is what a solver answers.
+:class:`Flattening`; :class:`ProcedurePolicy` is what a solver answers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from hcssp.procedure.entries import EventState
 from hcssp.procedure.executions import executions_from_visits, expected_executions
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
-from hcssp.procedure.policy import HierarchicalPolicy
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.single import as_procedure, as_procedure_policy, as_single_policy
 
 __all__ = [
     "HCSSP",
@@ -24,9 +25,12 @@ __all__ = [
     "EventHandle",
     "EventState",
     "Flattening",
-    "HierarchicalPolicy",
     "Outcome",
     "ProcedureBuilder",
+    "ProcedurePolicy",
+    "as_procedure",
+    "as_procedure_policy",
+    "as_single_policy",
     "describe",
     "executions_from_visits",
     "expected_executions",

@@ -36,10 +36,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NewType
 
+from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
-from hcssp.errors import InvalidProblem
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
-from hcssp.procedure.validation import is_index, violations
+from hcssp.procedure.validation import is_index
 
 EventHandle = NewType("EventHandle", int)
 """An event of a builder; it is the event's index in the problem."""
@@ -49,9 +49,22 @@ ActivityHandle = NewType("ActivityHandle", int)
 
 
 class ProcedureBuilder:
-    """A procedure in the making. The ``add_*`` methods return handles to refer to what they added."""
+    """A procedure in the making. The ``add_*`` methods return handles to refer to what they added.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    name, description
+        What people call the problem, and what it is.
+    positions
+        Where the top-left wall cell of each room lies on a map of them all, for pictures.
+    """
+
+    def __init__(
+        self, name: str = "", description: str = "", positions: Mapping[str, Cell] | None = None
+    ) -> None:
+        self._name = name
+        self._description = description
+        self._positions = dict(positions or {})
         self._events: list[str] = []
         self._activities: list[Activity] = []
         self._choices: list[Choice] = []
@@ -62,13 +75,14 @@ class ProcedureBuilder:
         self._events.append(name)
         return EventHandle(len(self._events) - 1)
 
-    def add_activity(self, name: str, cssp: CSSP) -> ActivityHandle:
+    def add_activity(self, name: str, cssp: CSSP, room: str = "") -> ActivityHandle:
         """Add an activity, to be run by exactly one outcome.
 
         Its own bounds are ignored. The same `cssp` may be added under several names: the activities
-        share its arrays, and each has a policy of its own.
+        share its arrays, and each has a policy of its own. Activities of the same `room` are drawn in one
+        picture.
         """
-        self._activities.append(Activity(name, cssp))
+        self._activities.append(Activity(name, cssp, room))
         return ActivityHandle(len(self._activities) - 1)
 
     def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
@@ -97,22 +111,17 @@ class ProcedureBuilder:
         InvalidProblem
             If anything is wrong; the message lists everything that is.
         """
-        problem = HCSSP(
+        return HCSSP(
             events=tuple(self._events),
             start=start,
             end=end,
             activities=tuple(self._activities),
-            choices=tuple(sorted(self._choices, key=self._event_order)),
+            choices=tuple(self._choices),
             constraints=tuple(Constraint(*parts[:2], self._indices(parts[2])) for parts in self._constraints),
+            name=self._name,
+            description=self._description,
+            positions=self._positions,
         )
-        found = violations(problem)
-        if found:
-            raise InvalidProblem(found)
-        return problem
-
-    def _event_order(self, choice: Choice) -> int:
-        # What is not an event cannot be sorted among them; the validation will report it.
-        return choice.event if is_index(choice.event, len(self._events)) else len(self._events)
 
     def _indices(self, counts: Mapping[ActivityHandle, str]) -> dict[int, Any]:
         """The costs' indices; a cost that does not exist stays a name, for the validation to report."""

@@ -9,20 +9,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.procedure.flattening import Flattening, stack_rows
+from hcssp.procedure.flattening import stack_rows
+from hcssp.procedure.policy import ProcedurePolicy
 
 
-def policy_chain(flattening: Flattening, rows: IntArray) -> tuple[CSSP, DeterministicPolicy]:
-    """The flat problem without the actions that a policy does not take, and the policy there.
-
-    Parameters
-    ----------
-    flattening
-        The flat problem's layout; its flat arrays are not asked for.
-    rows
-        The policy: one flat row for each flat state, :data:`~hcssp.cssp.policy.NO_ROW` where none.
+def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, DeterministicPolicy]:
+    """The flat problem without the actions that `policy` does not take, and the policy there.
 
     Returns
     -------
@@ -30,7 +24,8 @@ def policy_chain(flattening: Flattening, rows: IntArray) -> tuple[CSSP, Determin
         A C-SSP with the same states and costs, in which a state has its row of the policy or none, and
         the only policy it has.
     """
-    problem = flattening.problem
+    problem, rows = policy.problem, policy.rows
+    flattening = problem.flattening
     taken = rows != NO_ROW
     events = rows[: flattening.num_event_states]
     chosen = events[events != NO_ROW]
@@ -44,7 +39,7 @@ def policy_chain(flattening: Flattening, rows: IntArray) -> tuple[CSSP, Determin
     row_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(taken)])
     goals = np.zeros(flattening.num_states, dtype=np.bool_)
     goals[flattening.end] = True
-    chain = CSSP(
+    chain = CSSP.unchecked(
         transitions=stack_rows(blocks, flattening.num_states),
         row_start=row_start,
         costs=np.hstack(costs),
@@ -54,7 +49,7 @@ def policy_chain(flattening: Flattening, rows: IntArray) -> tuple[CSSP, Determin
         bounds=problem.bounds,
         state_labels=flattening.state_labels,
     )
-    return chain, DeterministicPolicy(np.where(taken, row_start[:-1], NO_ROW))
+    return chain, DeterministicPolicy(chain, np.where(taken, row_start[:-1], NO_ROW))
 
 
 def square(chain: CSSP) -> csr_array:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import replace
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def exit_labels(cssp: CSSP, entry: Hashable | None) -> list[Hashable | None]:
     states, probabilities = entry_distribution(cssp, entry)
     initial = np.zeros(cssp.num_states)
     initial[states] = probabilities
-    reached = reachable(replace(cssp, initial=initial))
+    reached = reachable(cssp.derive(initial=initial))
     return [cssp.state_labels[int(goal)] for goal in goals if reached[goal]]
 
 

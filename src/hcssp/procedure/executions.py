@@ -15,15 +15,15 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import ImproperPolicy
 from hcssp.procedure.chain import policy_chain, square
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.policy import HierarchicalPolicy
+from hcssp.procedure.policy import ProcedurePolicy
 
 
-def expected_executions(flattening: Flattening, policy: HierarchicalPolicy) -> FloatArray:
+def expected_executions(policy: ProcedurePolicy) -> FloatArray:
     """The expected number of executions of each activity under a policy.
 
     For a separable problem only the policy's choices are looked at.
@@ -33,27 +33,15 @@ def expected_executions(flattening: Flattening, policy: HierarchicalPolicy) -> F
     ImproperPolicy
         If the policy does not reach the end almost surely.
     """
-    rows = policy.to_flat(flattening)
-    if flattening.separable:
-        graph = _event_graph(flattening, rows)
-    else:
-        graph = square(policy_chain(flattening, rows)[0])
+    flattening = policy.problem.flattening
+    graph = _event_graph(policy) if flattening.separable else square(policy_chain(policy)[0])
     visits = _expected_visits(graph, flattening)
-    return executions_from_visits(flattening, rows, visits[: flattening.num_event_states])
+    return executions_from_visits(policy, visits[: flattening.num_event_states])
 
 
-def executions_from_visits(flattening: Flattening, rows: IntArray, visits: FloatArray) -> FloatArray:
-    """The expected executions, given how often each event state is visited.
-
-    Parameters
-    ----------
-    flattening
-        The flat problem's layout.
-    rows
-        The policy's flat rows; those of the event states suffice.
-    visits
-        The expected number of visits to each event state.
-    """
+def executions_from_visits(policy: ProcedurePolicy, visits: FloatArray) -> FloatArray:
+    """The expected executions, given how often each event state is visited."""
+    flattening, rows = policy.problem.flattening, policy.rows
     executions = np.zeros(flattening.problem.num_activities)
     for state in np.flatnonzero(rows[: flattening.num_event_states] != NO_ROW):
         choice = flattening.problem.choices[int(flattening.event_row_choice[rows[state]])]
@@ -63,8 +51,9 @@ def executions_from_visits(flattening: Flattening, rows: IntArray, visits: Float
     return executions
 
 
-def _event_graph(flattening: Flattening, rows: IntArray) -> csr_array:
+def _event_graph(policy: ProcedurePolicy) -> csr_array:
     """The chain over the events alone, with every activity as a single step."""
+    flattening, rows = policy.problem.flattening, policy.rows
     entries = [
         (state, flattening.event_state(outcome.event), outcome.probability)
         for state in range(flattening.num_event_states)

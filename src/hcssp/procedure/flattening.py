@@ -171,7 +171,7 @@ class Flattening:
         no_costs = np.zeros((1 + problem.num_constraints, self.num_event_rows))
         goals = np.zeros(self.num_states, dtype=np.bool_)
         goals[self.end] = True
-        return CSSP(
+        return CSSP.unchecked(
             transitions=stack_rows(blocks, self.num_states),
             row_start=self.row_start,
             costs=np.hstack([no_costs, *(self.activity_costs(index) for index in every)]),

@@ -25,22 +25,44 @@ constraints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
 from hcssp.errors import InvalidProblem
 
+if TYPE_CHECKING:
+    from hcssp.procedure.flattening import Flattening
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class Activity:
-    """A C-SSP with a name. Its own bounds are ignored: the procedure's constraints take their place."""
+    """A C-SSP with a name. Its own bounds are ignored: the procedure's constraints take their place.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    cssp
+        The problem of one execution.
+    room
+        Where it takes place, for pictures: activities of the same room are drawn in one. By default a
+        room of its own.
+    """
 
     name: str
     cssp: CSSP
+    room: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.room:
+            object.__setattr__(self, "room", self.name)
 
 
 @dataclass(frozen=True)
@@ -60,11 +82,6 @@ class Outcome:
     probability: float
     event: int
     runs: int | None = None
-
-    @property
-    def activity(self) -> int | None:
-        """The activity that is run on the way, or None: `runs`, as a noun."""
-        return self.runs
 
 
 @dataclass(frozen=True)
@@ -94,10 +111,43 @@ class Constraint:
     at_most: float
     counts: Mapping[int, int]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", Frozen(self.counts))
 
-@dataclass(frozen=True, eq=False)
+
+class Frozen(Mapping[Any, Any]):
+    """A mapping that stays as it was made, compares by content, and survives pickling.
+
+    >>> Frozen({1: 2}) == {1: 2}, hash(Frozen({1: 2})) == hash(Frozen({1: 2}))
+    (True, True)
+    """
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[Any, Any]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+@dataclass(frozen=True)
 class HCSSP:
-    """A frozen HC-SSP; see the module's text for the mathematics.
+    """A valid, frozen HC-SSP: making one checks every rule. The module's text has the mathematics.
+
+    Two problems are equal if they say the same, whatever they are called and wherever they are drawn.
 
     Attributes
     ----------
@@ -111,6 +161,16 @@ class HCSSP:
         Sorted by event; the end has none, every other event at least one.
     constraints
         What the expected sums of secondary costs must keep to.
+    name, description
+        What people call the problem, and what it is.
+    positions
+        Where the top-left wall cell of a room lies on a map of them all, for the rooms of which that is
+        known.
+
+    Raises
+    ------
+    InvalidProblem
+        If any rule is broken; the message lists everything that is.
     """
 
     events: tuple[str, ...]
@@ -119,6 +179,32 @@ class HCSSP:
     activities: tuple[Activity, ...]
     choices: tuple[Choice, ...]
     constraints: tuple[Constraint, ...]
+    name: str = field(default="", compare=False)
+    description: str = field(default="", compare=False)
+    positions: Mapping[str, Cell] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from hcssp.procedure.validation import violations
+
+        for part in ("events", "activities", "constraints"):
+            object.__setattr__(self, part, tuple(getattr(self, part)))
+        # What is not an event cannot be sorted among them; it comes last, and the rules name it.
+        known = range(len(self.events))
+        in_order = sorted(self.choices, key=lambda each: each.event if each.event in known else len(known))
+        object.__setattr__(self, "choices", tuple(in_order))
+        object.__setattr__(self, "positions", Frozen(self.positions))
+        found = violations(self)
+        if found:
+            raise InvalidProblem(found)
+
+    def _derive(self, **changes: Any) -> HCSSP:
+        """The same problem with some attributes changed, which need no check."""
+        problem = object.__new__(HCSSP)
+        problem.__dict__.update(self.__getstate__() | changes)
+        return problem
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: self.__dict__[each.name] for each in fields(self)}
 
     @property
     def num_events(self) -> int:
@@ -164,6 +250,18 @@ class HCSSP:
         return np.array([constraint.at_most for constraint in self.constraints], dtype=np.float64)
 
     @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """The constraints' names, in order."""
+        return tuple(constraint.name for constraint in self.constraints)
+
+    @cached_property
+    def flattening(self) -> Flattening:
+        """The layout of the one C-SSP that says the same."""
+        from hcssp.procedure.flattening import Flattening
+
+        return Flattening(self)
+
+    @property
     def primary_name(self) -> str:
         """What the activities call their primary cost if they agree, else ``"cost"``."""
         names = {activity.cssp.cost_names[0] for activity in self.activities}
@@ -186,7 +284,7 @@ class HCSSP:
             If a name is not that of a constraint, or a bound is not a number.
         """
         wanted = {**(bounds or {}), **named}
-        known = [constraint.name for constraint in self.constraints]
+        known = self.constraint_names
         violations = []
         for name, bound in wanted.items():
             if name not in known:
@@ -200,19 +298,40 @@ class HCSSP:
             replace(constraint, at_most=float(wanted.get(constraint.name, constraint.at_most)))
             for constraint in self.constraints
         )
-        return replace(self, constraints=constraints)
+        return self._derive(constraints=constraints)
+
+    def world(self, activity: int) -> GridWorld | None:
+        """The grid of an activity, given by its index; None if its states are no cells."""
+        return self.activities[activity].cssp.world
+
+    def named(
+        self,
+        name: str,
+        description: str = "",
+        positions: Mapping[str, Cell] | None = None,
+        rooms: Mapping[str, str] | None = None,
+    ) -> HCSSP:
+        """The same problem under a name, and perhaps with a map of its rooms.
+
+        Parameters
+        ----------
+        name, description
+            What people call it, and what it is.
+        positions
+            Where rooms lie on a map of them all; None leaves that as it is.
+        rooms
+            From an activity's name to its room; None leaves that as it is.
+        """
+        activities = self.activities
+        if rooms is not None:
+            activities = tuple(replace(each, room=rooms.get(each.name, "")) for each in activities)
+        places = self.positions if positions is None else Frozen(positions)
+        return self._derive(name=name, description=description, positions=places, activities=activities)
 
     def __str__(self) -> str:
         from hcssp.procedure.description import describe
 
         return describe(self)
-
-
-def bound_violations(where: str, bound: float) -> list[str]:
-    """What is wrong with a bound: a finite one below zero is legal, and merely infeasible."""
-    if np.isnan(bound) or bound == -np.inf:
-        return [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
-    return []
 
 
 def _position(kind: str, name: str, names: Sequence[str]) -> int:

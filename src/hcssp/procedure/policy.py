@@ -1,71 +1,86 @@
 r"""Policies of an HC-SSP: a choice for every event state, and a policy for every activity.
 
-In the paper's terms, the choices are :math:`\rho` and the activities' policies :math:`\Gamma`. The same
-policy can be said as one row for each state of the flat problem, and read back from it.
+In the paper's terms, the choices are :math:`\rho` and the activities' policies :math:`\Gamma`. Both are held
+as one row for each state of the flat problem (:class:`~hcssp.procedure.flattening.Flattening`); choices and
+activities are views of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from hcssp.cssp.model import IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.policy import MOST_SHOWN, NO_ROW, DeterministicPolicy, misplaced, read_only
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import EventState
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
-
-_VIOLATIONS_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalPolicy:
+class ProcedurePolicy:
     """A deterministic policy of a procedure.
 
     Attributes
     ----------
-    choices
-        From event states to indices of the problem's choices; an event state that the policy never
-        enters may be left out.
-    activities
-        For each activity a local row for each of its states, :data:`~hcssp.cssp.policy.NO_ROW` in goals
+    problem
+        What it is a policy of.
+    rows
+        A flat row for each flat state of ``problem.flattening``; :data:`~hcssp.cssp.policy.NO_ROW` at the end
         and where the policy never goes.
+
+    Raises
+    ------
+    InvalidProblem
+        If the policy does not fit the problem; all misfits are listed together.
     """
 
-    choices: Mapping[EventState, int]
-    activities: tuple[IntArray, ...]
+    problem: HCSSP = field(repr=False)
+    rows: IntArray
+
+    def __post_init__(self) -> None:
+        rows = read_only(np.array(self.rows, dtype=np.int64))
+        object.__setattr__(self, "rows", rows)
+        flattening = self.problem.flattening
+        if rows.shape != (flattening.num_states,):
+            raise InvalidProblem(
+                [
+                    f"the policy has rows of shape {rows.shape}, but the flat problem has "
+                    f"{flattening.num_states} states; give one a state"
+                ]
+            )
+        wrong = misplaced(rows, flattening.row_start)
+        if len(wrong):
+            labels, row_start = flattening.state_labels, flattening.row_start
+            raise InvalidProblem(
+                f"{labels[int(state)]!r}: the policy takes what is not there (flat row {rows[state]}, "
+                f"but its rows are {row_start[state]} to {row_start[state + 1] - 1})"
+                for state in wrong[:MOST_SHOWN]
+            )
 
     @classmethod
-    def from_flat(cls, flattening: Flattening, rows: IntArray) -> HierarchicalPolicy:
-        """The hierarchical policy that takes the flat `rows`, one for each flat state."""
-        rows = np.asarray(rows, dtype=np.int64)
-        choices = {
-            flattening.event_states[state]: int(flattening.event_row_choice[rows[state]])
-            for state in np.flatnonzero(rows[: flattening.num_event_states] != NO_ROW)
-        }
-        activities = []
-        for index, activity in enumerate(flattening.problem.activities):
-            flat = rows[flattening.state_offset[index] : flattening.state_offset[index + 1]]
-            local = np.full(activity.cssp.num_states, NO_ROW, dtype=np.int64)
-            local[~activity.cssp.goals] = np.where(
-                flat == NO_ROW, NO_ROW, flat - flattening.row_offset[index]
-            )
-            activities.append(local)
-        return cls(choices, tuple(activities))
+    def compose(
+        cls, problem: HCSSP, choices: Mapping[EventState, int], activities: Sequence[IntArray]
+    ) -> ProcedurePolicy:
+        """The policy that makes these choices and follows these policies of the activities.
 
-    def to_flat(self, flattening: Flattening) -> IntArray:
-        """One flat row for each flat state.
-
-        Raises
-        ------
-        InvalidProblem
-            If the policy does not fit the problem; all misfits are listed together.
+        Parameters
+        ----------
+        problem
+            What it is a policy of.
+        choices
+            From event states to indices of the problem's choices; an event state that the policy never
+            enters may be left out.
+        activities
+            For each activity a local row for each of its states, :data:`~hcssp.cssp.policy.NO_ROW` in goals
+            and where the policy never goes.
         """
-        problem = flattening.problem
-        shapes = [rows.shape for rows in self.activities]
+        flattening = problem.flattening
+        shapes = [np.shape(rows) for rows in activities]
         wanted = [(activity.cssp.num_states,) for activity in problem.activities]
         if shapes != wanted:
             raise InvalidProblem(
@@ -76,29 +91,61 @@ class HierarchicalPolicy:
             )
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         for state, (event, entry) in enumerate(flattening.event_states):
-            choice = self.choices.get((event, entry), NO_ROW)
+            choice = choices.get((event, entry), NO_ROW)
             if choice != NO_ROW:
                 rows[state] = flattening.event_row_start[state] + choice - problem.choice_start[event]
         for index, activity in enumerate(problem.activities):
-            local = self.activities[index][~activity.cssp.goals]
+            local = np.asarray(activities[index])[~activity.cssp.goals]
             flat = np.where(local == NO_ROW, NO_ROW, local + flattening.row_offset[index])
             rows[flattening.state_offset[index] : flattening.state_offset[index + 1]] = flat
-        own = (rows >= flattening.row_start[:-1]) & (rows < flattening.row_start[1:])
-        wrong = np.flatnonzero(~own & (rows != NO_ROW))
-        if len(wrong):
-            labels = flattening.state_labels
-            raise InvalidProblem(
-                f"{labels[int(state)]!r}: the policy takes what is not there (flat row {rows[state]}, "
-                f"but its rows are {flattening.row_start[state]} to {flattening.row_start[state + 1] - 1})"
-                for state in wrong[:_VIOLATIONS_SHOWN]
+        return cls(problem, rows)
+
+    @cached_property
+    def choices(self) -> Mapping[EventState, int]:
+        """From the event states that the policy has a choice for to indices of the problem's choices."""
+        flattening = self.problem.flattening
+        return {
+            flattening.event_states[state]: int(flattening.event_row_choice[self.rows[state]])
+            for state in np.flatnonzero(self.rows[: flattening.num_event_states] != NO_ROW)
+        }
+
+    @cached_property
+    def activities(self) -> tuple[IntArray, ...]:
+        """For each activity a local row for each of its states."""
+        flattening = self.problem.flattening
+        found = []
+        for index, activity in enumerate(self.problem.activities):
+            flat = self.rows[flattening.state_offset[index] : flattening.state_offset[index + 1]]
+            local = np.full(activity.cssp.num_states, NO_ROW, dtype=np.int64)
+            local[~activity.cssp.goals] = np.where(
+                flat == NO_ROW, NO_ROW, flat - flattening.row_offset[index]
             )
-        return rows
+            found.append(read_only(local))
+        return tuple(found)
 
-    def activity(self, index: int) -> DeterministicPolicy:
-        """The policy of one activity, as that of its C-SSP."""
-        return DeterministicPolicy(self.activities[index])
+    def activity(self, activity: str | int) -> DeterministicPolicy:
+        """The policy of one activity, given by name or index, as that of its C-SSP."""
+        index = self.problem.activity_index(activity) if isinstance(activity, str) else activity
+        return DeterministicPolicy(self.problem.activities[index].cssp, self.activities[index])
 
-    def choice_names(self, problem: HCSSP) -> dict[Hashable, str]:
+    def action(self, activity: str | int, state: Hashable) -> Hashable:
+        """The label of the action taken in a state of an activity; None where there is none."""
+        return self.activity(activity).action(state)
+
+    def choice(self, event: str, entry: Hashable | None = None) -> str | None:
+        """The name of the choice made at an event; None where the policy never goes.
+
+        Parameters
+        ----------
+        event
+            The event's name.
+        entry
+            The label of the state that the event is entered in, where that can differ.
+        """
+        chosen = self.choices.get((self.problem.event_index(event), entry))
+        return None if chosen is None else self.problem.choices[chosen].name
+
+    def choice_names(self) -> dict[Hashable, str]:
         """The choices in words: from an event's name to the choice's.
 
         Where the choice depends on the state that the event is entered in, the key is the pair of the
@@ -106,6 +153,32 @@ class HierarchicalPolicy:
         """
         names: dict[Hashable, str] = {}
         for (event, entry), choice in self.choices.items():
-            name = problem.events[event]
-            names[name if entry is None else (name, entry)] = problem.choices[choice].name
+            name = self.problem.events[event]
+            names[name if entry is None else (name, entry)] = self.problem.choices[choice].name
         return names
+
+    def under(self, problem: HCSSP) -> ProcedurePolicy:
+        """The same policy of the same problem under other bounds."""
+        return ProcedurePolicy(problem, self.rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ProcedurePolicy):
+            return NotImplemented
+        return np.array_equal(self.rows, other.rows) and self.problem == other.problem
+
+    def __hash__(self) -> int:
+        return hash(self.rows.tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": self.problem, "rows": self.rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        read_only(self.rows)
+
+
+def policy_of(problem: CSSP | HCSSP, rows: IntArray) -> DeterministicPolicy | ProcedurePolicy:
+    """The policy of `problem` that takes these rows, one for each state or flat state."""
+    if isinstance(problem, HCSSP):
+        return ProcedurePolicy(problem, rows)
+    return DeterministicPolicy(problem, rows)

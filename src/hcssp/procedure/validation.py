@@ -12,9 +12,10 @@ from math import fsum, isnan
 
 import numpy as np
 
+from hcssp.cssp.model import bound_violations
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.entries import reachable_event_states
-from hcssp.procedure.model import HCSSP, Choice, Constraint, bound_violations
+from hcssp.procedure.model import HCSSP, Choice, Constraint
 
 
 def violations(problem: HCSSP) -> list[str]:

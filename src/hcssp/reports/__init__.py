@@ -9,10 +9,8 @@ from hcssp.reports.outlook import look_ahead
 from hcssp.reports.page import page_html, save_page
 from hcssp.reports.page_data import page_data
 from hcssp.reports.rooms import draw_rooms, save_rooms
-from hcssp.reports.scene import Scene
 
 __all__ = [
-    "Scene",
     "draw_budget",
     "draw_histograms",
     "draw_history",

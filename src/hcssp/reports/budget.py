@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hcssp.procedure import HCSSP
+from hcssp.contract.plan import Plan
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import ACCENT, SHADE, WARNING, new_figure, tidy
 
-if TYPE_CHECKING:
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
 
-
-def draw_budget(problem: HCSSP, evaluation: HierarchicalEvaluation) -> Any:
+def draw_budget(plan: Plan) -> Any:
     """Draw what each activity uses of each constraint.
 
     Parameters
     ----------
-    problem, evaluation
-        The problem, and the exact evaluation of a plan.
+    plan
+        What is drawn; it must have a policy.
 
     Returns
     -------
@@ -31,6 +28,8 @@ def draw_budget(problem: HCSSP, evaluation: HierarchicalEvaluation) -> Any:
     MissingDependency
         If matplotlib is not installed.
     """
+    solved = plan.as_procedure()
+    problem, evaluation = solved.problem, solved.costs
     panels = max(1, problem.num_constraints)
     shares = [share for share in evaluation.activities if share.expected_executions > 0.0]
     figure = new_figure(4.2 + 4.2 * panels, 1.4 + 0.32 * max(2, len(shares)))

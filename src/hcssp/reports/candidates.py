@@ -7,21 +7,18 @@ or to what the cheapest plan of all spends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import ceil, floor, inf, isfinite, log10
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.contract.result import Result
+from hcssp.contract.plan import ProcedurePlan
+from hcssp.contract.proof import Interval
 from hcssp.errors import UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE
-from hcssp.procedure import HCSSP, HierarchicalPolicy
-
-if TYPE_CHECKING:
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
-    from hcssp.solving.trade_off import CurvePoint, TradeOff
+from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 
 CURVE_GAP = 3e-4
 """The relative gap at which a point of the curve is done: finer than what can be seen of it."""
@@ -30,53 +27,7 @@ _BEYOND = 5.0
 """How many times the reported bound the curve goes on to, if a larger bound still helps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A plan with what is proven under its bounds.
-
-    Attributes
-    ----------
-    problem
-        The problem under the plan's bounds.
-    policy, evaluation
-        The plan and its exact evaluation.
-    lower_bound, upper_bound
-        The proven interval around the best deterministic plan.
-    prices
-        What one more unit of each bound saves, where that is known.
-    details
-        What the method allotted to activities, as in :class:`~hcssp.contract.result.Result`.
-    """
-
-    problem: HCSSP
-    policy: HierarchicalPolicy
-    evaluation: HierarchicalEvaluation
-    lower_bound: float
-    upper_bound: float
-    prices: Mapping[str, float] | None = None
-    details: Any = field(default=None, repr=False)
-
-
-def reported(problem: HCSSP, result: Result) -> Candidate:
-    """The plan of a result.
-
-    Raises
-    ------
-    NoSolution
-        If it has none.
-    """
-    return Candidate(
-        problem,
-        result.policy,
-        result.evaluation,
-        result.lower_bound,
-        result.upper_bound,
-        result.prices,
-        result.details,
-    )
-
-
-def varied_constraint(problem: HCSSP, result: Result, wanted: str | None = None) -> str | None:
+def varied_constraint(plan: ProcedurePlan, wanted: str | None = None) -> str | None:
     """The constraint whose bound the curve varies: the one that is wanted, else the scarcest.
 
     Raises
@@ -84,12 +35,12 @@ def varied_constraint(problem: HCSSP, result: Result, wanted: str | None = None)
     UnknownName
         If there is no constraint of the wanted name.
     """
-    names = [constraint.name for constraint in problem.constraints]
+    problem, names = plan.problem, plan.problem.constraint_names
     if wanted is not None:
         if wanted not in names:
             raise UnknownName("constraint", wanted, names)
         return wanted
-    prices = result.prices or {}
+    prices = plan.prices or {}
     bounded = [each for each in problem.constraints if isfinite(each.at_most)] or list(problem.constraints)
     worth = [
         prices.get(each.name, 0.0) * (each.at_most if isfinite(each.at_most) else 1.0) for each in bounded
@@ -97,15 +48,14 @@ def varied_constraint(problem: HCSSP, result: Result, wanted: str | None = None)
     return bounded[int(np.argmax(worth))].name if bounded else None
 
 
-def curve_bounds(problem: HCSSP, constraint: str, count: int) -> list[float]:
+def curve_bounds(plan: ProcedurePlan, constraint: str, count: int) -> list[float]:
     """At which bounds to look: about `count`, the problem's own among them if it is finite."""
-    from hcssp.dual.oracles import oracle_of
     from hcssp.ssp.region import Region
 
-    names = [each.name for each in problem.constraints]
+    names = plan.problem.constraint_names
     index = names.index(constraint)
-    own = problem.constraints[index].at_most
-    oracle = oracle_of(problem)
+    own = plan.problem.constraints[index].at_most
+    oracle = plan.memory.oracle(plan.problem)
     weights = np.zeros(1 + len(names))
     weights[1 + index] = 1.0
     safest = oracle.minimise(weights, Region())
@@ -141,16 +91,15 @@ def spaced(least: float, own: float, most: float, count: int) -> list[float]:
 
 
 def draw_curve(
-    problem: HCSSP,
+    plan: ProcedurePlan,
     constraint: str,
     bounds: Sequence[float],
     gap: float = CURVE_GAP,
     time_limit: float = inf,
-    on_point: Callable[[CurvePoint], None] | None = None,
+    on_point: Callable[[CurvePoint], object] | None = None,
 ) -> TradeOff:
     """The trade-off curve at `bounds`; Ctrl-C ends it with the points that are done."""
-    from hcssp.solving.trade_off import TradeOff, trade_off
-
+    began = time.perf_counter()
     done: list[CurvePoint] = []
 
     def keep(point: CurvePoint) -> None:
@@ -159,12 +108,12 @@ def draw_curve(
             on_point(point)
 
     try:
-        return trade_off(problem, constraint, bounds, gap, time_limit, keep)
+        return trade_off(plan.problem, constraint, bounds, gap, time_limit, keep, memory=plan.memory)
     except KeyboardInterrupt:
-        return TradeOff(constraint, np.zeros((0, 2)), np.zeros(0), tuple(done), 0.0, 0.0)
+        return TradeOff.interrupted(plan.problem, constraint, done, time.perf_counter() - began)
 
 
-def along_curve(problem: HCSSP, own: Candidate, curve: TradeOff | None) -> tuple[list[Candidate], int]:
+def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[ProcedurePlan], int]:
     """The curve's plans, ascending in the bound, and the position of the reported one among them.
 
     A point at the reported bound is the reported plan. Neighbours inherit what it proves: its lower bound
@@ -172,33 +121,27 @@ def along_curve(problem: HCSSP, own: Candidate, curve: TradeOff | None) -> tuple
     """
     if curve is None:
         return [own], 0
-    names = [each.name for each in problem.constraints]
-    own_bound = problem.constraints[names.index(curve.constraint)].at_most
+    own_bound = own.bounds[curve.constraint]
     if own.prices is None:
-        # A plan from a file comes without prices.
+        # A plan from an old file comes without prices.
         prices = [point.price for point in curve.points if point.bound == own_bound]
         if prices and prices[0] is not None:
             own = replace(own, prices={curve.constraint: prices[0]})
-    below: list[Candidate] = []
-    above: list[Candidate] = []
+    below: list[ProcedurePlan] = []
+    above: list[ProcedurePlan] = []
     for point in curve.points:
-        if point.policy is None or point.bound == own_bound:
+        if not point.plan.found or point.bound == own_bound:
             continue
-        found = Candidate(
-            problem.with_bounds({curve.constraint: point.bound}),
-            point.policy,
-            point.evaluation,
-            float(point.lower_bound),
-            float(point.upper_bound),
-            None if point.price is None else {**(own.prices or {}), curve.constraint: point.price},
-        )
+        found = point.plan.as_procedure()
+        prices_there = None if point.price is None else {**(own.prices or {}), curve.constraint: point.price}
+        found = replace(found, prices=prices_there)
         if point.bound < own_bound:
-            below.append(
-                replace(found, lower_bound=min(max(found.lower_bound, own.lower_bound), found.upper_bound))
-            )
+            lower = min(max(found.lower_bound, own.lower_bound), found.upper_bound)
+            below.append(replace(found, proof=Interval(lower, found.upper_bound)))
         elif found.upper_bound > own.upper_bound:
-            better = replace(own, problem=found.problem, prices=found.prices, details=None)
-            above.append(replace(better, lower_bound=min(found.lower_bound, own.upper_bound)))
+            lower = min(found.lower_bound, own.upper_bound)
+            better = own.under(found.problem).as_procedure()
+            above.append(replace(better, prices=prices_there, proof=Interval(lower, own.upper_bound)))
         else:
             above.append(found)
     return [*below, own, *above], len(below)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hcssp.evaluation.exact import Evaluation
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.outlook import CostOutlook, Outlook
 from hcssp.reports.pictures import ACCENT, INK, SHADE, WARNING, WARNING_SHADE, new_figure, tidy
 
-if TYPE_CHECKING:
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
 
-
-def draw_histograms(outlook: Outlook, evaluation: HierarchicalEvaluation) -> Any:
+def draw_histograms(outlook: Outlook, evaluation: Evaluation) -> Any:
     """Draw the distribution of every cost over simulated runs.
 
     Parameters

@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.contract.result import Result
+from hcssp.contract.plan import Plan
 from hcssp.reports.pictures import ACCENT, INK, SHADE, new_figure, tidy
 
 _FIRST_BOUNDS = 1.5
 """How many times the first interval is shown below the last lower bound; more would flatten the rest."""
 
 
-def draw_history(result: Result, primary: str = "cost") -> Any:
+def draw_history(plan: Plan) -> Any:
     """Draw how the proven interval narrowed.
 
     Parameters
     ----------
-    result
+    plan
         Whose trace is drawn.
-    primary
-        What the primary cost is called.
 
     Returns
     -------
@@ -38,13 +36,13 @@ def draw_history(result: Result, primary: str = "cost") -> Any:
     axes = figure.add_subplot()
     tidy(axes)
     axes.set_xlabel("seconds")
-    axes.set_ylabel(f"expected {primary}")
+    axes.set_ylabel(f"expected {plan.problem.primary_name}")
     axes.set_title("The proven interval over time")
-    points = [*result.trace]
+    points = [*plan.trace]
     if not points:
         axes.text(0.5, 0.5, "nothing was proven", transform=axes.transAxes, ha="center")
         return figure
-    seconds = np.array([point.seconds for point in points] + [max(result.seconds, points[-1].seconds)])
+    seconds = np.array([point.seconds for point in points] + [max(plan.seconds, points[-1].seconds)])
     lower = np.array([point.lower_bound for point in points] + [points[-1].lower_bound])
     upper = np.array([point.upper_bound for point in points] + [points[-1].upper_bound])
     known_lower, known_upper = np.isfinite(lower), np.isfinite(upper)

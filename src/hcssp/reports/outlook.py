@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hcssp.contract.plan import Plan
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.evaluation.hierarchical_simulation import simulate_hierarchical
 from hcssp.evaluation.simulation import Estimate, Simulation
-from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy
 
 _BARS = 40
 _FEW_VALUES = 14
@@ -60,20 +59,9 @@ class Outlook:
     costs: tuple[CostOutlook, ...]
 
 
-def look_ahead(
-    problem: HCSSP | Flattening, policy: HierarchicalPolicy, runs: int = 5000, seed: int = 0
-) -> Outlook:
-    """Simulate a plan.
-
-    Parameters
-    ----------
-    problem, policy
-        The problem, or its flattening where it is at hand, and the plan.
-    runs, seed
-        How many runs, and what names them for good.
-    """
-    flattening = problem if isinstance(problem, Flattening) else Flattening(problem)
-    simulation = simulate_hierarchical(flattening, policy, runs=runs, seed=seed)
+def look_ahead(plan: Plan, runs: int = 5000, seed: int = 0) -> Outlook:
+    """Simulate a plan; `seed` names the runs for good."""
+    simulation = plan.simulate(runs, seed)
     costs = tuple(_cost_outlook(simulation, index) for index in range(len(simulation.cost_names)))
     return Outlook(runs, simulation.num_truncated, costs)
 

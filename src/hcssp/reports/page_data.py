@@ -9,15 +9,14 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.contract.result import Result
+from hcssp.contract.plan import Plan
 from hcssp.files.fingerprint import fingerprint
 from hcssp.procedure import HCSSP
-from hcssp.reports.candidates import along_curve, reported
+from hcssp.reports.candidates import along_curve
 from hcssp.reports.figures import given, plain, short
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.plan_data import PlanWriter
 from hcssp.reports.procedure_graph import graph_data
-from hcssp.reports.scene import Scene
 from hcssp.reports.words import why_it_stopped
 from hcssp.version import __version__
 
@@ -30,62 +29,53 @@ _HISTORY_POINTS = 400
 
 
 def page_data(
-    scene: Scene,
-    result: Result,
-    curve: TradeOff | None = None,
-    *,
-    method: str = "exact",
-    runs: int = 24,
-    samples: int = 4000,
-    seed: int = 0,
+    plan: Plan, curve: TradeOff | None = None, *, runs: int = 24, samples: int = 4000, seed: int = 0
 ) -> dict[str, Any]:
     """The data of a page.
 
     Parameters
     ----------
-    scene, result
-        What was solved, and the answer, which must have a plan.
+    plan
+        What is reported; it must have a policy.
     curve
         The trade-off curve, if one was drawn.
-    method
-        How the plan was found.
     runs, samples, seed
         As for :class:`~hcssp.reports.plan_data.PlanWriter`.
 
     Raises
     ------
     NoSolution
-        If the result has no plan.
+        If the plan has no policy.
     """
-    problem = scene.problem
-    writer = PlanWriter(scene, runs, samples, seed)
-    candidates, own = along_curve(problem, reported(problem, result), curve)
-    plans = [writer.write(candidate) for candidate in candidates]
+    solved = plan.as_procedure()
+    problem = solved.problem
+    writer = PlanWriter(runs, samples, seed)
+    shown, own = along_curve(solved, curve)
+    plans = [writer.write(each) for each in shown]
     return {
         "format": FORMAT,
         "version": VERSION,
         "hcssp": __version__,
-        "problem": _problem_data(scene),
-        "sheet": _sheet_data(scene),
+        "problem": _problem_data(problem),
+        "sheet": _sheet_data(problem),
         "graph": graph_data(problem),
-        "status": str(result.status),
-        "stopped": why_it_stopped(result.stopped_by, result.seconds, method),
-        "stochastic": None if result.stochastic is None else plain(float(result.stochastic.value)),
+        "status": str(plan.status),
+        "stopped": why_it_stopped(plan),
+        "stochastic": None if plan.stochastic is None else plain(float(plan.stochastic.value)),
         "varied": None if curve is None else curve.constraint,
         "curve": None if curve is None else _curve_data(curve),
         "plans": plans,
         "reported": own,
         "grids": writer.pool.entries,
-        "history": _history(result),
+        "history": _history(plan),
         "samples": {"runs": runs, "samples": samples, "seed": seed},
     }
 
 
-def _problem_data(scene: Scene) -> dict[str, Any]:
-    problem = scene.problem
+def _problem_data(problem: HCSSP) -> dict[str, Any]:
     return {
-        "name": scene.name,
-        "description": scene.description,
+        "name": problem.name or "plan",
+        "description": problem.description,
         "fingerprint": fingerprint(problem),
         "primary": problem.primary_name,
         "constraints": [each.name for each in problem.constraints],
@@ -107,17 +97,16 @@ def _problem_data(scene: Scene) -> dict[str, Any]:
             }
             for choice in problem.choices
         ],
-        "activities": [_activity_data(scene, index) for index in range(problem.num_activities)],
+        "activities": [_activity_data(problem, index) for index in range(problem.num_activities)],
     }
 
 
-def _activity_data(scene: Scene, index: int) -> dict[str, Any]:
-    problem: HCSSP = scene.problem
+def _activity_data(problem: HCSSP, index: int) -> dict[str, Any]:
     activity = problem.activities[index]
-    world = scene.world(index)
+    world = problem.world(index)
     return {
         "name": activity.name,
-        "room": scene.room(index),
+        "room": activity.room,
         "states": activity.cssp.num_states,
         "from": int(problem.choices[int(problem.activity_choice[index])].event),
         "to": int(problem.activity_outcome[index].event),
@@ -132,19 +121,19 @@ def _slip(slip: float | tuple[float, float]) -> float:
     return sum(slip) if isinstance(slip, tuple) else slip
 
 
-def _sheet_data(scene: Scene) -> dict[str, Any]:
-    panels = place(scene)
+def _sheet_data(problem: HCSSP) -> dict[str, Any]:
+    panels = place(problem)
     width, height = sheet_size(panels)
     return {
         "width": width,
         "height": height,
         "map": any(panel.on_map for panel in panels) and len(panels) > 0,
-        "panels": [_panel_data(scene, panel) for panel in panels],
+        "panels": [_panel_data(problem, panel) for panel in panels],
     }
 
 
-def _panel_data(scene: Scene, panel: Panel) -> dict[str, Any]:
-    worlds = [scene.world(index) for index in panel.activities]
+def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
+    worlds = [problem.world(index) for index in panel.activities]
     openings = {
         (int(x), int(y)) for world in worlds if world is not None for x, y in (*world.starts, *world.goals)
     }
@@ -188,13 +177,13 @@ def _curve_data(curve: TradeOff) -> dict[str, Any]:
     }
 
 
-def _history(result: Result) -> list[list[float | None]]:
+def _history(plan: Plan) -> list[list[float | None]]:
     """The proven interval over time, ending when the search did; a long one is thinned out."""
-    points = [[point.seconds, point.lower_bound, point.upper_bound] for point in result.trace]
+    points = [[point.seconds, point.lower_bound, point.upper_bound] for point in plan.trace]
     stride = -(-len(points) // _HISTORY_POINTS) or 1
     kept = points[::stride]
     if points and kept[-1] is not points[-1]:
         kept.append(points[-1])
-    if points and isfinite(result.seconds) and result.seconds > points[-1][0]:
-        kept.append([result.seconds, result.lower_bound, result.upper_bound])
+    if points and isfinite(plan.seconds) and plan.seconds > points[-1][0]:
+        kept.append([plan.seconds, plan.lower_bound, plan.upper_bound])
     return [[short(seconds), plain(lower), plain(upper)] for seconds, lower, upper in kept]

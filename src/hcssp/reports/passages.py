@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.procedure import Flattening, HierarchicalPolicy
-from hcssp.reports.scene import Scene
-
-if TYPE_CHECKING:
-    from hcssp.evaluation.hierarchical import HierarchicalEvaluation
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +51,14 @@ class Passage:
         return replace(self, cells=self.cells[kept], headings=self.headings[kept], visits=self.visits[kept])
 
 
-def passages(scene: Scene, policy: HierarchicalPolicy, evaluation: HierarchicalEvaluation) -> list[Passage]:
-    """The activities on grids that `policy` runs, in the problem's order.
-
-    Parameters
-    ----------
-    scene
-        The problem, and where it takes place.
-    policy, evaluation
-        The plan, and its exact evaluation.
-    """
-    problem = scene.problem
-    flattening = Flattening(problem)
+def passages(plan: ProcedurePlan) -> list[Passage]:
+    """The activities on grids that the plan runs, in the problem's order."""
+    problem, policy, evaluation = plan.problem, plan.policy, plan.costs
+    flattening = problem.flattening
     found = []
     for index, activity in enumerate(problem.activities):
         share = evaluation.activities[index]
-        grid = scene.world(index)
+        grid = problem.world(index)
         if grid is None or not share.expected_executions > 0.0:
             continue
         visits = np.zeros(activity.cssp.num_states)
@@ -82,7 +69,7 @@ def passages(scene: Scene, policy: HierarchicalPolicy, evaluation: HierarchicalE
         found.append(
             Passage(
                 name=activity.name,
-                room=scene.room(index),
+                room=activity.room,
                 grid=grid,
                 executions=share.expected_executions,
                 each={

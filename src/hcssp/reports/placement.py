@@ -12,7 +12,7 @@ from math import ceil, sqrt
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
-from hcssp.reports.scene import Scene
+from hcssp.procedure import HCSSP
 
 _TABLE_SIZE = (12, 6)
 """Cells that the box of an activity without a grid is wide and high."""
@@ -48,30 +48,29 @@ class Panel:
     on_map: bool
 
 
-def place(scene: Scene) -> list[Panel]:
+def place(problem: HCSSP) -> list[Panel]:
     """The panels of all activities; no coordinate is negative."""
     by_room: dict[str, list[int]] = {}
     alone: list[int] = []
-    grids = {index: scene.world(index) for index in range(scene.problem.num_activities)}
-    rooms = {scene.room(index) for index, world in grids.items() if world is not None}
+    grids = {index: problem.world(index) for index in range(problem.num_activities)}
+    rooms = {problem.activities[index].room for index, world in grids.items() if world is not None}
     for index, world in grids.items():
-        room = scene.room(index)
+        room = problem.activities[index].room
         # A problem of one room needs no position for it.
-        known = room in scene.positions or len(rooms) == 1
+        known = room in problem.positions or len(rooms) == 1
         if world is not None and known and _fits(grids, by_room.get(room, []), world):
             by_room.setdefault(room, []).append(index)
         else:
             alone.append(index)
     panels = [
-        _panel(room, scene.positions.get(room, (0, 0)), grids[members[0]], members, on_map=True)
+        _panel(room, problem.positions.get(room, (0, 0)), grids[members[0]], members, on_map=True)
         for room, members in by_room.items()
     ]
     left = min((panel.corner[0] for panel in panels), default=0)
     top = min((panel.corner[1] for panel in panels), default=0)
     panels = [_moved(panel, (panel.corner[0] - left, panel.corner[1] - top)) for panel in panels]
     single = [
-        _panel(scene.problem.activities[index].name, (0, 0), grids[index], [index], on_map=False)
-        for index in alone
+        _panel(problem.activities[index].name, (0, 0), grids[index], [index], on_map=False) for index in alone
     ]
     return [*panels, *_in_lines(single, *_extent(panels))]
 

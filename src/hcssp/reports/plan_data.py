@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.procedure import Flattening
-from hcssp.reports.candidates import Candidate
 from hcssp.reports.cells import CellPool
 from hcssp.reports.figures import plain, short
 from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
-from hcssp.reports.scene import Scene
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.reports.words import in_brief, what_is_proven, what_it_costs, what_more_would_save
 
@@ -24,12 +21,10 @@ _STATES_SHOWN = 12
 
 @dataclass(eq=False)
 class PlanWriter:
-    """Writes plans of one scene; equal activities are written once.
+    """Writes plans of one problem; equal activities are written once.
 
     Attributes
     ----------
-    scene
-        Where the plans take place.
     runs
         How many runs of each plan are told step by step.
     samples
@@ -40,48 +35,45 @@ class PlanWriter:
         The grids written so far.
     """
 
-    scene: Scene
     runs: int = 24
     samples: int = 4000
     seed: int = 0
     pool: CellPool = field(default_factory=CellPool)
 
-    def write(self, candidate: Candidate) -> dict[str, Any]:
+    def write(self, plan: ProcedurePlan) -> dict[str, Any]:
         """A plan as data for the page."""
-        problem, evaluation = candidate.problem, candidate.evaluation
-        flattening = Flattening(problem)
+        problem, evaluation = plan.problem, plan.costs
+        flattening = problem.flattening
         costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
-        interval = candidate.lower_bound, candidate.upper_bound
-        drawn = draw_runs(flattening, candidate.policy, self.runs, self.seed) if self.runs else []
+        interval = plan.lower_bound, plan.upper_bound
+        drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
         return {
             "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
             "costs": {name: plain(cost) for name, cost in costs.items()},
-            "lower": plain(candidate.lower_bound),
-            "upper": plain(candidate.upper_bound),
+            "lower": plain(plan.lower_bound),
+            "upper": plain(plan.upper_bound),
             "prices": None
-            if candidate.prices is None
-            else {name: short(price) for name, price in candidate.prices.items()},
+            if plan.prices is None
+            else {name: short(price) for name, price in plan.prices.items()},
             "brief": in_brief(problem, costs, *interval),
             "words": [
                 sentence
                 for sentence in (
                     what_it_costs(problem, costs),
                     what_is_proven(problem, *interval),
-                    what_more_would_save(problem, candidate.prices),
+                    what_more_would_save(problem, plan.prices),
                 )
                 if sentence
             ],
-            "choices": _choice_counts(flattening, candidate),
-            "activities": [
-                self._activity(flattening, candidate, index) for index in range(problem.num_activities)
-            ],
-            "runs": [run_data(self.scene, flattening, run) for run in drawn],
-            "outlook": self._outlook(flattening, candidate),
+            "choices": _choice_counts(plan),
+            "activities": [self._activity(plan, index) for index in range(problem.num_activities)],
+            "runs": [run_data(flattening, run) for run in drawn],
+            "outlook": self._outlook(plan),
         }
 
-    def _activity(self, flattening: Flattening, candidate: Candidate, index: int) -> dict[str, Any]:
-        share = candidate.evaluation.activities[index]
-        allotted = candidate.details.get(share.name, {}) if isinstance(candidate.details, Mapping) else {}
+    def _activity(self, plan: ProcedurePlan, index: int) -> dict[str, Any]:
+        flattening, share = plan.problem.flattening, plan.costs.activities[index]
+        allotted = plan.budgets.get(share.name, {})
         written: dict[str, Any] = {
             "executions": short(share.expected_executions, 9),
             "cost": short(share.cost, 9),
@@ -94,21 +86,21 @@ class PlanWriter:
         }
         if not share.expected_executions > 0.0:
             return written
-        cssp = candidate.problem.activities[index].cssp
+        cssp = plan.problem.activities[index].cssp
         visits = np.zeros(cssp.num_states)
         first, last = flattening.state_offset[index : index + 2]
-        visits[~cssp.goals] = candidate.evaluation.visits[first:last] / share.expected_executions
-        world = self.scene.world(index)
+        visits[~cssp.goals] = plan.costs.visits[first:last] / share.expected_executions
+        world = cssp.world
         if world is None:
-            written["states"] = _busiest(candidate, index, visits)
+            written["states"] = _busiest(plan, index, visits)
         else:
-            written["grid"] = self.pool.add(world, cssp, candidate.policy.activities[index], visits)
+            written["grid"] = self.pool.add(world, cssp, plan.policy.activities[index], visits)
         return written
 
-    def _outlook(self, flattening: Flattening, candidate: Candidate) -> dict[str, Any] | None:
+    def _outlook(self, plan: ProcedurePlan) -> dict[str, Any] | None:
         if self.samples < 2:
             return None
-        return outlook_data(look_ahead(flattening, candidate.policy, self.samples, self.seed))
+        return outlook_data(look_ahead(plan, self.samples, self.seed))
 
 
 def outlook_data(outlook: Outlook) -> dict[str, Any]:
@@ -133,20 +125,21 @@ def _cost_data(cost: CostOutlook) -> dict[str, Any]:
     }
 
 
-def _choice_counts(flattening: Flattening, candidate: Candidate) -> list[float | None]:
+def _choice_counts(plan: ProcedurePlan) -> list[float | None]:
     """How often each choice is made, in expectation."""
-    counts = np.zeros(len(candidate.problem.choices))
+    flattening = plan.problem.flattening
+    counts = np.zeros(len(plan.problem.choices))
     for state, event_state in enumerate(flattening.event_states):
-        choice = candidate.policy.choices.get(event_state, NO_ROW)
+        choice = plan.policy.choices.get(event_state, NO_ROW)
         if choice != NO_ROW:
-            counts[choice] += candidate.evaluation.visits[state]
+            counts[choice] += plan.costs.visits[state]
     return [short(count, 9) for count in counts]
 
 
-def _busiest(candidate: Candidate, index: int, visits: FloatArray) -> list[list[Any]]:
+def _busiest(plan: ProcedurePlan, index: int, visits: FloatArray) -> list[list[Any]]:
     """What is done in the states of a table that are visited most: state, action, visits."""
-    cssp = candidate.problem.activities[index].cssp
-    rows = candidate.policy.activities[index]
+    cssp = plan.problem.activities[index].cssp
+    rows = plan.policy.activities[index]
     acting = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
     order = acting[np.argsort(-visits[acting], kind="stable")][:_STATES_SHOWN]
     return [

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from math import ceil, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.reports.figures import given
 from hcssp.reports.passages import Passage, passages
 from hcssp.reports.pictures import new_figure, picture_formats, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
-from hcssp.reports.scene import Scene
-
-if TYPE_CHECKING:
-    from hcssp.contract.result import Result
-    from hcssp.procedure import HCSSP
 
 __all__ = ["draw_rooms", "picture_formats", "save_rooms"]
 
@@ -33,20 +29,18 @@ _PANEL = 3.4
 _NEGLIGIBLE = 5e-4
 
 
-def save_rooms(path: Path, scene: Scene, result: Result) -> None:
-    """Draw the plan of `result` and write it to `path`; its suffix (.png, .svg, .pdf) says how."""
-    save_picture(path, draw_rooms(scene, result))
+def save_rooms(path: Path, plan: Plan) -> None:
+    """Draw a plan and write it to `path`; its suffix (.png, .svg, .pdf) says how."""
+    save_picture(path, draw_rooms(plan))
 
 
-def draw_rooms(scene: Scene, result: Result) -> Any:
+def draw_rooms(plan: Plan) -> Any:
     """Draw a plan through rooms.
 
     Parameters
     ----------
-    scene
-        The problem that was solved, and where it takes place.
-    result
-        The answer.
+    plan
+        What is drawn; it must have a policy.
 
     Returns
     -------
@@ -58,25 +52,27 @@ def draw_rooms(scene: Scene, result: Result) -> Any:
     MissingDependency
         If matplotlib is not installed.
     NoSolution
-        If the result has no plan.
+        If the plan has no policy.
     """
-    executed = passages(scene, result.policy, result.evaluation)
+    solved = plan.as_procedure()
+    problem = solved.problem
+    executed = passages(solved)
     # The likeliest first; among equals the order of the procedure.
     panels = sorted(executed, key=lambda passage: -passage.executions)
     columns = max(1, min(_COLUMNS, len(panels)))
     # One place more than panels: the legend has the last one.
     rows = max(2, ceil((len(panels) + 1) / columns))
-    on_map = [panel for panel in place(scene) if panel.on_map]
+    on_map = [panel for panel in place(problem) if panel.on_map]
     height, width = rows * _PANEL, 0.0
     if on_map:
         across, down = sheet_size(on_map)
         width = min(height * across / down, 3.5 * columns * _PANEL)
     figure = new_figure(width + columns * _PANEL, height + 0.8)
-    figure.suptitle(_title(scene.problem, result), fontsize=15, fontweight="bold")
+    figure.suptitle(_title(solved), fontsize=15, fontweight="bold")
     parts = figure
     if on_map:
         whole, parts = figure.subfigures(1, 2, width_ratios=(width, columns * _PANEL))
-        _draw_map(whole.add_subplot(), scene, on_map, executed, result)
+        _draw_map(whole.add_subplot(), solved, on_map, executed)
     places = parts.subplots(rows, columns, squeeze=False).ravel()
     for axes in places:
         axes.set_axis_off()
@@ -86,12 +82,12 @@ def draw_rooms(scene: Scene, result: Result) -> Any:
     return figure
 
 
-def _draw_map(axes: Any, scene: Scene, panels: list[Panel], executed: list[Passage], result: Result) -> None:
+def _draw_map(axes: Any, plan: ProcedurePlan, panels: list[Panel], executed: list[Passage]) -> None:
     """The map of the whole building."""
-    problem = scene.problem
+    problem = plan.problem
     corners = {panel.title: panel.corner for panel in panels}
     for panel in panels:
-        worlds = [world for index in panel.activities if (world := scene.world(index)) is not None]
+        worlds = [world for index in panel.activities if (world := problem.world(index)) is not None]
         openings = {cell for world in worlds for cell in (*world.starts, *world.goals)}
         draw_room(axes, worlds[0], panel.corner, openings, title=panel.title)
     shown = [passage for passage in executed if passage.room in corners]
@@ -99,11 +95,11 @@ def _draw_map(axes: Any, scene: Scene, panels: list[Panel], executed: list[Passa
     for passage in shown:
         others = [other for other in shown if other.room == passage.room and other is not passage]
         draw_passage(axes, passage.where_busiest(others), corners[passage.room], most)
-    forks = _forks(problem, result)
+    forks = _forks(plan)
     for panel in panels:
         for index in panel.activities:
-            world = scene.world(index)
-            if world is None or not result.evaluation.activities[index].expected_executions > 0.0:
+            world = problem.world(index)
+            if world is None or not plan.costs.activities[index].expected_executions > 0.0:
                 continue
             if problem.choices[int(problem.activity_choice[index])].event == problem.start:
                 for cell in world.starts:
@@ -118,12 +114,12 @@ def _draw_map(axes: Any, scene: Scene, panels: list[Panel], executed: list[Passa
     finish(axes)
 
 
-def _forks(problem: HCSSP, result: Result) -> set[int]:
+def _forks(plan: ProcedurePlan) -> set[int]:
     """The events where the plan makes a choice of which chance decides the outcome."""
     return {
         event
-        for (event, _), choice in result.policy.choices.items()
-        if len(problem.choices[choice].outcomes) > 1
+        for (event, _), choice in plan.policy.choices.items()
+        if len(plan.problem.choices[choice].outcomes) > 1
     }
 
 
@@ -148,15 +144,16 @@ def _rounded(value: float) -> str:
     return "below 0.001" if 0.0 < value < _NEGLIGIBLE else f"{value:.3f}"
 
 
-def _title(problem: HCSSP, result: Result) -> str:
-    figures = [f"expected {problem.primary_name} {result.upper_bound:.4f}"]
+def _title(plan: ProcedurePlan) -> str:
+    problem, costs = plan.problem, plan.costs
+    figures = [f"expected {problem.primary_name} {costs.cost(problem.primary_name):.4f}"]
     for constraint in problem.constraints:
-        expected = f"expected {constraint.name} {result.evaluation.cost(constraint.name):.4f}"
+        expected = f"expected {constraint.name} {costs.cost(constraint.name):.4f}"
         if isfinite(constraint.at_most):
             expected += f" of at most {given(constraint.at_most)}"
         figures.append(expected)
-    if result.status == "optimal":
+    if plan.status == "optimal":
         figures.append("proven optimal")
-    elif isfinite(result.gap):
-        figures.append(f"proven gap {100 * result.gap:.2g}%")
+    elif isfinite(plan.gap):
+        figures.append(f"proven gap {100 * plan.gap:.2g}%")
     return "   ·   ".join(figures)

@@ -1,6 +1,6 @@
 """A few runs of a plan from beginning to end, step by step, to be looked at.
 
-The means of many runs come from :mod:`hcssp.evaluation.hierarchical_simulation`; here the way counts. A run
+The means of many runs come from :mod:`hcssp.evaluation.procedure_simulation`; here the way counts. A run
 is a list of legs, one for each execution of an activity; an event takes no step.
 """
 
@@ -14,9 +14,8 @@ import numpy as np
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.evaluation.steps import Walk, steps_of
-from hcssp.procedure import Flattening, HierarchicalPolicy, policy_chain
+from hcssp.procedure import Flattening, ProcedurePolicy, policy_chain
 from hcssp.reports.figures import short
-from hcssp.reports.scene import Scene
 
 MAX_STEPS = 20_000
 _STEPS = {(0, -1): "0", (1, 0): "1", (0, 1): "2", (-1, 0): "3", (0, 0): "4"}
@@ -46,15 +45,13 @@ class Run:
         return np.asarray(self.costs.sum(axis=0))
 
 
-def draw_runs(
-    flattening: Flattening, policy: HierarchicalPolicy, count: int, seed: int = 0, max_steps: int = MAX_STEPS
-) -> list[Run]:
+def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int = MAX_STEPS) -> list[Run]:
     """Follow `policy` `count` times; the same seed gives the same runs.
 
     Parameters
     ----------
-    flattening, policy
-        The problem's layout, and what to follow; it should reach the end almost surely.
+    policy
+        What to follow; it should reach the end almost surely.
     count
         How many runs.
     seed
@@ -62,7 +59,8 @@ def draw_runs(
     max_steps
         Where a run is cut off.
     """
-    chain, only_policy = policy_chain(flattening, policy.to_flat(flattening))
+    flattening = policy.problem.flattening
+    chain, only_policy = policy_chain(policy)
     steps = steps_of(chain, only_policy)
     walk = Walk(chain, steps, np.full(count, flattening.start), np.random.default_rng(seed))
     states = np.full(count, flattening.start)
@@ -83,7 +81,7 @@ def draw_runs(
     return runs
 
 
-def run_data(scene: Scene, flattening: Flattening, run: Run) -> dict[str, Any]:
+def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
     """A run for a page: its legs, what every step costs, and the sums.
 
     A leg through a grid is its first cell and a digit for each step: a position in
@@ -98,7 +96,7 @@ def run_data(scene: Scene, flattening: Flattening, run: Run) -> dict[str, Any]:
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         following = edges[edges > end][0] if np.any(edges > end) else len(run.states)
         events = [int(flattening.event_states[state][0]) for state in run.states[end:following]]
-        legs.append(_leg(scene, flattening, run.states[begin:end], run.states[end : end + 1], events))
+        legs.append(_leg(flattening, run.states[begin:end], run.states[end : end + 1], events))
     acting = run.costs[~is_event]
     return {
         "before": before,
@@ -109,14 +107,12 @@ def run_data(scene: Scene, flattening: Flattening, run: Run) -> dict[str, Any]:
     }
 
 
-def _leg(
-    scene: Scene, flattening: Flattening, states: IntArray, reached: IntArray, events: list[int]
-) -> dict[str, Any]:
+def _leg(flattening: Flattening, states: IntArray, reached: IntArray, events: list[int]) -> dict[str, Any]:
     activity = int(np.searchsorted(flattening.state_offset, states[0], side="right")) - 1
-    cssp = scene.problem.activities[activity].cssp
+    cssp = flattening.problem.activities[activity].cssp
     local = np.flatnonzero(~cssp.goals)[states - flattening.state_offset[activity]]
     leg: dict[str, Any] = {"activity": activity, "events": events, "steps": len(states)}
-    world = scene.world(activity)
+    world = cssp.world
     if world is not None:
         cells = world.cells[local]
         if len(reached):

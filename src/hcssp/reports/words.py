@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
+from hcssp.contract.plan import Plan
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
-
-_REASONS = {
-    "gap": "the proof was as tight as was asked for",
-    "time limit": "the time limit was reached",
-    "iterations": "the limit of iterations was reached",
-    "target": "the target was reached",
-    "proved": "the proof was complete",
-    "interrupted": "it was interrupted",
-    "relaxation solved": "its linear program was solved",
-    "exhausted": "nothing was left to do",
-}
 
 
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
@@ -45,10 +35,11 @@ def what_is_proven(problem: HCSSP, lower_bound: float, upper_bound: float) -> st
     return sentence + f"A better plan, if there is one, saves {_percent(gap)} at most."
 
 
-def why_it_stopped(stopped_by: str, seconds: float, method: str) -> str:
+def why_it_stopped(plan: Plan) -> str:
     """Why the search ended, in a sentence."""
-    reason = _REASONS.get(stopped_by, stopped_by)
-    return f"The search (method {method}) ended after {seconds:.1f} s because {reason}."
+    return (
+        f"The search (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
+    )
 
 
 def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> str:

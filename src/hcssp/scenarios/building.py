@@ -9,7 +9,7 @@ hazardous cell does damage, and the expected damage of the whole way is bounded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
@@ -96,6 +96,8 @@ class Building:
         The probability that a door turns out to be locked.
     damage
         The damage of every step from a hazardous cell.
+    name, description
+        What people call it, and what it is.
     """
 
     rooms: Mapping[str, Room]
@@ -105,6 +107,8 @@ class Building:
     intended: float
     locked: float
     damage: float = 50.0
+    name: str = ""
+    description: str = ""
 
     def scaled(self, scale: int) -> Building:
         """The building with every length multiplied by `scale`, a whole number of at least one."""
@@ -122,7 +126,7 @@ class Building:
             for crossing in self.crossings
         )
         rooms = {name: room.scaled(scale) for name, room in self.rooms.items()}
-        return Building(rooms, crossings, self.doors, self.events, self.intended, self.locked, self.damage)
+        return replace(self, rooms=rooms, crossings=crossings)
 
     def grids(self) -> dict[str, GridWorld]:
         """The grid world of each crossing, by the crossing's name."""
@@ -143,12 +147,15 @@ class Building:
 
     def procedure(self, bound: float) -> HCSSP:
         """The problem of getting from the start to the end with at most `bound` expected damage."""
-        plan = ProcedureBuilder()
+        plan = ProcedureBuilder(self.name, self.description, self.corners())
         events = {name: plan.add_event(name) for name in self.events}
         grids = self.grids()
         num_cells = sum(grid.width * grid.height for grid in grids.values())
         problems = side_by_side(GridWorld.to_cssp, grids.values(), num_cells)
-        activities = [plan.add_activity(name, problem) for name, problem in zip(grids, problems, strict=True)]
+        activities = [
+            plan.add_activity(crossing.name, problem, crossing.room)
+            for crossing, problem in zip(self.crossings, problems, strict=True)
+        ]
         for crossing, activity in zip(self.crossings, activities, strict=True):
             outcome = Outcome(1.0, events[crossing.reaches], runs=activity)
             plan.add_choice(events[crossing.leaves], crossing.name, to=[outcome])

@@ -109,10 +109,25 @@ EVENTS = (
 )
 # fmt: on
 
-TABLE = Building(ROOMS, CROSSINGS, DOORS, EVENTS, intended=0.9, locked=0.01)
+TABLE = Building(
+    ROOMS,
+    CROSSINGS,
+    DOORS,
+    EVENTS,
+    intended=0.9,
+    locked=0.01,
+    name="evacuation",
+    description="six burning rooms, with the parameters behind the paper's table",
+)
 """The building with the parameters that the paper's table was computed with."""
 
-TEXT = replace(TABLE, intended=0.85, locked=0.1)
+TEXT = replace(
+    TABLE,
+    intended=0.85,
+    locked=0.1,
+    name="evacuation-text",
+    description="the same rooms, with the parameters of the paper's text",
+)
 """The building with the parameters of the paper's text."""
 
 DEFAULT_BOUND = 2.0
@@ -163,6 +178,8 @@ SMALL = Building(
     intended=0.8,
     locked=0.2,
     damage=5.0,
+    name="small-building",
+    description="three small rooms and a door, for tests and first steps",
 )
 # fmt: on
 """Three small rooms and a door, for tests and first steps."""

@@ -25,32 +25,31 @@ class Scenario:
 
     Attributes
     ----------
-    name, description
-        What people call it, and what it is in a line.
     building
         The building that it takes place in, kept for pictures.
     bound
         The damage allowed if nothing is said.
     """
 
-    name: str
-    description: str
     building: Building
     bound: float = DEFAULT_BOUND
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.building.name
+
+    @property
+    def description(self) -> str:
+        """What it is, in a line."""
+        return self.building.description
 
     def make(self, scale: int = 1) -> HCSSP:
         """The problem, with every length multiplied by `scale`."""
         return self.building.scaled(scale).procedure(self.bound)
 
 
-SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
-        Scenario("evacuation", "six burning rooms, with the parameters behind the paper's table", TABLE),
-        Scenario("evacuation-text", "the same rooms, with the parameters of the paper's text", TEXT),
-        Scenario("small-building", "three small rooms and a door, for tests and first steps", SMALL),
-    )
-}
+SCENARIOS = {scenario.name: scenario for scenario in (Scenario(TABLE), Scenario(TEXT), Scenario(SMALL))}
 """By name."""
 
 

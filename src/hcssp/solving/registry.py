@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
-    from hcssp.solving.solve import Solver
+    from hcssp.contract.solver import Solver
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,10 @@ class Method:
     gap: float = 1e-6
 
 
-def _exact(known_cost: float = inf) -> Solver:
+def _exact() -> Solver:
     from hcssp.methods.policy_branching import PolicyBranching
 
-    return PolicyBranching(known_cost=known_cost)
+    return PolicyBranching()
 
 
 def _budget_allocation(iterations: float = 0) -> Solver:
@@ -60,16 +59,16 @@ def _budget_allocation(iterations: float = 0) -> Solver:
     return BudgetAllocation(iterations=iterations)
 
 
-def _mixed_integer(time_limit: float = inf) -> Solver:
+def _mixed_integer() -> Solver:
     from hcssp.methods.highs.mixed_integer import MixedInteger
 
-    return MixedInteger(time_limit=time_limit)
+    return MixedInteger()
 
 
-def _linear_program(time_limit: float = inf) -> Solver:
+def _linear_program() -> Solver:
     from hcssp.methods.highs.linear_program import LinearProgram
 
-    return LinearProgram(time_limit=time_limit)
+    return LinearProgram()
 
 
 METHODS = {
@@ -79,7 +78,6 @@ METHODS = {
             "exact",
             "the dual, then branching on policies: proves the best deterministic plan",
             _exact,
-            options=("known_cost",),
         ),
         Method(
             "budget-allocation",
@@ -93,14 +91,12 @@ METHODS = {
             "milp",
             "baseline: the flattened problem as a mixed-integer program, by HiGHS",
             _mixed_integer,
-            options=("time_limit",),
             counts="runs of HiGHS",
         ),
         Method(
             "lp",
             "baseline: the best randomised plan, a linear program of the flattened problem, by HiGHS",
             _linear_program,
-            options=("time_limit",),
             counts="runs of HiGHS",
         ),
     )

@@ -17,22 +17,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
 
+from hcssp.contract.ending import Reason
+from hcssp.contract.memory import Memory, Problem
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.contract.proof import Infeasible, Interval
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.dual import Dual, maximise
 from hcssp.dual.oracle import Oracle, Vertex
-from hcssp.dual.oracles import oracle_of
 from hcssp.errors import InvalidProblem
-from hcssp.methods.policy_branching import branch
+from hcssp.frames import frame
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import relative_gap
-from hcssp.procedure.model import HCSSP
-from hcssp.solving.solve import constraint_names, evaluate_rows
+from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+from hcssp.verbs import verb
 
 SAME = 1e-9
 
@@ -45,30 +49,31 @@ class CurvePoint:
     ----------
     bound
         The bound on the constraint.
+    plan
+        What is proven under that bound, and the best deterministic policy found, if any.
     stochastic
         The optimum over randomised policies; ``inf`` if the bound cannot be kept.
     price
         What one more unit of the bound saves there; None if the bound cannot be kept.
-    lower_bound, upper_bound
-        The proven interval around the deterministic optimum.
-    policy
-        The best deterministic policy found, or None.
-    evaluation
-        Its exact costs, by code that no solver uses, or None.
     """
 
     bound: float
+    plan: Plan = field(repr=False)
     stochastic: float
     price: float | None
-    lower_bound: float
-    upper_bound: float
-    policy: Any = field(default=None, repr=False)
-    evaluation: Any = field(default=None, repr=False)
+
+    @property
+    def lower_bound(self) -> float:
+        return self.plan.lower_bound
+
+    @property
+    def upper_bound(self) -> float:
+        return self.plan.upper_bound
 
     @property
     def gap(self) -> float:
         """The relative gap of the interval, ``inf`` while there is no policy."""
-        return relative_gap(self.lower_bound, self.upper_bound)
+        return self.plan.gap
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,8 @@ class TradeOff:
 
     Attributes
     ----------
-    constraint
-        Whose bound varies.
+    problem, constraint
+        The problem, and whose bound varies.
     breakpoints
         Shape ``(n, 2)``: bounds and values between which the stochastic curve is straight, ascending.
     prices
@@ -86,15 +91,43 @@ class TradeOff:
     points
         The asked points, ascending.
     least
-        The least achievable value of the constrained cost: no smaller bound can be kept.
+        The least achievable value of the constrained cost: no smaller bound can be kept; nan if it was not
+        found out.
+    seconds
+        How long it took.
     """
 
+    problem: Problem = field(repr=False)
     constraint: str
-    breakpoints: FloatArray
-    prices: FloatArray
+    breakpoints: FloatArray = field(repr=False)
+    prices: FloatArray = field(repr=False)
     points: tuple[CurvePoint, ...]
     least: float
     seconds: float
+
+    @classmethod
+    def interrupted(
+        cls, problem: Problem, constraint: str, points: Sequence[CurvePoint], seconds: float
+    ) -> TradeOff:
+        """The part of a curve that was known when it was interrupted: some points, no pieces."""
+        return cls(problem, constraint, np.zeros((0, 2)), np.zeros(0), tuple(points), nan, seconds)
+
+    def to_frame(self) -> Any:
+        """The asked points as a ``pandas.DataFrame``, by bound.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        columns: dict[str, list[Any]] = {self.constraint: [point.bound for point in self.points]}
+        for name in ("lower_bound", "upper_bound", "stochastic", "price"):
+            columns[name] = [getattr(point, name) for point in self.points]
+        return frame(columns, index=self.constraint)
+
+    def _repr_html_(self) -> str:
+        html: str = verb("curve.html")(self)
+        return html
 
 
 @dataclass(frozen=True)
@@ -109,12 +142,14 @@ class _Tangent:
 
 
 def trade_off(
-    problem: CSSP | HCSSP,
+    problem: Problem,
     constraint: str,
     points: Sequence[float],
     gap: float = 1e-4,
     time_limit: float = inf,
-    on_point: Callable[[CurvePoint], None] | None = None,
+    on_point: Callable[[CurvePoint], object] | None = None,
+    *,
+    memory: Memory | None = None,
 ) -> TradeOff:
     """The curve over the range of `points`, with deterministic intervals at each of them.
 
@@ -132,9 +167,11 @@ def trade_off(
         Seconds for the deterministic intervals in all; what is proven by then is reported.
     on_point
         Called with every point when it is done.
+    memory
+        What was learnt about the problem before, such as ``plan.memory``.
     """
     began = time.perf_counter()
-    names = constraint_names(problem)
+    names = problem.constraint_names
     if constraint not in names:
         known = ", ".join(repr(name) for name in names) or "none"
         raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
@@ -142,24 +179,31 @@ def trade_off(
     if not asked or not all(isfinite(point) for point in asked):
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
     index = names.index(constraint)
-    oracle = oracle_of(problem)
+    shared = memory or Memory()
+    oracle = shared.oracle(problem)
     least = _least(oracle, index)
     feasible = [point for point in asked if point >= least]
     tangents: dict[float, _Tangent] = {}
     if feasible:
         tangents = _tangents(oracle, index, feasible)
     done: list[CurvePoint] = []
-    for point in _intervals(problem, oracle, index, asked, least, tangents, gap, began + time_limit):
+    for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, began + time_limit):
         done.append(point)
         if on_point is not None:
             on_point(point)
     for later in range(len(done) - 1, 0, -1):
-        if done[later - 1].lower_bound < done[later].lower_bound:
-            done[later - 1] = replace(done[later - 1], lower_bound=done[later].lower_bound)
+        done[later - 1] = _raised(done[later - 1], done[later].lower_bound)
     breakpoints, prices = _pieces(tangents)
-    return TradeOff(
-        constraint, breakpoints, prices, tuple(done), max(0.0, least), time.perf_counter() - began
-    )
+    seconds = time.perf_counter() - began
+    return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds)
+
+
+def _raised(point: CurvePoint, lower_bound: float) -> CurvePoint:
+    """A point whose lower bound is at least that of a larger bound."""
+    if point.lower_bound >= lower_bound or isinstance(point.plan.proof, Infeasible):
+        return point
+    proof = Interval(min(lower_bound, point.upper_bound), point.upper_bound)
+    return replace(point, plan=replace(point.plan, proof=proof))
 
 
 def _under(oracle: Oracle, index: int, bound: float) -> Oracle:
@@ -241,9 +285,9 @@ def _pieces(tangents: dict[float, _Tangent]) -> tuple[FloatArray, FloatArray]:
 
 
 def _intervals(
-    problem: CSSP | HCSSP,
-    oracle: Oracle,
-    index: int,
+    problem: Problem,
+    memory: Memory,
+    constraint: str,
     asked: Sequence[float],
     least: float,
     tangents: dict[float, _Tangent],
@@ -251,32 +295,43 @@ def _intervals(
     deadline: float,
 ) -> Iterator[CurvePoint]:
     """The points one by one, ascending; the best policy so far is the next one's first incumbent."""
-    incumbent: CurvePoint | None = None
+    incumbent: Plan | None = None
     for bound in asked:
-        began = time.perf_counter()
-        step = Progress()
+        under = problem.with_bounds({constraint: bound})
         value, price = _on_curve(tangents, bound)
-        known_cost = inf if incumbent is None else incumbent.upper_bound
-        if bound >= least:
-            for step in branch(_under(oracle, index, bound), began, known_cost):
-                lower, upper = max(step.lower_bound, value), min(step.upper_bound, known_cost)
-                if relative_gap(lower, upper) <= gap or time.perf_counter() >= deadline:
-                    break
-        infeasible = bound < least or step.finished == "infeasible"
-        policy, evaluation, upper = None, None, inf
-        if incumbent is not None and incumbent.upper_bound <= step.upper_bound:
-            policy, evaluation, upper = incumbent.policy, incumbent.evaluation, incumbent.upper_bound
-        elif step.incumbent is not None:
-            policy, evaluation = evaluate_rows(problem, step.incumbent)
-            upper = float(evaluation.costs[0])
-        if infeasible:
-            value, price, lower = inf, None, inf
+        if bound < least:
+            plan = Plan(under, proof=Infeasible(), method=PolicyBranching.name, memory=memory)
         else:
-            lower = float(min(max(step.lower_bound, value), upper))
-        point = CurvePoint(bound, value, price, lower, upper, policy, evaluation)
-        if policy is not None:
-            incumbent = point
-        yield point
+            plan = solve(under, stop=_Enough(value, gap, deadline), start=incumbent, memory=memory)
+            plan = _at_least(plan, value)
+        if isinstance(plan.proof, Infeasible):
+            value, price = inf, None
+        else:
+            plan = replace(plan, prices={**(plan.prices or {}), constraint: price or 0.0})
+        if plan.found:
+            incumbent = plan
+        yield CurvePoint(bound, plan, value, price)
+
+
+@dataclass(frozen=True)
+class _Enough:
+    """Stop a point once its interval, with what the curve proves, is narrow enough, or time is up."""
+
+    value: float
+    gap: float
+    deadline: float
+
+    def __call__(self, progress: Progress) -> Reason | None:
+        if relative_gap(max(progress.lower_bound, self.value), progress.upper_bound) <= self.gap:
+            return Reason.GAP
+        return Reason.TIME_LIMIT if time.perf_counter() >= self.deadline else None
+
+
+def _at_least(plan: Plan, value: float) -> Plan:
+    """A plan whose lower bound is at least the stochastic optimum."""
+    if isinstance(plan.proof, Infeasible) or plan.lower_bound >= value:
+        return plan
+    return replace(plan, proof=Interval(min(value, plan.upper_bound), plan.upper_bound))
 
 
 def _on_curve(tangents: dict[float, _Tangent], bound: float) -> tuple[float, float | None]:

@@ -23,7 +23,7 @@ def test_no_feasible_policy_exceeds_its_limits(seed: int) -> None:
         limits = flow_bounds(problem, cost_limit)
         meant = feasible & (truth.costs[:, 0] <= cost_limit)
         for rows in truth.policies[meant][:40] if limits.valid else ():
-            visits = evaluate(problem, DeterministicPolicy(rows)).visits
+            visits = evaluate(problem, DeterministicPolicy(problem, rows)).visits
             used = rows >= 0
             assert np.all(visits[used] <= limits.limits[rows[used]] * (1.0 + 1e-9))
 

@@ -40,12 +40,12 @@ def test_it_agrees_with_the_best_mixture_of_all_policies(seed: int) -> None:
     progress = last(problem)
     if optimum == np.inf:
         proof = progress.infeasibility
-        assert progress.finished == "infeasible"
+        assert progress.ending.reason == "infeasible"
         assert proof is not None
         assert proof.weights.sum() == pytest.approx(1.0)
         assert proof.allowed < proof.least <= (truth.costs[:, 1:] @ proof.weights).min() * (1.0 + 1e-12)
         return
-    assert progress.finished == "relaxation solved"
+    assert progress.ending.reason == "relaxation solved"
     assert progress.lower_bound == pytest.approx(optimum, rel=2e-7, abs=2e-7)
     assert progress.lower_bound <= truth.value <= progress.upper_bound + 1e-9
     assert progress.prices is not None
@@ -58,7 +58,7 @@ def test_it_agrees_with_the_best_mixture_of_all_policies(seed: int) -> None:
     assert mixture.weights.sum() == pytest.approx(1.0)
     assert mixture.weights @ mixture.costs == pytest.approx(randomised.costs, rel=1e-5, abs=1e-5)
     if progress.incumbent is not None:
-        evaluation = evaluate(problem, DeterministicPolicy(progress.incumbent))
+        evaluation = evaluate(problem, DeterministicPolicy(problem, progress.incumbent))
         assert evaluation.keeps_bounds()
         assert evaluation.costs[0] == pytest.approx(progress.upper_bound, rel=1e-12)
 
@@ -100,7 +100,7 @@ def test_no_bound_at_all_is_an_unconstrained_problem() -> None:
 
 def test_an_impossible_bound_is_proved_so_with_the_least_value() -> None:
     progress = last(walk_or_jump(0.4))
-    assert progress.finished == "infeasible"
+    assert progress.ending.reason == "infeasible"
     assert progress.infeasibility is not None
     assert progress.infeasibility.least == pytest.approx(0.5)
     assert progress.infeasibility.allowed == pytest.approx(0.4)
@@ -108,7 +108,7 @@ def test_an_impossible_bound_is_proved_so_with_the_least_value() -> None:
 
 def test_a_bound_met_only_thanks_to_the_tolerance_is_met() -> None:
     progress = last(walk_or_jump(0.5 - 5e-10))
-    assert progress.finished == "relaxation solved"
+    assert progress.ending.reason == "relaxation solved"
     assert progress.upper_bound == 3.0
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hcssp.contract.result import Status
+from hcssp.contract.proof import Status
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.solving.solve import solve

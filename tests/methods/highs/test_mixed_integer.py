@@ -15,7 +15,6 @@ from hcssp.evaluation import evaluate
 from hcssp.methods.highs import mixed_integer
 from hcssp.methods.highs.flow_bounds import FlowBounds
 from hcssp.methods.highs.mixed_integer import MixedInteger
-from hcssp.procedure.flattening import Flattening
 from random_problems import random_cssp
 from random_procedures import random_procedure
 
@@ -29,17 +28,17 @@ def check(problem: CSSP) -> None:
     for progress in MixedInteger().iterate(problem):
         assert progress.lower_bound <= truth.value + 1e-9 * max(1.0, truth.value)
         assert progress.upper_bound >= truth.value * (1.0 - 1e-12)
-        if np.isfinite(progress.upper_bound) or progress.finished == "infeasible":
+        if np.isfinite(progress.upper_bound) or progress.ending.reason == "infeasible":
             lower, upper = max(lower, progress.lower_bound), min(upper, progress.upper_bound)
     if truth.status == "infeasible":
-        assert progress.finished == "infeasible"
+        assert progress.ending.reason == "infeasible"
         assert progress.incumbent is None
         return
-    assert progress.finished == "proved"
+    assert progress.ending.reason == "proved"
     assert upper == pytest.approx(truth.value, rel=1e-7, abs=1e-9)
     assert lower == pytest.approx(truth.value, rel=5e-7, abs=5e-9)
     assert progress.incumbent is not None
-    evaluation = evaluate(problem, DeterministicPolicy(progress.incumbent))
+    evaluation = evaluate(problem, DeterministicPolicy(problem, progress.incumbent))
     assert evaluation.keeps_bounds()
     assert evaluation.costs[0] == pytest.approx(progress.upper_bound, rel=1e-12)
 
@@ -79,7 +78,7 @@ def test_flow_that_leaks_through_a_loose_limit_is_found_out(monkeypatch: pytest.
             if progress.lower_bound > truth.value * (1.0 + 1e-9):
                 pytest.fail(f"seed {seed}: lower bound {progress.lower_bound} above {truth.value}")
         leaks += progress.iterations > 1
-        if progress.finished == "proved":
+        if progress.ending.reason == "proved":
             assert progress.upper_bound == pytest.approx(truth.value, rel=1e-6)
     assert leaks > 0
 
@@ -93,8 +92,8 @@ def test_unlimited_flows_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = set()
     for seed in range(40):
         *_, progress = MixedInteger().iterate(random_cssp(seed))
-        assert progress.finished is not None
-        seen.add(progress.finished)
+        assert progress.ending is not None
+        seen.add(progress.ending)
     assert "flows too loosely limited for a proof" in seen
 
 
@@ -104,7 +103,7 @@ def test_randomised_feasible_but_deterministic_infeasible_is_proved() -> None:
     plan.add_action(here, "loud", to={out: 0.5, here: 0.5}, costs=(1.0, 1.0, 0.0))
     plan.add_action(here, "bold", to={out: 0.5, here: 0.5}, costs=(1.0, 0.0, 1.0))
     *_, progress = MixedInteger().iterate(plan.build())
-    assert progress.finished == "infeasible"
+    assert progress.ending.reason == "infeasible"
     assert progress.infeasibility is None
 
 
@@ -121,13 +120,13 @@ def test_a_time_limit_leaves_a_true_interval() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_procedure_is_solved_flat(seed: int) -> None:
     problem = random_procedure(seed)
-    flat = Flattening(problem).cssp
+    flat = problem.flattening.cssp
     optimum = brute_force_flat(flat).optimum(flat.bounds)
     *_, progress = MixedInteger().iterate(problem)
     if optimum is None:
-        assert progress.finished == "infeasible"
+        assert progress.ending.reason == "infeasible"
         return
-    assert progress.finished == "proved"
+    assert progress.ending.reason == "proved"
     assert progress.upper_bound == pytest.approx(optimum[0], rel=1e-7, abs=1e-9)
     assert progress.incumbent is not None
-    assert evaluate(flat, DeterministicPolicy(progress.incumbent)).keeps_bounds()
+    assert evaluate(flat, DeterministicPolicy(flat, progress.incumbent)).keeps_bounds()

@@ -28,4 +28,6 @@ def test_noise_in_a_flow_does_not_send_anyone_in_circles() -> None:
     flow = np.array([1.0, 1e-12, 1e-10, 0.0, 1e-10, 0.0])
     probabilities = randomised(problem, flow, np.array([0, 3, 5, NO_ROW]))
     assert probabilities[:2].tolist() == [1.0, 0.0]
-    assert evaluate(problem, RandomisedPolicy(probabilities)).costs[0] == pytest.approx(1.0, abs=1e-9)
+    assert evaluate(problem, RandomisedPolicy(problem, probabilities)).costs[0] == pytest.approx(
+        1.0, abs=1e-9
+    )

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.contract.result import Result, Status
+from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxIterations
 from hcssp.errors import UnknownName, UnsupportedProblem
 from hcssp.methods.paper import BudgetAllocation
@@ -32,7 +33,7 @@ def instance(seed: int) -> tuple[HCSSP, float]:
     return problem, inf if best is None else best[0]
 
 
-def run(problem: HCSSP, solver: BudgetAllocation, most: int, optimum: float) -> Result:
+def run(problem: HCSSP, solver: BudgetAllocation, most: int, optimum: float) -> Plan:
     """Solve, checking that every interval is sound and none is wider than the one before."""
     steps: list[Progress] = []
     result = solve(problem, solver, [MaxIterations(most)], steps.append)
@@ -77,7 +78,7 @@ def test_every_interval_of_the_papers_own_bounds_is_sound(seed: int) -> None:
 def test_bounds_and_limits_can_be_chosen_apart(seed: int, lower_bound: str, limits: str) -> None:
     problem, optimum = instance(seed)
     result = run(problem, BudgetAllocation(inf, lower_bound, limits), 40, optimum)
-    if result.stopped_by == "proved":
+    if result.ending.reason == "proved":
         assert result.upper_bound == pytest.approx(optimum)
 
 
@@ -87,15 +88,15 @@ def test_without_iterations_it_ends_and_reports_the_gap_that_remains(bound: floa
     result = solve(problem, BudgetAllocation(iterations=0))
     exact = solve(problem, PolicyBranching())
     assert exact.status is Status.OPTIMAL
-    assert result.stopped_by in ("converged", "proved")
+    assert result.ending.reason in ("converged", "proved")
     assert result.lower_bound <= exact.upper_bound + 1e-9 <= result.upper_bound + 2e-9
-    assert (result.stopped_by == "proved") == (result.gap <= 1e-8)
+    assert (result.ending.reason == "proved") == (result.gap <= 1e-8)
 
 
 def test_epsilon_stops_early() -> None:
     problem = small_building(1.0)
     result = solve(problem, BudgetAllocation(iterations=inf, epsilon=5.0))
-    assert result.stopped_by in ("epsilon", "proved")
+    assert result.ending.reason in ("epsilon", "proved")
     assert result.upper_bound - result.lower_bound <= 5.0
 
 
@@ -160,7 +161,7 @@ def test_the_first_plan_of_the_evacuation_is_as_good_as_the_papers(
     damage: float, stochastic_optimum: float, above: float
 ) -> None:
     result = solve(evacuation(damage), BudgetAllocation(iterations=0), [Gap(5e-3)])
-    assert result.stopped_by == "gap"
+    assert result.ending.reason == "gap"
     assert result.evaluation.costs[1] <= damage * (1.0 + 1e-9)
     assert result.stochastic is not None
     assert result.stochastic.value == pytest.approx(stochastic_optimum, abs=6e-4)

@@ -68,6 +68,25 @@ class LoadedProblem:
         return fingerprint(self.problem)
 
 
+def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
+    """The problem that a file holds, with its name, its rooms and their places; see :func:`load_problem`.
+
+    Parameters
+    ----------
+    path
+        A YAML file, or a JSON file if its name ends in ``.json``.
+    limits
+        How large it may be.
+
+    Raises
+    ------
+    InvalidProblem
+        If anything is wrong; each violation begins with file, line and field.
+    """
+    loaded = load_problem(path, limits)
+    return loaded.problem.named(loaded.name, loaded.description, loaded.positions, loaded.rooms)
+
+
 def load_problem(path: str | Path, limits: Limits | None = None) -> LoadedProblem:
     """Load a problem file.
 

@@ -85,7 +85,7 @@ class TableModel:
         kept = np.flatnonzero(~goals[self.row_state])
         row_start = np.zeros(self.num_states + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.row_state[kept], minlength=self.num_states), out=row_start[1:])
-        return CSSP(
+        return CSSP.unchecked(
             transitions=self.transitions[kept],
             row_start=row_start,
             costs=self.costs[:, kept],

@@ -35,7 +35,11 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
@@ -43,13 +47,13 @@ from hcssp.dual.ascent import Infeasibility
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
-from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.evaluation.exact import evaluate
 from hcssp.methods.highs.occupation import decompose, deterministic_candidates, randomised
 from hcssp.methods.highs.relaxation import Relaxation, relax
-from hcssp.methods.highs.running import TOLERANCE, Outcome
+from hcssp.methods.highs.running import TOLERANCE, ending_of
 from hcssp.numerics import tolerated
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import policy_of
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 
@@ -58,14 +62,6 @@ METHODS = ("choose", "simplex", "ipm", "ipx", "hipo", "pdlp")
 # A first-order method does not get further than this in reasonable time.
 _FIRST_ORDER_TOLERANCE = 1e-7
 _BREATH = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class RandomisedSolution:
-    """The stationary randomised policy of the optimal flow, and its exact evaluation."""
-
-    policy: RandomisedPolicy
-    evaluation: Evaluation
 
 
 @dataclass(frozen=True)
@@ -84,47 +80,44 @@ class LinearProgram:
     ----------
     method
         HiGHS's method: "choose" leaves it to HiGHS; "simplex", "ipm" (interior point), "pdlp" (first order).
-    time_limit
-        Seconds given to HiGHS.
     """
 
     method: str = "choose"
-    time_limit: float = inf
-
     name = "lp"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise InvalidProblem([f"method {self.method!r} is unknown; HiGHS has {', '.join(METHODS)}"])
 
-    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield signs of life while HiGHS works, then everything at once."""
         began = time.perf_counter()
+        time_limit = inf if context is None else context.time_limit
         flat = flat_problem(problem)
         refuted = refuted_at_the_goal(flat, began)
         if refuted is not None:
             yield refuted
             return
         prepared = prepare(flat)
-        relaxation = yield from relax(prepared.problem, self.options(), began)
-        yield conclude(prepared, relaxation, began, finished="relaxation solved")
+        relaxation = yield from relax(prepared.problem, self.options(time_limit), began)
+        yield conclude(problem, prepared, relaxation, began, Ending(Reason.RELAXATION))
 
-    def options(self) -> dict[str, Any]:
-        """The parameters as options of HiGHS."""
+    def options(self, time_limit: float) -> dict[str, Any]:
+        """The parameters as options of HiGHS, which may work for `time_limit` seconds."""
         tolerance = _FIRST_ORDER_TOLERANCE if self.method == "pdlp" else TOLERANCE
         options: dict[str, Any] = {
             "solver": self.method,
             "primal_feasibility_tolerance": tolerance,
             "dual_feasibility_tolerance": tolerance,
         }
-        if isfinite(self.time_limit):
-            options["time_limit"] = self.time_limit
+        if isfinite(time_limit):
+            options["time_limit"] = time_limit
         return options
 
 
-def flat_problem(problem: CSSP | HCSSP) -> CSSP:
+def flat_problem(problem: Problem) -> CSSP:
     """The problem as one C-SSP."""
-    return Flattening(problem).cssp if isinstance(problem, HCSSP) else problem
+    return problem.flattening.cssp if isinstance(problem, HCSSP) else problem
 
 
 def refuted_at_the_goal(problem: CSSP, began: float) -> Progress | None:
@@ -139,33 +132,34 @@ def refuted_at_the_goal(problem: CSSP, began: float) -> Progress | None:
     weights[broken[0]] = 1.0
     proof = Infeasibility(weights, 0.0, float(problem.bounds[broken[0]]))
     seconds = time.perf_counter() - began
-    return Progress(seconds, lower_bound=inf, infeasibility=proof, finished="infeasible")
+    ending = Ending(Reason.INFEASIBLE)
+    return Progress(seconds, lower_bound=inf, infeasible=Infeasible(proof), ending=ending)
 
 
-def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished: str | None) -> Progress:
+def conclude(
+    problem: Problem, prepared: Prepared, relaxation: Relaxation, began: float, ending: Ending | None
+) -> Progress:
     """What a relaxation proves, with the policies found in its flow.
 
     Parameters
     ----------
-    prepared, relaxation, began
-        The problem, the answer, and when the solver began.
-    finished
+    problem, prepared, relaxation, began
+        The problem, its flat form, the answer, and when the solver began.
+    ending
         What the progress says if the relaxation was solved; None if the solver goes on from there.
     """
     # No cost is negative, so zero is a bound whatever the prices are.
     lower_bound, upper_bound = max(0.0, relaxation.lower_bound), inf
     rows: IntArray | None = None
     stochastic: StochasticOptimum | None = None
-    solution: RandomisedSolution | None = None
+    policy: RandomisedPolicy | None = None
     if relaxation.infeasibility is not None:
-        lower_bound, finished = inf, "infeasible"
+        lower_bound, ending = inf, Ending(Reason.INFEASIBLE)
     elif relaxation.flow is None:
-        finished = str(relaxation.outcome)
-        if relaxation.outcome is Outcome.FAILED:
-            finished = f"HiGHS failed: {relaxation.status}"
+        ending = ending_of(relaxation.outcome, relaxation.status)
     else:
         flow, elsewhere = relaxation.flow, _best_rows(prepared.problem, relaxation.prices)
-        solution = _randomised_solution(prepared, flow, elsewhere)
+        policy = _randomised_policy(prepared, flow, elsewhere)
         mixture = decompose(prepared.problem, flow, prepared.problem.num_constraints + 1, elsewhere)
         # The certified bound, not the policy's own cost, which carries HiGHS's tolerances.
         stochastic = _mixture(prepared, mixture, lower_bound)
@@ -182,12 +176,12 @@ def conclude(prepared: Prepared, relaxation: Relaxation, began: float, finished:
         iterations=1,
         lower_bound=lower_bound,
         upper_bound=upper_bound,
-        incumbent=rows,
+        incumbent=None if rows is None else policy_of(problem, rows),
         prices=relaxation.prices,
         stochastic=stochastic,
-        infeasibility=relaxation.infeasibility,
-        finished=finished,
-        details=solution,
+        randomised=policy,
+        infeasible=None if relaxation.infeasibility is None else Infeasible(relaxation.infeasibility),
+        ending=ending,
     )
 
 
@@ -195,7 +189,7 @@ def best_feasible(problem: CSSP, candidates: list[IntArray]) -> Incumbent | None
     """The cheapest of the proper policies `candidates` that keeps the bounds, by exact evaluation."""
     best: Incumbent | None = None
     for rows in candidates:
-        evaluation = evaluate(problem, DeterministicPolicy(rows))
+        evaluation = evaluate(problem, DeterministicPolicy(problem, rows))
         cost = float(evaluation.costs[0])
         if evaluation.keeps_bounds() and (best is None or cost < best.cost):
             best = Incumbent(cost, rows)
@@ -214,15 +208,14 @@ def _best_rows(problem: CSSP, prices: FloatArray | None) -> IntArray:
     return rows
 
 
-def _randomised_solution(prepared: Prepared, flow: FloatArray, elsewhere: IntArray) -> RandomisedSolution:
+def _randomised_policy(prepared: Prepared, flow: FloatArray, elsewhere: IntArray) -> RandomisedPolicy:
     problem = prepared.problem
     probabilities = randomised(problem, flow, elsewhere)
-    if not is_proper(problem, RandomisedPolicy(probabilities)):
+    if not is_proper(problem, RandomisedPolicy(problem, probabilities)):
         # What little flows in circles is left by a breath of the best rows everywhere.
         best = randomised(problem, np.zeros(problem.num_rows), elsewhere)
         probabilities = (1.0 - _BREATH) * probabilities + _BREATH * best
-    policy = RandomisedPolicy(prepared.lift_probabilities(probabilities))
-    return RandomisedSolution(policy, evaluate(prepared.original, policy))
+    return RandomisedPolicy(prepared.original, prepared.lift_probabilities(probabilities))
 
 
 def _mixture(

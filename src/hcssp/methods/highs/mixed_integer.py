@@ -26,7 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.contract.progress import Progress
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
+from hcssp.contract.progress import Policy, Progress
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
@@ -44,8 +48,8 @@ from hcssp.methods.highs.linear_program import (
 )
 from hcssp.methods.highs.occupation import most_visited
 from hcssp.methods.highs.relaxation import Relaxation, allowance, relax
-from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, run
-from hcssp.procedure.model import HCSSP
+from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, ending_of, run
+from hcssp.procedure.policy import policy_of
 
 BOUND_TOLERANCE = 1e-7
 """HiGHS's lower bound is reported less this share of it (and 1e-9), since HiGHS works with tolerances."""
@@ -57,41 +61,37 @@ _RAISE_BY = 8.0
 _OWN_COST_SLACK = 1e-6
 
 
+_LOOSE = "flows too loosely limited for a proof"
+
+
 @dataclass(frozen=True)
 class MixedInteger:
-    """The integer program with one binary for each row.
-
-    Attributes
-    ----------
-    time_limit
-        Seconds given to HiGHS in all.
-    """
-
-    time_limit: float = inf
+    """The integer program with one binary for each row."""
 
     name = "milp"
 
-    def iterate(self, problem: CSSP | HCSSP) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
         began = time.perf_counter()
+        time_limit = inf if context is None else context.time_limit
         flat = flat_problem(problem)
         refuted = refuted_at_the_goal(flat, began)
         if refuted is not None:
             yield refuted
             return
         prepared = prepare(flat)
-        linear = LinearProgram(time_limit=self.time_limit)
-        relaxation = yield from relax(prepared.problem, linear.options(), began)
-        root = conclude(prepared, relaxation, began, finished=None)
+        relaxation = yield from relax(prepared.problem, LinearProgram().options(time_limit), began)
+        root = conclude(problem, prepared, relaxation, began, ending=None)
         yield root
-        if root.finished is None:
-            yield from _Search(prepared, relaxation, root, began, self.time_limit).steps()
+        if root.ending is None:
+            yield from _Search(problem, prepared, relaxation, root, began, time_limit).steps()
 
 
 @dataclass
 class _Search:
     """What is known so far, and how HiGHS is asked for more."""
 
+    original: Problem
     prepared: Prepared
     relaxation: Relaxation
     root: Progress
@@ -108,7 +108,7 @@ class _Search:
         problem = self.problem
         self.lower_bound = self.root.lower_bound
         if self.root.incumbent is not None:
-            self.incumbent = self._evaluated(_reduced_rows(self.prepared, self.root.incumbent))
+            self.incumbent = self._evaluated(_reduced_rows(self.prepared, self.root.incumbent.rows))
         most = largest_cost(problem)
         self.cost_limit = self._first_cost_limit(most)
         while not self._proved():
@@ -128,12 +128,12 @@ class _Search:
                 answer: Answer = finished.value
             finally:
                 solving.close()
-            reason = self._conclude(answer, most)
-            if reason is not None:
-                yield self._snapshot(reason)
+            ending = self._conclude(answer, most)
+            if ending is not None:
+                yield self._snapshot(ending)
                 return
             yield self._snapshot()
-        yield self._snapshot("proved")
+        yield self._snapshot(Ending(Reason.PROVED))
 
     @property
     def problem(self) -> CSSP:
@@ -180,7 +180,7 @@ class _Search:
         """The incumbent as a solution of the model, unless it has been excluded."""
         if self.incumbent is None or self._is_excluded(self.incumbent.rows):
             return None
-        visits = evaluate(self.problem, DeterministicPolicy(self.incumbent.rows)).visits
+        visits = evaluate(self.problem, DeterministicPolicy(self.problem, self.incumbent.rows)).visits
         acting = np.flatnonzero(~self.problem.goals)
         rows = self.incumbent.rows[acting]
         start = np.zeros(len(model.costs))
@@ -205,7 +205,7 @@ class _Search:
         return found
 
     def _evaluated(self, rows: IntArray) -> Incumbent | None:
-        if not is_proper(self.problem, DeterministicPolicy(rows)):
+        if not is_proper(self.problem, DeterministicPolicy(self.problem, rows)):
             return None
         return best_feasible(self.problem, [rows])
 
@@ -217,53 +217,52 @@ class _Search:
             )
             self.lower_bound = max(self.lower_bound, min(cautious, self.cost_limit, self.upper_bound))
 
-    def _conclude(self, answer: Answer, most: float) -> str | None:
+    def _conclude(self, answer: Answer, most: float) -> Ending | None:
         """Draw the consequences of a run; a reason to stop, or None to go on."""
         if answer.outcome is Outcome.OPTIMAL and answer.values is not None:
             return self._after_solution(answer, answer.values)
         if answer.outcome is Outcome.INFEASIBLE:
             return self._after_none(most)
-        if answer.outcome is Outcome.FAILED:
-            return f"HiGHS failed: {answer.status}"
-        self._raise_lower_bound(answer.dual_bound)
-        return str(answer.outcome)
+        if answer.outcome is not Outcome.FAILED:
+            self._raise_lower_bound(answer.dual_bound)
+        return ending_of(answer.outcome, answer.status)
 
-    def _after_solution(self, answer: Answer, values: FloatArray) -> str | None:
+    def _after_solution(self, answer: Answer, values: FloatArray) -> Ending | None:
         rows = self._rows(values)
         found = self._offer(rows)
         self._raise_lower_bound(answer.dual_bound)
         if not self.limits_valid and found is not None and self.cost_limit <= found.cost:
-            return "flows too loosely limited for a proof"
+            return Ending(Reason.ROUNDING, _LOOSE)
         claimed = float(self.problem.costs[0] @ values[: self.problem.num_rows])
         honest = found is not None and found.cost <= claimed + BOUND_TOLERANCE * abs(claimed) + TOLERANCE
         if not honest:
             if self._is_excluded(rows):
-                return "HiGHS returns a policy that was excluded"
+                return Ending(Reason.FAILED, "HiGHS returns a policy that was excluded")
             self.excluded.append(self._reached(rows))
         elif self.cost_limit == self.upper_bound and not self._proved():
-            return "HiGHS proves less than it claims"
+            return Ending(Reason.FAILED, "HiGHS proves less than it claims")
         if self.incumbent is not None:
             self.cost_limit = self.incumbent.cost
         return None
 
-    def _after_none(self, most: float) -> str | None:
+    def _after_none(self, most: float) -> Ending | None:
         if self.incumbent is not None and not self._is_excluded(self.incumbent.rows):
-            return "HiGHS finds no policy, though one is known"
+            return Ending(Reason.FAILED, "HiGHS finds no policy, though one is known")
         if self.incumbent is not None and self.incumbent.cost <= self.cost_limit:
             self._raise_lower_bound(inf)
-            return None if self.limits_valid else "flows too loosely limited for a proof"
+            return None if self.limits_valid else Ending(Reason.ROUNDING, _LOOSE)
         if not self.limits_valid:
-            return "flows too loosely limited for a proof"
+            return Ending(Reason.ROUNDING, _LOOSE)
         if self.cost_limit >= most:
             self.lower_bound = inf
-            return "infeasible"
+            return Ending(Reason.INFEASIBLE)
         self.lower_bound = max(self.lower_bound, self.cost_limit)
         self.cost_limit = min(_RAISE_BY * self.cost_limit, most)
         return None
 
     def _reached(self, rows: IntArray) -> IntArray:
         """The rows that a policy uses; they tell it from all others."""
-        chain = induced_chain(self.problem, DeterministicPolicy(rows))
+        chain = induced_chain(self.problem, DeterministicPolicy(self.problem, rows))
         return rows[chain.reached & ~self.problem.goals]
 
     def _is_excluded(self, rows: IntArray) -> bool:
@@ -274,17 +273,23 @@ class _Search:
         tolerance = 2.5 * (BOUND_TOLERANCE * self.upper_bound + TOLERANCE)
         return self.incumbent is not None and self.upper_bound - self.lower_bound <= tolerance
 
-    def _snapshot(self, finished: str | None = None) -> Progress:
+    def _snapshot(self, ending: Ending | None = None) -> Progress:
+        refuted = ending is not None and ending.reason is Reason.INFEASIBLE
         return Progress(
             seconds=time.perf_counter() - self.began,
             iterations=self.runs,
             lower_bound=min(self.lower_bound, self.upper_bound),
             upper_bound=self.upper_bound,
-            incumbent=None if self.incumbent is None else self.prepared.lift(self.incumbent.rows),
+            incumbent=None if self.incumbent is None else self._policy(self.incumbent.rows),
             prices=self.root.prices,
             stochastic=self.root.stochastic,
-            finished=finished,
+            randomised=self.root.randomised,
+            infeasible=Infeasible() if refuted else None,
+            ending=ending,
         )
+
+    def _policy(self, rows: IntArray) -> Policy:
+        return policy_of(self.original, self.prepared.lift(rows))
 
 
 def _reduced_rows(prepared: Prepared, rows: IntArray) -> IntArray:

@@ -108,7 +108,7 @@ def deterministic_candidates(problem: CSSP, flow: FloatArray, elsewhere: IntArra
     for support in (flow > 0.0, everywhere):
         for rows in (most_visited(problem, flow, support), approaching(problem, flow, support)):
             rows = np.where(rows == NO_ROW, elsewhere, rows)
-            if rows.tobytes() not in seen and is_proper(problem, DeterministicPolicy(rows)):
+            if rows.tobytes() not in seen and is_proper(problem, DeterministicPolicy(problem, rows)):
                 seen.add(rows.tobytes())
                 yield rows
 
@@ -129,9 +129,9 @@ def decompose(
     while left > NOISE:
         rows = approaching(problem, remaining, remaining > NOISE * NOISE)
         rows = np.where(rows == NO_ROW, elsewhere, rows)
-        if not is_proper(problem, DeterministicPolicy(rows)):
+        if not is_proper(problem, DeterministicPolicy(problem, rows)):
             return []
-        evaluation = evaluate(problem, DeterministicPolicy(rows))
+        evaluation = evaluate(problem, DeterministicPolicy(problem, rows))
         visited = np.flatnonzero((evaluation.visits > NOISE) & ~problem.goals)
         used = np.maximum(remaining[rows[visited]], 0.0) / evaluation.visits[visited]
         # Rare states are noisy; what they would leave over belongs to the last policy.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hcssp.contract.ending import Ending, Reason
 from hcssp.cssp.model import BoolArray, FloatArray, SparseMatrix
 
 TOLERANCE = 1e-9
@@ -60,6 +61,20 @@ _OUTCOMES: Mapping[str, Outcome] = {
     "kSolveError": Outcome.FAILED,
     "kPostsolveError": Outcome.FAILED,
 }
+
+
+_REASONS = {
+    Outcome.INFEASIBLE: Reason.INFEASIBLE,
+    Outcome.TIME_LIMIT: Reason.TIME_LIMIT,
+    Outcome.INTERRUPTED: Reason.INTERRUPTED,
+}
+
+
+def ending_of(outcome: Outcome, status: str) -> Ending:
+    """Why a search that rests on a run of HiGHS ends with it."""
+    if outcome in _REASONS:
+        return Ending(_REASONS[outcome])
+    return Ending(Reason.FAILED, f"HiGHS ended with {status}")
 
 
 @dataclass(frozen=True, eq=False)

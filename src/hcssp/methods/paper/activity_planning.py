@@ -7,7 +7,6 @@ branching on policies instead, which needs far fewer steps.
 
 from __future__ import annotations
 
-import time
 from math import inf
 
 import numpy as np
@@ -16,7 +15,7 @@ from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_budget import BudgetOracle, BudgetPlanner, within
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.methods.paper.planning import ActivityAnswer, Planning
-from hcssp.methods.policy_branching import branch
+from hcssp.methods.policy_branching import prove
 
 
 def activity_planning(
@@ -96,10 +95,8 @@ def _stage_two(
 
 def _prove(budget: BudgetPlanner, limits: FloatArray) -> tuple[ActivityPlan | None, float]:
     """Both stages to the proof."""
-    *_, last = branch(BudgetOracle(budget, limits), time.perf_counter())
-    if last.incumbent is None:
-        return None, inf
-    return budget.plan_from(last.incumbent), last.lower_bound
+    lower_bound, _, rows = prove(BudgetOracle(budget, limits))
+    return (None, inf) if rows is None else (budget.plan_from(rows), lower_bound)
 
 
 def _cost(plan: ActivityPlan | None) -> float:

@@ -9,7 +9,9 @@ from math import inf
 
 import numpy as np
 
+from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.procedure_oracle import HierarchicalVertex
 from hcssp.dual.stochastic import StochasticOptimum
@@ -21,6 +23,7 @@ from hcssp.methods.paper.leftover import suggested_solutions
 from hcssp.methods.paper.planning import Planning
 from hcssp.methods.paper.splitting import split
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
+from hcssp.procedure.policy import ProcedurePolicy
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,19 @@ def branch_and_bound(
     prices: FloatArray | None = None
     boxes = 0
 
-    def snapshot(finished: str | None = None) -> Progress:
+    def snapshot(ending: Reason | None = None) -> Progress:
         incumbent = search.incumbent
         return Progress(
             seconds=time.perf_counter() - began,
             iterations=boxes,
             lower_bound=search.lower_bound,
             upper_bound=search.upper_bound,
-            incumbent=None if incumbent is None else planning.oracle.lift(incumbent.solution),
+            incumbent=None if incumbent is None else _policy(planning, incumbent),
             prices=prices,
             stochastic=stochastic,
-            finished=finished,
-            details=None if incumbent is None else _budgets(planning, incumbent),
+            infeasible=Infeasible() if ending is Reason.INFEASIBLE else None,
+            ending=None if ending is None else Ending(ending),
+            budgets=None if incumbent is None else _budgets(planning, incumbent),
         )
 
     def examine(box: Box, known: LowerBound) -> LowerBound:
@@ -106,12 +110,16 @@ def branch_and_bound(
     yield snapshot(_reason(search, epsilon))
 
 
-def _reason(search: BestFirst[tuple[Box, LowerBound], Incumbent], epsilon: float) -> str:
+def _reason(search: BestFirst[tuple[Box, LowerBound], Incumbent], epsilon: float) -> Reason:
     if search.lower_bound == inf:
-        return "infeasible"
+        return Reason.INFEASIBLE
     if relative_gap(search.lower_bound, search.upper_bound) <= 2.0 * PRUNE_TOLERANCE:
-        return "proved"
-    return "epsilon" if search.upper_bound - search.lower_bound <= epsilon else "converged"
+        return Reason.PROVED
+    return Reason.GAP if search.upper_bound - search.lower_bound <= epsilon else Reason.CONVERGED
+
+
+def _policy(planning: Planning, incumbent: Incumbent) -> ProcedurePolicy:
+    return ProcedurePolicy(planning.problem, planning.oracle.lift(incumbent.solution))
 
 
 def _usage(planning: Planning, solution: HierarchicalVertex) -> FloatArray:

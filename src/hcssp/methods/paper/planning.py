@@ -21,7 +21,6 @@ from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.anytime import next_best
 from hcssp.numerics import is_feasible
-from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 
 
@@ -76,7 +75,7 @@ class Planning:
 
     def __init__(self, problem: HCSSP) -> None:
         self.problem = problem
-        self.flattening = Flattening(problem)
+        self.flattening = problem.flattening
         if not self.flattening.separable:
             raise UnsupportedProblem(
                 "budget allocation needs every event to be entered in one state, and here an activity's exit "

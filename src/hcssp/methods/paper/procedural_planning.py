@@ -8,7 +8,6 @@ choices.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -24,7 +23,7 @@ from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.methods.anytime import next_best
 from hcssp.methods.paper.planning import Planning
-from hcssp.methods.policy_branching import branch
+from hcssp.methods.policy_branching import prove
 from hcssp.numerics import is_feasible
 from hcssp.ssp.region import Region
 
@@ -103,8 +102,8 @@ def _stage_two(
     prices: FloatArray,
 ) -> tuple[tuple[float, IntArray | None], float]:
     if iterations == inf:
-        *_, last = branch(oracle, time.perf_counter())
-        return (last.upper_bound, last.incumbent), last.lower_bound
+        proven, cost, choices = prove(oracle)
+        return (cost, choices), proven
     problem, rows = oracle.as_cssp(planning)
     flat = FlatOracle(problem)
     spent = prices > 0.0

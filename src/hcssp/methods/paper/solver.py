@@ -22,7 +22,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import get_args
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
 from hcssp.dual.dual import Dual, ascend
 from hcssp.dual.stochastic import optimum_of
 from hcssp.errors import UnknownName, UnsupportedProblem
@@ -65,7 +69,7 @@ class BudgetAllocation:
             if chosen not in known:
                 raise UnknownName(kind, chosen, known)
 
-    def iterate(self, problem: HCSSP) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the first dual and every box that was split.
 
         Raises
@@ -87,10 +91,11 @@ class BudgetAllocation:
             for dual in ascend(planning.oracle, Region()):
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.
-                yield Progress(seconds, 0, dual.bound, prices=dual.prices, infeasibility=dual.infeasibility)
+                yield Progress(seconds, 0, dual.bound, prices=dual.prices)
             if dual.infeasible:
                 seconds = time.perf_counter() - began
-                yield Progress(seconds, 0, inf, infeasibility=dual.infeasibility, finished="infeasible")
+                proof, ending = Infeasible(dual.infeasibility), Ending(Reason.INFEASIBLE)
+                yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
             lower_bound, stochastic = dual.bound, optimum_of(dual, planning.oracle)
         box = initial_box(planning, self.limits)

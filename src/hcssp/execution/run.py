@@ -12,6 +12,9 @@ activity the action to take. What is observed is
   does alone (``run.step((3, 4), outcome="cross")``);
 - nothing, where the model leaves only one possibility: ``run.step()``. So a run begins.
 
+The run of a single problem has no events: it begins in its initial state, which is told unless there is only
+one, and every decision is an action.
+
 Guarantee: an observation that the model calls impossible raises
 :class:`~hcssp.errors.ImpossibleObservation` and changes nothing; the next call may tell something else.
 
@@ -21,8 +24,7 @@ Guarantee: an observation that the model calls impossible raises
 unlucky one the budget left may fall below nought, and the plan is still the one that keeps its bounds.
 :attr:`Decision.remaining` is what is still to come in expectation, from here to the end.
 
->>> from hcssp import CSSPBuilder, Outcome, PolicyBranching, ProcedureBuilder, solve
->>> from hcssp.execution import Plan
+>>> from hcssp import CSSPBuilder, Outcome, ProcedureBuilder, solve
 >>> room = CSSPBuilder(cost_names=("minutes", "smoke"))
 >>> inside, door = room.add_state("inside"), room.add_goal("door")
 >>> _ = room.add_action(inside, "crawl", to=door, costs={"minutes": 4})
@@ -36,7 +38,7 @@ unlucky one the budget left may fall below nought, and the plan is still the one
 >>> _ = procedure.add_choice(at_door, "open", to=[Outcome(0.9, out), Outcome(0.1, out, runs=back)])
 >>> _ = procedure.add_constraint("smoke", at_most=1.0, counts={cross: "smoke", back: "smoke"})
 >>> problem = procedure.build(start=start, end=out)
->>> plan = Plan.from_result(problem, solve(problem, PolicyBranching()))
+>>> plan = solve(problem)
 
 >>> run = plan.start()
 >>> print(run.step())
@@ -63,32 +65,35 @@ at out: over; spent: minutes 6, smoke 4; left: smoke -3
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImpossibleObservation
+from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
-from hcssp.procedure import Outcome
+from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
 from hcssp.procedure.entries import entry_distribution
-
-if TYPE_CHECKING:
-    from hcssp.execution.plan import Plan
 
 _SHOWN = 10
 
 
 class Run:
-    """One execution of a plan, from its start to its end; :meth:`Plan.start` makes one."""
+    """One execution of a policy, from its start to its end; ``plan.start()`` makes one."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._problem = plan.problem
-        self._remaining = plan.remaining  # checks the policy, too
-        self._spent: FloatArray = np.zeros(len(plan.chain.cost_names))
+    def __init__(self, policy: DeterministicPolicy | ProcedurePolicy) -> None:
+        # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
+        self._single = isinstance(policy, DeterministicPolicy)
+        self._problem = as_procedure(policy.problem)
+        self._policy = as_procedure_policy(self._problem, policy)
+        self._flattening = self._problem.flattening
+        self._chain, only_policy = policy_chain(self._policy)
+        self._remaining = expected_remaining(self._chain, only_policy)  # checks the policy, too
+        self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
         self._begun = False
-        self._event_state = plan.flattening.start
+        self._event_state = self._flattening.start
         # The activity and its local state; None at an event.
         self._inside: tuple[int, int] | None = None
         self._flat_states: dict[int, IntArray] = {}
@@ -115,26 +120,27 @@ class Run:
             if isinstance(observation, list | np.ndarray)
             else observation
         )
-        if not self._begun:
+        if not self._begun and not self._single:
             self._begin(seen, outcome)
         elif self._inside is not None:
             activity, local = self._observed_state(seen, outcome)
             self._spend()
             self._enter(activity, local)
-        elif self._event_state == self._plan.flattening.end:
+        elif self._event_state == self._flattening.end:
             raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
         else:
             happened, start = self._observed_outcome(seen, outcome)
             if happened.runs is None or start is None:
-                self._event_state = self._plan.flattening.event_state(happened.event, self._entry)
+                self._event_state = self._flattening.event_state(happened.event, self._entry)
             else:
                 self._enter(happened.runs, start)
+            self._begun = True
         return self.decision
 
     @property
     def decision(self) -> Decision:
         """What to do now; the same that the last step told."""
-        flattening, state = self._plan.flattening, self._flat_state
+        flattening, state = self._flattening, self._flat_state
         names = flattening.cost_names
         spent = dict(zip(names, self._spent.tolist(), strict=True))
         event, entry = flattening.event_states[self._event_state]
@@ -143,14 +149,14 @@ class Run:
         if self._inside is not None:
             index, local = self._inside
             cssp = self._problem.activities[index].cssp
-            activity = self._problem.activities[index].name
+            activity = None if self._single else self._problem.activities[index].name
             label = cssp.state_labels[local]
-            action = cssp.action_labels[int(self._plan.policy.activities[index][local])]
-        elif state != flattening.end:
-            action = self._problem.choices[self._plan.policy.choices[event, entry]].name
+            action = cssp.action_labels[int(self._policy.activities[index][local])]
+        elif state != flattening.end and not self._single:
+            action = self._problem.choices[self._policy.choices[event, entry]].name
         return Decision(
             action=action,
-            event=self._problem.events[event],
+            event="" if self._single else self._problem.events[event],
             activity=activity,
             state=label,
             spent=spent,
@@ -161,11 +167,11 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether the end is reached."""
-        return self._begun and self._flat_state == self._plan.flattening.end
+        return self._begun and self._flat_state == self._flattening.end
 
     def possible(self) -> list[tuple[str | None, Hashable | None]]:
         """What can be observed next: pairs of an outcome and a state, None where there is none to tell."""
-        if not self._begun:
+        if not self._begun and not self._single:
             return [(self._problem.events[self._problem.start], None)]
         if self._inside is not None:
             labels = self._problem.activities[self._inside[0]].cssp.state_labels
@@ -182,12 +188,12 @@ class Run:
 
     def _flat(self, activity: int, local: int) -> int:
         if activity not in self._flat_states:
-            self._flat_states[activity] = self._plan.flattening.flat_state(activity)
+            self._flat_states[activity] = self._flattening.flat_state(activity)
         return int(self._flat_states[activity][local])
 
     @property
     def _entry(self) -> Hashable | None:
-        return self._plan.flattening.event_states[self._event_state][1]
+        return self._flattening.event_states[self._event_state][1]
 
     def _begin(self, seen: Hashable | None, outcome: str | None) -> None:
         start = self._problem.events[self._problem.start]
@@ -206,8 +212,8 @@ class Run:
 
     def _spend(self) -> None:
         """Count the costs of the action that was taken."""
-        row = int(self._plan.chain.row_start[self._flat_state])
-        self._spent = self._spent + self._plan.chain.costs[:, row]
+        row = int(self._chain.row_start[self._flat_state])
+        self._spent = self._spent + self._chain.costs[:, row]
 
     def _successors(self) -> list[int]:
         """The local states that the action can lead to."""
@@ -215,7 +221,7 @@ class Run:
             return []
         activity, local = self._inside
         transitions = self._problem.activities[activity].cssp.transitions
-        row = int(self._plan.policy.activities[activity][local])
+        row = int(self._policy.activities[activity][local])
         span = slice(transitions.indptr[row], transitions.indptr[row + 1])
         return [int(state) for state in transitions.indices[span][transitions.data[span] > 0.0]]
 
@@ -235,9 +241,9 @@ class Run:
 
     def _outcomes(self) -> list[tuple[Outcome, int | None]]:
         """How the choice can turn out: outcomes, and the local state in which their activity begins."""
-        event = self._plan.flattening.event_states[self._event_state]
+        event = self._flattening.event_states[self._event_state]
         found: list[tuple[Outcome, int | None]] = []
-        for each in self._problem.choices[self._plan.policy.choices[event]].outcomes:
+        for each in self._problem.choices[self._policy.choices[event]].outcomes:
             if not each.probability > 0.0:
                 continue
             if each.runs is None:
@@ -291,6 +297,9 @@ class Run:
 
     def _where(self) -> str:
         decision = self.decision
+        if self._single:
+            where = "the start" if decision.state is None else f"state {decision.state!r}"
+            return where if decision.action is None else f"{where}, action {decision.action!r}"
         if decision.activity is None:
             choice = "" if decision.over else f", choice {decision.action!r}"
             return f"event {decision.event!r}{choice}"

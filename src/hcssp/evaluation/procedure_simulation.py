@@ -1,6 +1,6 @@
 """Monte Carlo simulation of a whole procedure: its events, its choices and every step of its activities.
 
-Problem: what happens when a hierarchical policy is followed, run by run; and a check of the exact
+Problem: what happens when a procedure's policy is followed, run by run; and a check of the exact
 evaluation by a method that solves no equations.
 
 Method: all runs walk at once (:mod:`hcssp.evaluation.steps`). At an event an outcome of the chosen choice is
@@ -23,15 +23,15 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive, truncated_runs
 from hcssp.evaluation.steps import Steps, Walk
-from hcssp.procedure import HCSSP, Flattening, HierarchicalPolicy, policy_chain
+from hcssp.procedure import Flattening, ProcedurePolicy, policy_chain
 from hcssp.procedure.entries import entry_distribution
 
 _NOTHING = -1
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalSimulation(Simulation):
-    """The runs of a hierarchical policy; `steps` counts actions within activities and choices.
+class ProcedureSimulation(Simulation):
+    """The runs of a procedure's policy; `steps` counts actions within activities and choices.
 
     Attributes
     ----------
@@ -86,38 +86,10 @@ class Leg(NamedTuple):
     reaches: str | None
 
 
-def simulate_hierarchical(
-    problem: HCSSP | Flattening,
-    policy: HierarchicalPolicy,
-    *,
-    runs: int = 10_000,
-    seed: int = 0,
-    max_steps: int = MAX_STEPS,
-) -> HierarchicalSimulation:
-    """Follow `policy` from the start to the end, `runs` times.
-
-    Parameters
-    ----------
-    problem
-        The hierarchical problem, or its flattening where it is at hand.
-    policy
-        What to follow.
-    runs
-        How many times.
-    seed
-        The same seed gives the same runs.
-    max_steps
-        A run that has made so many steps, choices included, is cut off.
-
-    Raises
-    ------
-    ImproperPolicy
-        If the end is not reached almost surely.
-    InvalidProblem
-        If the policy does not fit the problem, or a number is not positive.
-    """
+def simulate_procedure(policy: ProcedurePolicy, runs: int, seed: int, max_steps: int) -> ProcedureSimulation:
+    """Follow `policy` from the start to the end, `runs` times; see :func:`hcssp.evaluation.simulate`."""
     require_positive(runs=runs, max_steps=max_steps)
-    path = _Path(problem, policy)
+    path = _Path(policy)
     count = path.flattening.problem.num_activities
     walk = path.walk(runs, seed)
     totals = np.zeros((len(path.chain.cost_names), runs))
@@ -132,23 +104,15 @@ def simulate_hierarchical(
     truncated = truncated_runs(walk, runs, max_steps)
     names = tuple(activity.name for activity in path.flattening.problem.activities)
     chain = path.chain
-    return HierarchicalSimulation(
+    return ProcedureSimulation(
         totals, lengths, truncated, chain.cost_names, chain.bounds, seed, names, executions
     )
 
 
-def narrate_hierarchical(
-    problem: HCSSP | Flattening, policy: HierarchicalPolicy, seed: int = 0, max_steps: int = MAX_STEPS
-) -> Iterator[Leg]:
-    """Tell one run, event by event.
-
-    Parameters
-    ----------
-    problem, policy, seed, max_steps
-        As for :func:`simulate_hierarchical`.
-    """
+def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = MAX_STEPS) -> Iterator[Leg]:
+    """Tell one run, event by event; it ends at the end, or is cut off after `max_steps`."""
     require_positive(max_steps=max_steps)
-    path = _Path(problem, policy)
+    path = _Path(policy)
     flattening = path.flattening
     hierarchy, chain = flattening.problem, path.chain
     leg: Leg | None = None
@@ -181,10 +145,10 @@ def narrate_hierarchical(
 class _Path:
     """A policy's chain, and what can happen next on it."""
 
-    def __init__(self, problem: HCSSP | Flattening, policy: HierarchicalPolicy) -> None:
-        self.flattening = problem if isinstance(problem, Flattening) else Flattening(problem)
-        self.rows = policy.to_flat(self.flattening)
-        chain, only_policy = policy_chain(self.flattening, self.rows)
+    def __init__(self, policy: ProcedurePolicy) -> None:
+        self.flattening = policy.problem.flattening
+        self.rows = policy.rows
+        chain, only_policy = policy_chain(policy)
         induced_chain(chain, only_policy).require_proper()
         self.chain: CSSP = chain
         self.steps, self.begins = _steps(self.flattening, self.rows)

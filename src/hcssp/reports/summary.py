@@ -1,14 +1,12 @@
-"""A result in figures with names, from which both the plan in words and the JSON object are written."""
+"""A plan in figures with names, from which both the plan in words and the JSON object are written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hcssp.contract.result import Result
-    from hcssp.procedure import HCSSP
+from hcssp.contract.plan import ProcedurePlan
+from hcssp.contract.proof import Status
 
 
 @dataclass(frozen=True)
@@ -56,65 +54,50 @@ class ChoiceSummary:
     rejected: tuple[str, ...]
 
 
-def constraint_summaries(problem: HCSSP, result: Result) -> tuple[ConstraintSummary, ...]:
+def constraint_summaries(plan: ProcedurePlan) -> tuple[ConstraintSummary, ...]:
     """The constraints, in the problem's order."""
-    evaluation = result.evaluation
     # Of a proof that nothing is feasible the multipliers are no prices.
-    prices = None if result.status == "infeasible" else result.prices
+    prices = None if plan.status is Status.INFEASIBLE else plan.prices
     return tuple(
         ConstraintSummary(
             constraint.name,
-            None if evaluation is None else evaluation.cost(constraint.name),
+            plan.costs.cost(constraint.name) if plan.found else None,
             constraint.at_most,
-            None if prices is None else prices[constraint.name],
+            None if prices is None else prices.get(constraint.name),
         )
-        for constraint in problem.constraints
+        for constraint in plan.problem.constraints
     )
 
 
-def activity_summaries(problem: HCSSP, result: Result) -> tuple[ActivitySummary, ...]:
+def activity_summaries(plan: ProcedurePlan) -> tuple[ActivitySummary, ...]:
     """The activities, in the problem's order."""
     summaries = []
-    for index, activity in enumerate(problem.activities):
-        if result.evaluation is None:
-            unknown = {c.name: None for c in problem.constraints if index in c.counts}
+    for index, activity in enumerate(plan.problem.activities):
+        if not plan.found:
+            unknown = {c.name: None for c in plan.problem.constraints if index in c.counts}
             summaries.append(ActivitySummary(activity.name, None, None, unknown, unknown))
             continue
-        share = result.evaluation.activities[index]
+        share = plan.costs.activities[index]
         usage = share.usage_per_execution or dict.fromkeys(share.usage)
-        budget = {**usage, **_allotted(result, activity.name)} if share.expected_executions else usage
+        allotted = plan.budgets.get(activity.name, {})
+        budget = {**usage, **allotted} if share.expected_executions else usage
         summaries.append(
             ActivitySummary(activity.name, share.expected_executions, share.cost_per_execution, usage, budget)
         )
     return tuple(summaries)
 
 
-def choice_summaries(problem: HCSSP, result: Result) -> tuple[ChoiceSummary, ...]:
+def choice_summaries(plan: ProcedurePlan) -> tuple[ChoiceSummary, ...]:
     """The choices at the events that the plan reaches, in the problem's order."""
-    from hcssp.procedure import Flattening
-
-    if result.found_policy is None:
+    if not plan.found:
         return ()
-    flattening = Flattening(problem)
-    visits = result.evaluation.visits
+    problem, choices, visits = plan.problem, plan.policy.choices, plan.costs.visits
     summaries = []
-    for state, (event, entry) in enumerate(flattening.event_states):
-        chosen = result.policy.choices.get((event, entry))
+    for state, (event, entry) in enumerate(problem.flattening.event_states):
+        chosen = choices.get((event, entry))
         if chosen is None or not visits[state] > 0.0:
             continue
         name = problem.events[event] if entry is None else f"{problem.events[event]} (entered in {entry})"
         others = [problem.choices[other].name for other in problem.choices_at(event) if other != chosen]
         summaries.append(ChoiceSummary(name, problem.choices[chosen].name, tuple(others)))
     return tuple(summaries)
-
-
-def _allotted(result: Result, activity: str) -> Mapping[str, float]:
-    """What the method allotted to an execution of an activity; empty if it allots nothing.
-
-    A method that does tells it as the result's details: from an activity's name and a constraint's to the
-    budget of one execution.
-    """
-    if not isinstance(result.details, Mapping):
-        return {}
-    budgets: Mapping[str, float] = result.details.get(activity, {})
-    return budgets

@@ -1,0 +1,51 @@
+"""What has been learnt about a problem, kept so that the same problem under other bounds begins with it.
+
+The bounds of the constraints enter a search last: what an oracle knows (budget curves, factorisations, plans)
+holds under all of them. A :class:`Memory` keeps one oracle for a problem and hands it out under any bounds.
+
+One search at a time may use a memory: its oracles share caches without locks.
+"""
+
+from __future__ import annotations
+
+from hcssp.cssp.model import CSSP
+from hcssp.dual.flat_oracle import Evaluation
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.oracles import oracle_of
+from hcssp.procedure.model import HCSSP
+
+Problem = CSSP | HCSSP
+
+
+class Memory:
+    """The oracles of one problem, whatever its bounds."""
+
+    def __init__(self) -> None:
+        self._problem: Problem | None = None
+        self._oracles: dict[Evaluation, Oracle] = {}
+
+    def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle:
+        """The oracle of `problem`, with all that was learnt under other bounds.
+
+        Parameters
+        ----------
+        problem
+            The problem of this memory, under whatever bounds; another one makes it begin anew.
+        evaluation
+            How policies of a flat problem are evaluated.
+        """
+        if self._problem is None or not same_but_for_bounds(self._problem, problem):
+            self._problem, self._oracles = problem, {}
+        if evaluation not in self._oracles:
+            self._oracles[evaluation] = oracle_of(problem, evaluation)
+        return self._oracles[evaluation].under(problem.bounds)
+
+
+def same_but_for_bounds(first: Problem, second: Problem) -> bool:
+    """Whether two problems differ in their bounds at most."""
+    if first is second:
+        return True
+    if type(first) is not type(second) or first.constraint_names != second.constraint_names:
+        return False
+    bounds = dict(zip(first.constraint_names, first.bounds.tolist(), strict=True))
+    return second.with_bounds(bounds) == first

@@ -1,0 +1,297 @@
+"""The one record of a solved plan: solvers make it; files, reports, execution and curves hand it around.
+
+It holds the problem, the policy with its exact evaluation, what is proven, why the search ended, prices,
+budgets and the trace. It is made for a single C-SSP and for a procedure alike, and separates *what is proven*
+from *why the search ended*. A search that found nothing makes one too: it has no policy and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Memory, Problem
+from hcssp.contract.progress import Budgets, Policy
+from hcssp.contract.proof import Infeasible, Interval, Proof, Status
+from hcssp.contract.trace import Trace
+from hcssp.cssp.policy import RandomisedPolicy
+from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.errors import InvalidProblem, NoSolution
+from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
+from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
+from hcssp.execution.run import Run
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.single import as_procedure, as_procedure_policy
+from hcssp.verbs import verb
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a search found, proved and learnt.
+
+    Two plans are equal if they do the same in equal problems and prove the same.
+
+    Attributes
+    ----------
+    problem
+        The problem, under the bounds that the plan was made for.
+    found_policy
+        What to do, or None if nothing was found; :attr:`policy` insists on one.
+    evaluation
+        The policy's exact costs from code that shares nothing with the solver; None without a policy, or
+        if they were not computed when the plan was made.
+    proof
+        What is proven about the problem; :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
+    ending
+        Why the search ended.
+    prices
+        For each constraint by name, what a unit of its budget is worth; 0 where it is slack. None if
+        unknown.
+    budgets
+        What an execution of each activity was allotted of each constraint, by methods that do.
+    trace
+        The proven interval over time.
+    stochastic, randomised
+        The optimum over randomised policies and one stationary such policy, where the solver has them.
+    method, seconds, iterations
+        How the plan was found, and how long that took.
+    memory
+        What the search has learnt; :meth:`resolve` goes on from it. It is neither saved nor pickled.
+    """
+
+    problem: Problem
+    found_policy: Policy | None = field(default=None, repr=False)
+    evaluation: Evaluation | None = field(default=None, repr=False)
+    proof: Proof = field(default_factory=Interval)
+    ending: Ending = field(default_factory=lambda: Ending(Reason.UNKNOWN))
+    prices: Mapping[str, float] | None = None
+    budgets: Budgets = field(default_factory=dict, repr=False)
+    trace: Trace = field(default_factory=Trace, repr=False)
+    stochastic: StochasticOptimum | None = field(default=None, repr=False)
+    randomised: RandomisedPolicy | None = field(default=None, repr=False)
+    method: str = ""
+    seconds: float = 0.0
+    iterations: int = 0
+    memory: Memory = field(default_factory=Memory, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What the problem is called."""
+        return self.problem.name
+
+    @property
+    def status(self) -> Status:
+        """What is proven, in a word."""
+        return self.proof.status
+
+    @property
+    def lower_bound(self) -> float:
+        """No deterministic policy that keeps the bounds costs less."""
+        return self.proof.lower_bound
+
+    @property
+    def upper_bound(self) -> float:
+        """The policy's exact cost; ``inf`` without one."""
+        return self.proof.upper_bound
+
+    @property
+    def gap(self) -> float:
+        """The proven relative gap, ``inf`` while either bound is unknown."""
+        return self.proof.gap
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a policy."""
+        return self.found_policy is not None
+
+    @property
+    def policy(self) -> Policy:
+        """What to do.
+
+        Raises
+        ------
+        NoSolution
+            If nothing was found; the message says whether nothing exists.
+        """
+        if self.found_policy is None:
+            raise NoSolution(self.message)
+        return self.found_policy
+
+    @property
+    def message(self) -> str:
+        """Why there is no policy, for people; empty if there is one."""
+        if isinstance(self.proof, Infeasible):
+            return self.proof.explain(self.problem.constraint_names)
+        if self.found:
+            return ""
+        return f"no feasible policy was found before the stop ({self.ending}); one may still exist"
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The bound of each constraint, by name."""
+        return dict(zip(self.problem.constraint_names, self.problem.bounds.tolist(), strict=True))
+
+    def cost(self, name: str) -> float:
+        """The exact expected sum of the cost called `name`."""
+        return (self.evaluation or self.evaluate()).cost(name)
+
+    def action(self, *where: Hashable) -> Hashable:
+        """What is done in a state: ``action(state)``, in a procedure ``action(activity, state)``.
+
+        None where the plan never goes.
+
+        Raises
+        ------
+        HcsspError
+            If there is no such activity or state, or no policy.
+        """
+        policy = self.policy
+        if isinstance(policy, ProcedurePolicy):
+            if len(where) != 2 or not isinstance(where[0], str):
+                raise InvalidProblem([f"action{where}: name the activity, then its state"])
+            return policy.action(where[0], where[1])
+        if len(where) != 1:
+            raise InvalidProblem([f"action{where}: the problem has no activities; name the state alone"])
+        return policy.action(where[0])
+
+    def choice(self, event: str, entry: Hashable | None = None) -> str | None:
+        """What is chosen at an event; None where the plan never goes.
+
+        Parameters
+        ----------
+        event
+            The event's name.
+        entry
+            The label of the state that the event is entered in, where that can differ.
+        """
+        policy = self.policy
+        if not isinstance(policy, ProcedurePolicy):
+            raise InvalidProblem([f"choice({event!r}): the problem has no events; ask for an action"])
+        return policy.choice(event, entry)
+
+    def evaluate(self) -> Evaluation:
+        """The exact costs, computed now, whatever was recorded."""
+        return evaluate(self.problem, self.policy)
+
+    def simulate(self, runs: int = 10_000, seed: int = 0, max_steps: int = MAX_STEPS) -> Simulation:
+        """Follow the plan many times; see :func:`hcssp.evaluation.simulation.simulate`."""
+        return simulate(self.problem, self.policy, runs, seed, max_steps)
+
+    def under(self, problem: Problem) -> Plan:
+        """The same policy for the same problem under other bounds, for which nothing is proven yet."""
+        if problem.bounds.tolist() == self.problem.bounds.tolist():
+            return replace(self, problem=problem)
+        return Plan(
+            problem,
+            None if self.found_policy is None else _under(self.found_policy, problem),
+            proof=Interval(-inf, self.upper_bound),
+            method=self.method,
+            memory=self.memory,
+        )
+
+    def evaluated(self) -> Plan:
+        """The plan with its exact costs computed anew.
+
+        The upper bound is what the policy costs. If it breaks its bounds, nothing is proven by it.
+        """
+        evaluation = self.evaluate()
+        cost = float(evaluation.costs[0])
+        proof = Interval(min(self.lower_bound, cost), cost) if evaluation.keeps_bounds() else Interval()
+        return replace(self, evaluation=evaluation, proof=proof)
+
+    def as_procedure(self) -> ProcedurePlan:
+        """The same plan as that of a procedure; a single problem is one that is run once."""
+        if isinstance(self, ProcedurePlan):
+            return self
+        parts = {each.name: self.__dict__[each.name] for each in fields(self)}
+        procedure = as_procedure(self.problem)
+        if procedure is not self.problem:
+            parts |= {"problem": procedure, "evaluation": None, "memory": Memory()}
+        if self.found_policy is not None:
+            parts["found_policy"] = as_procedure_policy(procedure, self.found_policy)
+        return ProcedurePlan(**parts)
+
+    def resolve(self, bounds: Mapping[str, float] | None = None, **options: Any) -> Plan:
+        """Solve the same problem under other bounds, with all that was learnt.
+
+        Parameters
+        ----------
+        bounds
+            The bounds that change, by name; simple names may be keywords, as in ``plan.resolve(damage=3)``.
+        options
+            More bounds by keyword; `solver`, `stop`, `on_progress` as for :func:`hcssp.solve`.
+        """
+        solved: Plan = verb("plan.resolve")(self, bounds, **options)
+        return solved
+
+    def start(self) -> Run:
+        """Begin to follow the plan; see :mod:`hcssp.execution.run`."""
+        return Run(self.policy)
+
+    def save(self, path: Any) -> None:
+        """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
+        verb("plan.save")(path, self)
+
+    def report(self, path: Any, **options: Any) -> None:
+        """Write one page of HTML about the plan; see :func:`hcssp.reports.save_report`."""
+        verb("plan.report")(self, path, **options)
+
+    def plot(self, path: Any) -> None:
+        """Draw the plan: its rooms with arrows, or its procedure where there are no rooms."""
+        verb("plan.plot")(self, path)
+
+    def to_frame(self) -> Any:
+        """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.policy_frame`."""
+        return verb("plan.to_frame")(self)
+
+    def __str__(self) -> str:
+        text: str = verb("plan.in_words")(self)
+        return text
+
+    def _repr_html_(self) -> str:
+        html: str = verb("plan.html")(self)
+        return html
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        mine = (self.status, self.lower_bound, self.upper_bound, self.found_policy, self.problem)
+        theirs = (other.status, other.lower_bound, other.upper_bound, other.found_policy, other.problem)
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.status, self.lower_bound, self.upper_bound))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: self.__dict__[each.name] for each in fields(self) if each.name != "memory"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, memory=Memory())
+
+
+class ProcedurePlan(Plan):
+    """A plan that is known to be one of a procedure: files, pictures and pages are made of these."""
+
+    problem: HCSSP
+
+    @property
+    def policy(self) -> ProcedurePolicy:
+        policy = super().policy
+        if not isinstance(policy, ProcedurePolicy):
+            raise InvalidProblem([f"a {type(policy).__name__} is no policy of a procedure"])
+        return policy
+
+    @cached_property
+    def costs(self) -> ProcedureEvaluation:
+        """The policy's exact costs, in all and by activity; those of the search where it told them."""
+        known = self.evaluation
+        return known if isinstance(known, ProcedureEvaluation) else evaluate(self.problem, self.policy)
+
+
+def _under(policy: Policy, problem: Any) -> Policy:
+    return policy.under(problem)

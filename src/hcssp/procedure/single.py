@@ -1,0 +1,59 @@
+"""A C-SSP as the procedure that runs it once: what can be done with a procedure can be done with it.
+
+Files, reports and the executor know procedures only; a single problem goes through them as this one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.policy import ProcedurePolicy
+
+START, END, CHOICE = "start", "end", "begin"
+UNNAMED = "problem"
+
+
+def as_procedure(problem: CSSP | HCSSP) -> HCSSP:
+    """The procedure whose only activity is `problem`; a procedure itself as it is.
+
+    >>> from hcssp.cssp.builder import CSSPBuilder
+    >>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    >>> _ = plan.add_action(plan.add_state("here"), "go", to=plan.add_goal("there"), costs={"time": 2.0})
+    >>> print(as_procedure(plan.build()))
+    procedure: 2 events, 1 activity, 1 constraint; minimise time
+    start
+      choose begin
+        run problem (2 states), reach end, the end
+    constraint damage <= 1: counts damage of problem
+    """
+    if isinstance(problem, HCSSP):
+        return problem
+    name = problem.name or UNNAMED
+    return HCSSP(
+        events=(START, END),
+        start=0,
+        end=1,
+        activities=(Activity(name, problem),),
+        choices=(Choice(0, CHOICE, (Outcome(1.0, 1, runs=0),)),),
+        constraints=tuple(
+            Constraint(cost, float(bound), {0: 1 + index})
+            for index, (cost, bound) in enumerate(zip(problem.constraint_names, problem.bounds, strict=True))
+        ),
+        name=name,
+        description=problem.description,
+    )
+
+
+def as_procedure_policy(procedure: HCSSP, policy: DeterministicPolicy | ProcedurePolicy) -> ProcedurePolicy:
+    """The policy of the procedure that follows `policy` in its only activity."""
+    if isinstance(policy, ProcedurePolicy):
+        return policy
+    return ProcedurePolicy.compose(procedure, {(0, None): 0}, [policy.rows])
+
+
+def as_single_policy(problem: CSSP, policy: ProcedurePolicy) -> DeterministicPolicy:
+    """The policy of the only activity, as that of `problem`."""
+    return DeterministicPolicy(problem, np.array(policy.activities[0]))

@@ -1,0 +1,211 @@
+"""The plan in words: its choices, its activities, its bounds, what is proven and why the search stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.proof import Status
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW
+from hcssp.reports.figures import rounded_down, rounded_up
+from hcssp.reports.summary import (
+    ActivitySummary,
+    ConstraintSummary,
+    activity_summaries,
+    choice_summaries,
+    constraint_summaries,
+)
+from hcssp.solving.registry import METHODS
+
+MOST_STATES = 12
+"""States of a single problem that are told; more are counted."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """Emphasis on a terminal, or none of it elsewhere."""
+
+    enabled: bool = False
+
+    def strong(self, text: str) -> str:
+        """For headings and the figures that matter."""
+        return f"\x1b[1m{text}\x1b[0m" if self.enabled else text
+
+    def faint(self, text: str) -> str:
+        """For what may be overlooked."""
+        return f"\x1b[2m{text}\x1b[0m" if self.enabled else text
+
+
+def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str:
+    """What ``hcssp solve`` prints for people, and ``print(plan)``.
+
+    Parameters
+    ----------
+    plan
+        The answer.
+    style
+        Whether headings may be bold; by default they are not.
+    name
+        What the user calls the problem, if that is not its name.
+    """
+    solved, emphasis = plan.as_procedure(), style or Style()
+    problem = solved.problem
+    bounds = ", ".join(f"{c.name} at most {c.at_most:g}" for c in problem.constraints)
+    title = f"{name or plan.name or 'plan'}: least expected {problem.primary_name}, {bounds or 'no bounds'}"
+    blocks = [emphasis.strong(title)]
+    if plan.found:
+        blocks += plan_blocks(plan, emphasis)
+    blocks.append(emphasis.strong("Bounds") + "\n" + _bounds(solved))
+    blocks.append(emphasis.strong("Proven") + "\n" + _proven(solved))
+    counts = METHODS[plan.method].counts if plan.method in METHODS else "iterations"
+    blocks.append(
+        f"Stopped because {plan.ending.in_words}: method {plan.method}, {plan.seconds:.2f} s, "
+        f"{plan.iterations} {counts}."
+    )
+    return "\n\n".join(blocks)
+
+
+def plan_blocks(plan: Plan, style: Style) -> list[str]:
+    """What the plan does: its choices and its activities, or the actions of a single problem."""
+    if isinstance(plan.problem, CSSP):
+        return [style.strong("Actions") + "\n" + _actions(plan)]
+    solved = plan.as_procedure()
+    return [
+        style.strong("Choices") + "\n" + _choices(solved),
+        style.strong("Activities")
+        + " (expected, for one execution; share: of the whole)\n"
+        + _activities(solved),
+    ]
+
+
+def _actions(plan: Plan) -> str:
+    """What a single problem's plan does in the states that it visits most, with how often."""
+    policy, evaluation = plan.policy, plan.evaluation or plan.evaluate()
+    labels = plan.problem.state_labels if isinstance(plan.problem, CSSP) else ()
+    visits = evaluation.visits
+    acting = np.flatnonzero((visits > 0.0) & (policy.rows != NO_ROW))
+    order = acting[np.argsort(-visits[acting], kind="stable")]
+    rows = [["state", "action", "visits"]]
+    for state in order[:MOST_STATES].tolist():
+        label = labels[state]
+        rows.append([str(label), str(plan.action(label)), f"{visits[state]:.4f}"])
+    text = aligned(rows)
+    if len(order) > MOST_STATES:
+        text += f"\n  and {len(order) - MOST_STATES:,} more states; plan.to_frame() has them all"
+    return text
+
+
+def _choices(plan: ProcedurePlan) -> str:
+    """Where there was something to choose, what was chosen."""
+    choices = [choice for choice in choice_summaries(plan) if choice.rejected]
+    if not choices:
+        return "  there is nothing to choose"
+    width = max(len(choice.event) for choice in choices)
+    return "\n".join(
+        f"  at {choice.event:<{width}}  {choice.choice} (rather than {', '.join(choice.rejected)})"
+        for choice in choices
+    )
+
+
+def _activities(plan: ProcedurePlan) -> str:
+    summaries = activity_summaries(plan)
+    constraints = constraint_summaries(plan)
+    executed = [activity for activity in summaries if activity.expected_executions]
+    cost = plan.costs.cost(plan.problem.primary_name)
+    header = ["activity", "executions", plan.problem.primary_name, "share"]
+    for constraint in constraints:
+        header += [constraint.name, "budget", "share"]
+    rows = [header, *(_row(activity, cost, constraints) for activity in executed)]
+    total = ["in all", "", f"{cost:.4f}", ""]
+    for constraint in constraints:
+        total += [_number(constraint.expected), _number(constraint.at_most), ""]
+    rows.append(total)
+    text = aligned(rows)
+    idle = [activity.name for activity in summaries if not activity.expected_executions]
+    if idle:
+        text += f"\n  never executed: {', '.join(idle)}"
+    return text
+
+
+def _row(activity: ActivitySummary, cost: float, constraints: Sequence[ConstraintSummary]) -> list[str]:
+    executions = activity.expected_executions
+    row = [
+        activity.name,
+        _number(executions),
+        _number(activity.cost),
+        _share(executions, activity.cost, cost),
+    ]
+    for constraint in constraints:
+        used = activity.usage.get(constraint.name)
+        row += [
+            _number(used),
+            _number(activity.budget.get(constraint.name)),
+            _share(executions, used, constraint.expected),
+        ]
+    return row
+
+
+def _share(executions: float | None, each: float | None, whole: float | None) -> str:
+    """How much of the whole all executions together make up."""
+    if executions is None or each is None or not whole:
+        return "-"
+    return f"{100 * executions * each / whole:.1f}%"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned: names to the left, figures to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+    return "\n".join(lines)
+
+
+def _bounds(plan: ProcedurePlan) -> str:
+    lines = []
+    for constraint in constraint_summaries(plan):
+        line = f"  {constraint.name}: "
+        if constraint.expected is not None:
+            line += f"{_number(constraint.expected)} expected, "
+        line += f"at most {constraint.at_most:g} allowed" if isfinite(constraint.at_most) else "no bound"
+        if constraint.price is not None and isfinite(constraint.at_most):
+            # Deterministic plans improve in steps; the price is that of the relaxation.
+            saved = f"{plan.problem.primary_name} that a little more would save for each unit"
+            line += f"; price {constraint.price:.4g}: {saved}, if plans could draw lots"
+        lines.append(line)
+    return "\n".join(lines) or "  there are none"
+
+
+def _proven(plan: ProcedurePlan) -> str:
+    primary, lower, upper = plan.problem.primary_name, plan.lower_bound, plan.upper_bound
+    if isfinite(upper) and isfinite(lower):
+        lines = [
+            f"  the best deterministic plan has an expected {primary} between "
+            f"{rounded_down(lower, 6)} and {rounded_up(upper, 6)}",
+            f"  this plan is {_quality(plan)}",
+        ]
+    elif isfinite(upper):
+        lines = [f"  nothing but that this plan keeps its bounds; its expected {primary} is {upper:.6f}"]
+    elif isfinite(lower):
+        lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
+    else:
+        lines = ["  nothing yet"]
+    if plan.stochastic is not None:
+        lines.append(f"  a plan that draws lots could reach {plan.stochastic.value:.6f}")
+    return "\n".join(lines)
+
+
+def _quality(plan: ProcedurePlan) -> str:
+    if plan.status is Status.OPTIMAL:
+        return f"optimal (relative gap {plan.gap:.1g})"
+    return f"feasible; its cost could be lower by at most {100 * plan.gap:.2g}%"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
