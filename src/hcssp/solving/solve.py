@@ -105,7 +105,7 @@ def resolve(
     >>> plan = solve(small_building(bound=2.0))
     >>> stricter = resolve(plan, damage=1.0)
     >>> round(plan.upper_bound, 4), round(stricter.upper_bound, 4)
-    (27.7191, 28.2535)
+    (27.7191, 46.6619)
     """
     problem = plan.problem.with_bounds(bounds, **named)
     return solve(problem, solver, stop, on_progress, start=plan if plan.found else None, memory=plan.memory)
