@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 
 
 def risky_room() -> CSSP:
@@ -67,6 +67,13 @@ def retrying() -> HCSSP:
     plan.add_constraint("damage", at_most=2.0, counts={cross: "damage", leave: "damage"})
     plan.add_constraint("damage-at-last", at_most=np.inf, counts={leave: "damage"})
     return plan.build(start=start, end=out)
+
+
+def dash_last() -> ProcedurePolicy:
+    """Walk round in the first room of :func:`retrying`, dash through the last."""
+    return ProcedurePolicy.compose(
+        retrying(), {(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1]))
+    )
 
 
 def forking() -> HCSSP:

@@ -20,7 +20,8 @@ def test_sizes_and_names() -> None:
     assert (problem.num_states, problem.num_rows, problem.num_constraints) == (2, 2, 2)
     assert problem.row_state.tolist() == [0, 0]
     assert problem.state_index == {"home": 0, "out": 1}
-    assert problem.cost_index("noise") == 2
+    assert problem.primary_name == "time"
+    assert problem.constraint_names == ("damage", "noise")
 
 
 def test_the_arrays_are_frozen() -> None:
@@ -49,14 +50,10 @@ def test_other_bounds_leave_the_rest_alone() -> None:
     assert list(changed.state_labels) == ["home", "out"]
 
 
-def test_unknown_costs_and_bounds_are_named() -> None:
-    with pytest.raises(
-        InvalidProblem, match="there is no cost 'wear'; the costs are 'time', 'damage', 'noise'"
-    ):
-        small().cost_index("wear")
+def test_wrong_bounds_are_reported_together() -> None:
     with pytest.raises(InvalidProblem) as raised:
         small().with_bounds(time=1.0, noise=float("nan"))
     assert raised.value.violations == (
         "bound on 'time': no such secondary cost; the secondary costs are 'damage', 'noise'",
-        "bound on 'noise': nan is not a number",
+        "bound on 'noise': nan is no upper bound; give a finite number, or inf for none",
     )

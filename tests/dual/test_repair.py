@@ -10,7 +10,6 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import HierarchicalOracle
-from hcssp.evaluation import evaluate
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -21,8 +20,8 @@ from random_procedures import random_procedure
 
 def evaluated(oracle: Oracle, problem: CSSP, rows: np.ndarray) -> Evaluation:
     if isinstance(oracle, HierarchicalOracle):
-        flattening = oracle.flattening
-        return evaluate(flattening, ProcedurePolicy(flattening.problem, rows))
+        procedure = oracle.flattening.problem
+        return evaluate(procedure, ProcedurePolicy(procedure, rows))
     return evaluate(problem, DeterministicPolicy(problem, rows))
 
 

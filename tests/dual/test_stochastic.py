@@ -18,7 +18,7 @@ from random_procedures import random_procedure
 @pytest.mark.parametrize("seed", range(40))
 def test_the_mixture_and_the_stationary_policy_cost_the_same_and_keep_the_bounds(seed: int) -> None:
     problem = random_cssp(seed, infeasible=0.0)
-    optimum = solve(problem, Anytime(iterations=0)).stochastic
+    optimum = solve(problem, Anytime(iterations=0), stop=()).stochastic
     if optimum is None:
         assert best_mixture(brute_force(problem).costs, problem.bounds) == np.inf
         return
@@ -37,7 +37,7 @@ def test_the_mixture_and_the_stationary_policy_cost_the_same_and_keep_the_bounds
 @pytest.mark.parametrize("seed", range(12))
 def test_it_is_so_for_procedures_on_the_flat_problem(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0, several_exits=seed % 3 == 0)
-    optimum = solve(problem, PolicyBranching()).stochastic
+    optimum = solve(problem, PolicyBranching(), stop=()).stochastic
     if optimum is None:
         return
     evaluation = evaluate(problem.flattening.cssp, stationary(problem.flattening.cssp, optimum))
@@ -47,7 +47,7 @@ def test_it_is_so_for_procedures_on_the_flat_problem(seed: int) -> None:
 
 def test_half_of_the_time_through_half_of_the_time_dashing() -> None:
     problem = roads(damage=4.0)
-    optimum = solve(problem, PolicyBranching()).stochastic
+    optimum = solve(problem, PolicyBranching(), stop=()).stochastic
     assert optimum is not None
     assert optimum.value == pytest.approx(5.0)
     assert sorted(optimum.weights) == pytest.approx([0.5, 0.5])
@@ -56,7 +56,7 @@ def test_half_of_the_time_through_half_of_the_time_dashing() -> None:
 
 def test_a_single_policy_is_a_mixture_of_one() -> None:
     problem = roads(damage=100.0)
-    optimum = solve(problem, PolicyBranching()).stochastic
+    optimum = solve(problem, PolicyBranching(), stop=()).stochastic
     assert optimum is not None
     assert optimum.weights.tolist() == [1.0]
     assert stationary(problem, optimum).probabilities.tolist() == [0.0, 0.0, 1.0]

@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from scipy.sparse import csr_array
 
 from brute_force import brute_force
+from brute_force_procedures import brute_force as brute_force_procedure
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.evaluation import evaluate
-from hcssp.evaluation.exact import expected_remaining
+from hcssp.evaluation.exact import Evaluation, evaluate, expected_remaining
+from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
+from random_procedures import random_procedure
+from small_procedures import dash_last, forking, retrying
 
 
 def attempts(success: float, bound: float = 10.0) -> CSSP:
@@ -29,7 +32,13 @@ def attempts(success: float, bound: float = 10.0) -> CSSP:
     )
 
 
-ONLY = DeterministicPolicy(np.array([0, -1]))
+def only(problem: CSSP) -> DeterministicPolicy:
+    """The only thing that one can do there."""
+    return DeterministicPolicy(problem, np.array([0, -1]))
+
+
+def evaluated(problem: CSSP) -> Evaluation:
+    return evaluate(problem, only(problem))
 
 
 def gambler(states: int, win: float) -> CSSP:
@@ -98,40 +107,40 @@ def test_a_randomised_policy_mixes_the_rows_of_a_state() -> None:
 
 def test_long_waits_are_still_exact() -> None:
     # 1 - success is rounded once, by half a unit in the last place: relative error 1e-16 / 2**-40.
-    answer = evaluate(attempts(2.0**-40), ONLY)
+    answer = evaluated(attempts(2.0**-40))
     assert answer.cost("time") == 2.0**40
 
 
 def test_a_goal_too_unlikely_for_doubles_is_refused() -> None:
     with pytest.raises(ImproperPolicy, match="too small for double precision"):
-        evaluate(attempts(1e-30), ONLY)
+        evaluated(attempts(1e-30))
 
 
 def test_starting_in_a_goal_costs_nothing() -> None:
-    answer = evaluate(replace(attempts(0.5), initial=np.array([0.0, 1.0])), ONLY)
+    answer = evaluated(replace(attempts(0.5), initial=np.array([0.0, 1.0])))
     assert answer.costs.tolist() == [0.0, 0.0]
     assert answer.visits.tolist() == [0.0, 1.0]
     assert answer.residual == 0.0
 
 
 def test_bounds_are_kept_up_to_the_documented_tolerance() -> None:
-    kept = evaluate(attempts(0.5, bound=4.0 - 3e-9), ONLY)
+    kept = evaluated(attempts(0.5, bound=4.0 - 3e-9))
     assert kept.keeps_bounds()
     assert kept.violations() == {}
-    broken = evaluate(attempts(0.5, bound=4.0 - 5e-9), ONLY)
+    broken = evaluated(attempts(0.5, bound=4.0 - 5e-9))
     assert not broken.keeps_bounds()
     assert broken.violations() == {"wear": pytest.approx(5e-9, rel=1e-6)}
     assert broken.keeps_bounds(tolerance=1e-6)
-    assert evaluate(attempts(0.5, bound=np.inf), ONLY).keeps_bounds()
+    assert evaluated(attempts(0.5, bound=np.inf)).keeps_bounds()
 
 
 def test_an_unknown_cost_is_named() -> None:
     with pytest.raises(InvalidProblem, match=r"no cost 'money'; the costs are 'time', 'wear'"):
-        evaluate(attempts(0.5), ONLY).cost("money")
+        evaluated(attempts(0.5)).cost("money")
 
 
 def test_the_answer_cannot_be_changed() -> None:
-    answer = evaluate(attempts(0.5), ONLY)
+    answer = evaluated(attempts(0.5))
     with pytest.raises(ValueError, match="read-only"):
         answer.costs[0] = 0.0
 
@@ -139,10 +148,68 @@ def test_the_answer_cannot_be_changed() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_what_remains_is_what_a_start_there_would_cost(seed: int) -> None:
     problem = random_cssp(seed)
-    policy = DeterministicPolicy(brute_force(problem).policies[-1])
+    policy = DeterministicPolicy(problem, brute_force(problem).policies[-1])
     remaining = expected_remaining(problem, policy)
     assert (remaining[:, problem.goals] == 0.0).all()
     for state in np.flatnonzero(~np.isnan(remaining[0])):
         there = replace(problem, initial=np.eye(problem.num_states)[state])
         assert remaining[:, state] == pytest.approx(evaluate(there, policy).costs)
     assert np.array_equal(np.isnan(remaining[0]), (evaluate(problem, policy).visits == 0.0) & ~problem.goals)
+
+
+def test_every_activity_has_its_share() -> None:
+    answer = evaluate(retrying(), dash_last())
+    # 1.25 times round (3 time), then once a dash of 2 tries (1 time and 4 damage each).
+    assert answer.costs == pytest.approx([1.25 * 3 + 2, 8, 8])
+    assert answer.cost("damage") == pytest.approx(8)
+    assert answer.violations() == {"damage": pytest.approx(6)}
+    cross, leave = answer.activities
+    assert (cross.name, cross.expected_executions, cross.cost) == ("cross", 1.25, pytest.approx(3.75))
+    assert cross.cost_per_execution == pytest.approx(3)
+    assert cross.usage == {"damage": 0.0}
+    assert leave.usage == {"damage": pytest.approx(8), "damage-at-last": pytest.approx(8)}
+    assert leave.usage_per_execution == {"damage": pytest.approx(8), "damage-at-last": pytest.approx(8)}
+    assert answer.activity("leave") is leave
+
+
+def test_an_unknown_activity_is_named() -> None:
+    with pytest.raises(InvalidProblem, match="no activity 'crss'; the activities are 'cross', 'leave'"):
+        evaluate(retrying(), dash_last()).activity("crss")
+
+
+def test_what_is_never_executed_costs_nothing() -> None:
+    choices = {(0, None): 0, (1, "left"): 2, (1, "right"): 2}
+    policy = ProcedurePolicy.compose(forking(), choices, (np.array([1, -1, -1]), np.full(3, -1)))
+    walk = evaluate(policy.problem, policy).activity("walk")
+    assert (walk.expected_executions, walk.cost, walk.usage) == (0.0, 0.0, {"damage": 0.0})
+    assert walk.cost_per_execution is None
+    assert walk.usage_per_execution is None
+
+
+def test_choices_may_depend_on_the_exit() -> None:
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 2}
+    policy = ProcedurePolicy.compose(forking(), choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    answer = evaluate(policy.problem, policy)
+    assert answer.costs == pytest.approx([1 + 0.25 * 10, 2])
+    assert answer.activity("walk").expected_executions == pytest.approx(0.25)
+    assert answer.activity("walk").cost_per_execution == pytest.approx(10)
+
+
+def test_a_procedures_policy_that_never_ends_is_refused() -> None:
+    policy = ProcedurePolicy.compose(retrying(), {(0, None): 0}, dash_last().activities)
+    with pytest.raises(ImproperPolicy, match="no action in state 'hall'"):
+        evaluate(retrying(), policy)
+
+
+@pytest.mark.parametrize("several_exits", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_shares_sum_to_the_whole_which_is_the_brute_force(seed: int, several_exits: bool) -> None:
+    problem = random_procedure(seed, cycles=True, several_exits=several_exits)
+    policies = brute_force_procedure(problem)
+    for rows, costs in zip(policies.rows[:10], policies.costs, strict=False):
+        answer = evaluate(problem, ProcedurePolicy(problem, rows))
+        assert answer.costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
+        assert sum(activity.cost for activity in answer.activities) == pytest.approx(costs[0])
+        for constraint, used in zip(problem.constraints, costs[1:], strict=True):
+            shares = [activity.usage.get(constraint.name, 0.0) for activity in answer.activities]
+            assert sum(shares) == pytest.approx(used)

@@ -23,8 +23,8 @@ def attempts(success: float = 0.5, bound: float = 3.0) -> CSSP:
     return plan.build()
 
 
-TRY = DeterministicPolicy(np.array([0, -1]))
-WAIT = DeterministicPolicy(np.array([1, -1]))
+TRY = DeterministicPolicy(attempts(), np.array([0, -1]))
+WAIT = DeterministicPolicy(attempts(), np.array([1, -1]))
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -42,7 +42,7 @@ def test_means_agree_with_the_exact_evaluation(seed: int) -> None:
 
 def test_a_randomised_policy_draws_its_rows() -> None:
     problem = attempts()
-    policy = RandomisedPolicy(np.array([0.4, 0.6]))
+    policy = RandomisedPolicy(problem, np.array([0.4, 0.6]))
     exact = evaluate(problem, policy)
     runs = simulate(problem, policy, runs=40_000, seed=5)
     assert runs.mean("time", 1.0 - 1e-8).low <= exact.cost("time") <= runs.mean("time", 1.0 - 1e-8).high
@@ -75,7 +75,8 @@ def test_an_initial_distribution_is_drawn_from() -> None:
     plan.add_action(near, "go", to=out, costs=1.0)
     plan.add_action(far, "go", to=out, costs=5.0)
     plan.set_initial({near: 0.5, far: 0.25, out: 0.25})
-    runs = simulate(plan.build(), DeterministicPolicy(np.array([0, 1, -1])), runs=40_000, seed=0)
+    problem = plan.build()
+    runs = simulate(problem, DeterministicPolicy(problem, np.array([0, 1, -1])), runs=40_000, seed=0)
     values, counts = np.unique(runs.totals[0], return_counts=True)
     assert values.tolist() == [0.0, 1.0, 5.0]
     assert counts / runs.num_runs == pytest.approx([0.25, 0.5, 0.25], abs=0.02)
@@ -100,9 +101,10 @@ def test_a_policy_that_never_ends_is_truncated() -> None:
 
 
 def test_a_missing_action_is_named() -> None:
-    for policy in (DeterministicPolicy(np.array([-1, -1])), RandomisedPolicy(np.zeros(2))):
+    problem = attempts()
+    for policy in (DeterministicPolicy(problem, np.array([-1, -1])), RandomisedPolicy(problem, np.zeros(2))):
         with pytest.raises(ImproperPolicy, match="no action in state 'here'"):
-            simulate(attempts(), policy)
+            simulate(problem, policy)
 
 
 def test_a_run_is_told_step_by_step() -> None:

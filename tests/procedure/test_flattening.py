@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.validation import violations
 from hcssp.errors import InvalidProblem
-from hcssp.evaluation.exact import evaluate
-from hcssp.procedure import Flattening, Outcome, ProcedureBuilder, ProcedurePolicy, policy_chain
+from hcssp.procedure import Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
 from random_procedures import random_procedure
 from small_procedures import corridor, fork, forking, retrying
 
@@ -121,7 +119,7 @@ def test_a_missing_entry_is_an_error_of_the_flattening_too() -> None:
     problem = forking()
     walk = replace(problem.activities[1], cssp=corridor(("left", "centre", "end")))
     with pytest.raises(InvalidProblem, match="entered in state 'right'"):
-        Flattening(replace(problem, activities=(problem.activities[0], walk)))
+        Flattening(problem._derive(activities=(problem.activities[0], walk)))
 
 
 def test_outcomes_of_probability_zero_are_left_out() -> None:
@@ -162,30 +160,8 @@ def test_a_policy_survives_the_way_there_and_back(seed: int, kind: dict[str, boo
     flattening = Flattening(random_procedure(seed, **kind))
     for rows in brute_force(flattening.problem).rows[:20]:
         policy = ProcedurePolicy(flattening.problem, rows)
-        assert policy.to_flat(flattening).tolist() == rows.tolist()
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("seed", range(8))
-def test_the_chain_of_a_policy_costs_what_the_policy_costs(seed: int, kind: dict[str, bool]) -> None:
-    flattening = Flattening(random_procedure(seed, **kind))
-    policies = brute_force(flattening.problem)
-    for rows, costs in zip(policies.rows[:20], policies.costs, strict=False):
-        chain, only = policy_chain(flattening, rows)
-        assert chain.num_rows == np.count_nonzero(rows >= 0)
-        assert evaluate(chain, only).costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
-        whole = evaluate(flattening.cssp, DeterministicPolicy(flattening.cssp, rows))
-        assert whole.costs == pytest.approx(costs, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_flattening_leaves_the_activities_alone(kind: dict[str, bool]) -> None:
-    problem = random_procedure(3, **kind)
-    before = [activity.cssp.transitions.toarray() for activity in problem.activities]
-    flattening = problem.flattening
-    policy_chain(flattening, np.where(np.diff(flattening.cssp.row_start) > 0, flattening.row_start[:-1], -1))
-    for activity, transitions in zip(problem.activities, before, strict=True):
-        assert np.array_equal(activity.cssp.transitions.toarray(), transitions)
+        assert policy.rows.tolist() == rows.tolist()
+        assert ProcedurePolicy.compose(flattening.problem, policy.choices, policy.activities) == policy
 
 
 def test_a_flat_problem_can_be_sent_to_another_process() -> None:

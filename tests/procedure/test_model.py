@@ -22,7 +22,7 @@ def test_every_activity_knows_its_outcome() -> None:
     problem = retrying()
     assert problem.activity_choice.tolist() == [0, 1]
     assert [outcome.event for outcome in problem.activity_outcome] == [1, 2]
-    assert [outcome.activity for outcome in problem.activity_outcome] == [0, 1]
+    assert [outcome.runs for outcome in problem.activity_outcome] == [0, 1]
 
 
 def test_names_lead_to_indices() -> None:

@@ -26,7 +26,7 @@ def problem() -> HCSSP:
 
 def damage_cells(problem: HCSSP, activity: str) -> list[tuple[int, int]]:
     cssp = problem.activities[problem.activity_index(activity)].cssp
-    costs = cssp.costs[cssp.cost_index("damage")]
+    costs = cssp.costs[cssp.cost_names.index("damage")]
     assert set(costs.tolist()) <= {0.0, 50.0}
     return sorted({cssp.state_labels[int(state)] for state in cssp.row_state[costs > 0]})
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -218,3 +220,26 @@ def test_an_enormous_cost_hides_no_gain_from_the_bound(penalty: float) -> None:
     optimum = PolicyIteration(Balance(prepare(plan.build()).problem)).minimise(np.ones(1))
     assert optimum is not None
     assert optimum.bound <= 0.0
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e8])
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_the_unit_of_a_cost_does_not_matter_where_loops_are_free(first: int, scale: float) -> None:
+    # Rounding must not look like an improvement on a circle that costs nothing under the weights.
+    failures = []
+    for seed in range(first, first + 50):
+        problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
+        problem = replace(problem, costs=problem.costs * scale)
+        costs = brute_force(problem).costs
+        solver = PolicyIteration(Balance(problem))
+        for index in range(len(problem.cost_names)):
+            weights = np.eye(len(problem.cost_names))[index]
+            optimum = solver.minimise(weights)
+            assert optimum is not None
+            least = costs[:, index].min()
+            near = np.abs(costs - optimum.costs).max(axis=1).min()
+            if near > 1e-8 * scale or optimum.bound > least + 1e-11 * scale:
+                failures.append(
+                    f"seed {seed}, weights {weights}: {optimum.costs}, {optimum.bound} > {least}?"
+                )
+    assert failures == []

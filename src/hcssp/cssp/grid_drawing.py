@@ -9,7 +9,7 @@ hazardous cell; where the policy says nothing, ``·`` is free and ``~`` hazardou
 >>> world = GridWorld.from_map("S~G\n...", hazards={"~": {"damage": 1.0}})
 >>> problem = world.to_cssp()
 >>> rows = np.array([1, 5, NO_ROW, NO_ROW, NO_ROW, NO_ROW])  # east, east
->>> print(render_policy(world, problem, DeterministicPolicy(rows)))
+>>> print(render_policy(world, problem, DeterministicPolicy(problem, rows)))
 #####
 #→⇒G#
 #···#

@@ -18,10 +18,10 @@ incumbent only if it keeps the bounds; nothing is done to improve it.
 >>> here, out = plan.add_state("here"), plan.add_goal("out")
 >>> _ = plan.add_action(here, "walk", to=out, costs=(3.0, 0.0))
 >>> _ = plan.add_action(here, "jump", to=out, costs=(1.0, 4.0))
->>> *_, last = LinearProgram().iterate(plan.build())
+>>> *_, last = LinearProgram().iterate(plan.build(), Context())
 >>> round(last.lower_bound, 6), last.upper_bound, last.prices.tolist()
 (2.5, 3.0, [0.5])
->>> last.details.policy.probabilities.tolist()
+>>> last.randomised.probabilities.tolist()
 [0.75, 0.25]
 """
 

@@ -3,26 +3,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.plan import Plan
-from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.errors import ImproperPolicy, NoSolution
+from hcssp.errors import ImpossibleObservation, ImproperPolicy, NoSolution
 from hcssp.evaluation.exact import evaluate
-from hcssp.execution import ImpossibleObservation, Plan, Run
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.execution import Run
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
-from small_procedures import corridor, fork, forking, retrying, risky_room
+from small_procedures import corridor, dash_last, fork, forking, retrying
 
-DASH_LAST = ProcedurePolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
-FAST = ProcedurePolicy(
-    {(0, None): 0, (1, "left"): 1, (1, "right"): 2}, (np.array([1, -1, -1]), np.array([0, -1, -1]))
-)
+
+def fast() -> ProcedurePolicy:
+    """Of :func:`forking`: walk on from the left, wait on the right."""
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 2}
+    return ProcedurePolicy.compose(forking(), choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
 
 
 def test_a_run_is_followed_from_start_to_end() -> None:
-    run = Plan(retrying(), DASH_LAST).start()
+    run = Run(dash_last())
     first = run.step()
     assert (first.event, first.activity, first.action, first.state) == ("start", None, "cross", None)
     assert first.remaining == pytest.approx({"time": 5.75, "damage": 8.0, "damage-at-last": 8.0})
@@ -52,7 +50,7 @@ def test_a_run_is_followed_from_start_to_end() -> None:
 
 
 def test_where_only_one_thing_can_happen_nothing_need_be_told() -> None:
-    run = Plan(retrying(), DASH_LAST).start()
+    run = Run(dash_last())
     assert run.possible() == [("start", None)]
     assert run.step().action == "cross"
     assert run.step().action == "round"
@@ -66,7 +64,7 @@ def test_where_only_one_thing_can_happen_nothing_need_be_told() -> None:
 
 
 def test_an_impossible_observation_changes_nothing() -> None:
-    run = Plan(retrying(), DASH_LAST).start()
+    run = Run(dash_last())
     with pytest.raises(ImpossibleObservation, match="a run begins at event 'start', not in 'hall'"):
         run.step("hall")
     run.step("start")
@@ -86,7 +84,7 @@ def test_an_impossible_observation_changes_nothing() -> None:
 
 
 def test_the_exit_of_an_activity_is_the_entry_of_what_follows() -> None:
-    run = Plan(forking(), FAST).start()
+    run = Run(fast())
     for told in (None, "fork"):
         run.step(told)
     left = run.step("left")
@@ -94,7 +92,7 @@ def test_the_exit_of_an_activity_is_the_entry_of_what_follows() -> None:
     assert (walking := run.step("left")).activity == "walk"
     assert walking.action == "walk"
     assert run.step("end").over
-    run = Plan(forking(), FAST).start()
+    run = Run(fast())
     for told in (None, "fork"):
         run.step(told)
     right = run.step("right")
@@ -122,10 +120,10 @@ def some_starts() -> HCSSP:
 
 
 def test_outcome_and_state_are_told_together_where_neither_suffices() -> None:
-    policy = ProcedurePolicy({(0, None): 0}, (np.array([0, 1, -1]),) * 2)
+    policy = ProcedurePolicy.compose(some_starts(), {(0, None): 0}, (np.array([0, 1, -1]),) * 2)
 
     def begun() -> Run:
-        run = Plan(some_starts(), policy).start()
+        run = Run(policy)
         run.step()
         return run
 
@@ -151,8 +149,8 @@ def test_an_activity_that_begins_at_its_goal_is_passed_through() -> None:
     plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
     plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
     choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
-    run = Plan(plan.build(start=start, end=out), policy).start()
+    problem = plan.build(start=start, end=out)
+    run = Run(ProcedurePolicy.compose(problem, choices, (np.array([1, -1, -1]), np.array([0, -1, -1]))))
     for told in (None, "fork", "right"):
         decision = run.step(told)
     assert (decision.event, decision.action) == ("hall", "walk")
@@ -161,15 +159,13 @@ def test_an_activity_that_begins_at_its_goal_is_passed_through() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_followed_in_the_model_it_costs_what_is_expected(seed: int) -> None:
-    problem = small_building(2.0)
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    plan = Plan.from_result(problem, result, "small-building", "exact")
+    plan = solve(small_building(2.0))
     generator = np.random.default_rng(seed)
     totals = []
     for _ in range(40):
         run = plan.start()
         decision = run.step()
-        assert decision.remaining["time"] == pytest.approx(result.upper_bound)
+        assert decision.remaining["time"] == pytest.approx(plan.upper_bound)
         while not decision.over:
             outcome, state = (possible := run.possible())[generator.integers(len(possible))]
             before = decision
@@ -182,35 +178,36 @@ def test_followed_in_the_model_it_costs_what_is_expected(seed: int) -> None:
 
 
 def test_what_remains_is_the_average_over_what_can_happen() -> None:
-    problem = retrying()
-    exact = evaluate(problem, DASH_LAST)
-    run = Plan(problem, DASH_LAST).start()
+    exact = evaluate(retrying(), dash_last())
+    run = Run(dash_last())
     assert list(run.step().remaining.values()) == pytest.approx(exact.costs.tolist())
     run.step("in")
     at_hall = run.step("out")
-    back = Plan(problem, DASH_LAST).start().step().remaining["time"]
+    back = Run(dash_last()).step().remaining["time"]
     # A dash of 2 tries on average, or back to the start.
     assert at_hall.remaining["time"] == pytest.approx(0.8 * 2.0 + 0.2 * back)
 
 
 def test_a_policy_that_never_ends_is_not_begun() -> None:
-    policy = ProcedurePolicy({(0, None): 0}, DASH_LAST.activities)
+    policy = ProcedurePolicy.compose(retrying(), {(0, None): 0}, dash_last().activities)
     with pytest.raises(ImproperPolicy, match="no action in state 'hall'"):
-        Plan(retrying(), policy).start()
+        Run(policy)
 
 
-def test_a_plan_is_made_from_a_result() -> None:
+def test_a_solved_plan_begins_a_run_under_whatever_bounds() -> None:
     problem = small_building(2.0)
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    plan = Plan.from_result(problem, result, "small-building", "exact")
+    plan = solve(problem)
     assert plan.bounds == {"damage": 2.0}
-    assert plan.status == result.status == "optimal"
-    assert plan.gap == result.gap
-    assert plan.evaluate().costs == pytest.approx(result.evaluation.costs)
+    assert plan.status == "optimal"
+    assert plan.evaluation is not None
+    assert plan.evaluate().costs == pytest.approx(plan.evaluation.costs)
+    assert plan.start().step().remaining["time"] == pytest.approx(plan.cost("time"))
     other = plan.under(problem.with_bounds(damage=3.0))
     assert (other.lower_bound, other.bounds, other.status) == (-np.inf, {"damage": 3.0}, "feasible")
+    assert other.start().step().budget_left == {"damage": 3.0}
     assert plan.under(problem).lower_bound == plan.lower_bound
-    with pytest.raises(NoSolution, match="no policy was found"):
-        Plan.from_result(problem, Result())
-    with pytest.raises(NoSolution, match="is a DeterministicPolicy, not that of a procedure"):
-        solve(risky_room(), PolicyBranching())
+
+
+def test_without_a_plan_there_is_nothing_to_begin() -> None:
+    with pytest.raises(NoSolution, match="no policy keeps the bound on 'damage'"):
+        solve(small_building(-1.0)).start()

@@ -6,22 +6,20 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.procedure_simulation import narrate_procedure, simulate
-from hcssp.procedure import Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.evaluation.procedure_simulation import narrate_procedure
+from hcssp.evaluation.simulation import simulate
+from hcssp.procedure import Outcome, ProcedureBuilder, ProcedurePolicy
 from random_procedures import random_procedure
-from small_procedures import corridor, fork, forking, retrying
-
-DASH_LAST = ProcedurePolicy({(0, None): 0, (1, None): 1}, (np.array([0, -1]), np.array([1, -1])))
+from small_procedures import corridor, dash_last, fork, forking, retrying
 
 
 @pytest.mark.parametrize("several_exits", [False, True])
 @pytest.mark.parametrize("seed", range(10))
 def test_the_means_are_those_of_the_exact_evaluation(seed: int, several_exits: bool) -> None:
-    flattening = Flattening(random_procedure(seed, cycles=True, several_exits=several_exits))
-    rows = brute_force(flattening.problem).rows[seed % 3 - 1]
-    policy = ProcedurePolicy(flattening.problem, rows)
-    exact = evaluate(flattening, policy)
-    simulated = simulate(flattening, policy, runs=2000, seed=seed)
+    problem = random_procedure(seed, cycles=True, several_exits=several_exits)
+    policy = ProcedurePolicy(problem, brute_force(problem).rows[seed % 3 - 1])
+    exact = evaluate(problem, policy)
+    simulated = simulate(problem, policy, runs=2000, seed=seed)
     assert simulated.num_truncated == 0
     assert simulated.cost_names == exact.cost_names
     assert np.all(np.abs(simulated.means - exact.costs) <= 5 * simulated.standard_errors + 1e-9)
@@ -31,7 +29,7 @@ def test_the_means_are_those_of_the_exact_evaluation(seed: int, several_exits: b
 
 
 def test_every_run_is_a_run_of_the_procedure() -> None:
-    simulated = simulate(retrying(), DASH_LAST, runs=200, seed=1)
+    simulated = simulate(retrying(), dash_last(), runs=200, seed=1)
     assert simulated.activity_names == ("cross", "leave")
     # Each crossing takes 3, each try of the dash 1 time and 4 damage; the last room is left once.
     crossings, leaving = simulated.executions.T
@@ -45,7 +43,7 @@ def test_every_run_is_a_run_of_the_procedure() -> None:
 
 
 def test_the_same_seed_gives_the_same_runs() -> None:
-    first, again, other = (simulate(retrying(), DASH_LAST, runs=50, seed=seed).totals for seed in (3, 3, 4))
+    first, again, other = (simulate(retrying(), dash_last(), runs=50, seed=seed).totals for seed in (3, 3, 4))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -59,29 +57,31 @@ def test_passing_straight_through_is_an_execution() -> None:
     plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
     problem = plan.build(start=start, end=out)
     choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    policy = ProcedurePolicy.compose(problem, choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
     assert simulate(problem, policy, runs=20).executions.tolist() == [[1, 1]] * 20
     assert evaluate(problem, policy).activity("walk").expected_executions == pytest.approx(1)
 
 
 def test_runs_that_are_cut_off_are_counted_as_infinite() -> None:
-    simulated = simulate(retrying(), DASH_LAST, runs=100, max_steps=4)
+    simulated = simulate(retrying(), dash_last(), runs=100, max_steps=4)
     assert 0 < simulated.num_truncated < 100
     assert (simulated.executions[~simulated.truncated] == 1).all()
     assert simulated.mean("time").value == np.inf
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
-    waiting = {(0, None): 0, (1, "left"): 2}
+    waiting = ProcedurePolicy.compose(
+        forking(), {(0, None): 0, (1, "left"): 2}, (np.array([1, -1, -1]), np.array([0, 1, -1]))
+    )
     with pytest.raises(ImproperPolicy, match=r"no action in state \('event', 'hall', 'right'\)"):
-        simulate(forking(), ProcedurePolicy(waiting, (np.array([1, -1, -1]), np.array([0, 1, -1]))))
+        simulate(forking(), waiting)
     with pytest.raises(InvalidProblem, match="runs is 0; it must be positive"):
-        simulate(retrying(), DASH_LAST, runs=0)
+        simulate(retrying(), dash_last(), runs=0)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_run_is_told_event_by_event(seed: int) -> None:
-    legs = list(narrate_procedure(retrying(), DASH_LAST, seed=seed))
+    legs = list(narrate_procedure(dash_last(), seed=seed))
     assert [(leg.event, leg.choice) for leg in legs] == [("start", "cross"), ("hall", "leave")] * (
         len(legs) // 2
     )
@@ -95,13 +95,13 @@ def test_a_run_is_told_event_by_event(seed: int) -> None:
     last = legs[-1]
     assert last.activity == "leave"
     assert {action.action for action in last.actions} == {"dash"}
-    assert legs == list(narrate_procedure(retrying(), DASH_LAST, seed=seed))
+    assert legs == list(narrate_procedure(dash_last(), seed=seed))
 
 
 def test_the_state_that_an_event_is_entered_in_is_told() -> None:
     choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    policy = ProcedurePolicy(choices, (np.array([1, -1, -1]), np.array([0, 1, -1])))
-    told = [list(narrate_procedure(forking(), policy, seed=seed))[1] for seed in range(10)]
+    policy = ProcedurePolicy.compose(forking(), choices, (np.array([1, -1, -1]), np.array([0, 1, -1])))
+    told = [list(narrate_procedure(policy, seed=seed))[1] for seed in range(10)]
     assert {(leg.event, leg.entry, leg.activity) for leg in told} == {
         ("hall", "left", "walk"),
         ("hall", "right", "walk"),
@@ -109,5 +109,5 @@ def test_the_state_that_an_event_is_entered_in_is_told() -> None:
 
 
 def test_a_told_run_that_is_cut_off_reaches_nothing() -> None:
-    (leg,) = narrate_procedure(retrying(), DASH_LAST, max_steps=1)
+    (leg,) = narrate_procedure(dash_last(), max_steps=1)
     assert (leg.activity, leg.actions, leg.reaches) == ("cross", (), None)
