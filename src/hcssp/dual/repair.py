@@ -17,7 +17,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.oracle import REACHED
 from hcssp.errors import ImproperPolicy
-from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible
+from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
 
 TRIED = 4  # switches evaluated exactly in one round
@@ -154,7 +154,7 @@ def _merit(
     bounded = np.flatnonzero(np.isfinite(bounds))
     room = bounds[bounded] - costs[1:][bounded]
     change = effects[:, 1:][:, bounded]
-    fits = np.all(change <= room + FEASIBILITY_TOLERANCE, axis=1)
+    fits = np.all(change <= tolerated(bounds[bounded]) - costs[1:][bounded], axis=1)
     visited = part.visits[part.balance.row_state] > REACHED
     merit = np.where(fits & visited, effects[:, 0], np.inf)
     merit[part.rows] = np.inf

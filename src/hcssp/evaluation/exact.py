@@ -40,7 +40,7 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.chain import InducedChain, Policy, induced_chain
-from hcssp.numerics import FEASIBILITY_TOLERANCE
+from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
 
 _MAX_REFINEMENTS = 3
 _WANTED_RESIDUAL = 4 * np.finfo(np.float64).eps
@@ -85,11 +85,11 @@ class Evaluation:
         tolerance
             A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``.
         """
-        allowance = tolerance * np.maximum(1.0, np.abs(self.bounds))
         excess = self.costs[1:] - self.bounds
+        kept = excess <= allowance(self.bounds, tolerance)
         return {
             self.cost_names[1 + index]: float(excess[index])
-            for index in np.flatnonzero(np.isfinite(self.bounds) & ~(excess <= allowance))
+            for index in np.flatnonzero(np.isfinite(self.bounds) & ~kept)
         }
 
     def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:

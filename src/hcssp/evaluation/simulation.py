@@ -41,6 +41,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import Policy
 from hcssp.evaluation.steps import Walk, draw_starts, steps_of
+from hcssp.numerics import tolerated
 
 logger = logging.getLogger(__name__)
 
@@ -153,8 +154,8 @@ class Simulation:
                 )
             bound = float(self.bounds[index - 1])
         # A sum of many steps may miss a bound that it meets by a rounding error.
-        allowance = 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
-        share = float(np.mean(self._totals(name) > bound + allowance)) if np.isfinite(bound) else 0.0
+        broken = self._totals(name) > tolerated(np.array([bound])) if np.isfinite(bound) else np.zeros(1)
+        share = float(np.mean(broken))
         quantile, count = _quantile(level), self.num_runs
         shrink = 1.0 + quantile**2 / count
         centre = (share + quantile**2 / (2 * count)) / shrink

@@ -43,8 +43,9 @@ from hcssp.methods.highs.linear_program import (
     refuted_at_the_goal,
 )
 from hcssp.methods.highs.occupation import most_visited
-from hcssp.methods.highs.relaxation import Relaxation, allowance, relax
+from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, run
+from hcssp.numerics import allowance
 from hcssp.procedure.model import HCSSP
 
 BOUND_TOLERANCE = 1e-7
