@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import Backwards
 from hcssp.ssp.balance import Balance
 
 
@@ -69,13 +70,16 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
     safe
         The allowed rows that can never lead to such a state.
     """
+    search: Backwards | None = None
     while True:
         rows, _ = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
             return rows, allowed
-        touches = (abs(balance.matrix) @ lost.astype(np.float64)) > 0.0
-        safe = allowed & ~touches
+        if search is None:
+            # Through the diagonal of the matrix a row leads to its own state too: lost states lose theirs.
+            search = Backwards(balance.matrix, balance.row_state, np.zeros(balance.num_live, dtype=np.bool_))
+        safe = search.spread(lost, allowed)
         if np.array_equal(safe, allowed):
             return rows, allowed
         allowed = safe

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.reachability import Backwards
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
 
@@ -69,18 +69,8 @@ def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
     It is proper wherever the rows `among` lead only to states from which they can reach a goal. States
     without such a row get :data:`NO_ROW`.
     """
-    rows = np.flatnonzero(among)
-    entries = csr_array(problem.transitions[rows]).tocoo()
-    possible = entries.data > 0.0
-    sources, targets = problem.row_state[rows[entries.row[possible]]], entries.col[possible]
-    backwards = csr_array(
-        (np.ones(len(sources)), (targets, sources)), shape=(problem.num_states, problem.num_states)
-    )
-    goals = np.flatnonzero(problem.goals)
-    distance = dijkstra(backwards, indices=goals, unweighted=True, min_only=True)
-    closest = np.full(problem.num_rows, np.inf)
-    np.minimum.at(closest, rows[entries.row[possible]], distance[targets])
-    return most_visited(problem, flow, among & (closest < distance[problem.row_state]))
+    search = Backwards(problem.transitions, problem.row_state, problem.goals)
+    return most_visited(problem, flow, search.approaching(among))
 
 
 def randomised(problem: CSSP, flow: FloatArray, elsewhere: IntArray) -> FloatArray:
