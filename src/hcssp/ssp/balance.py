@@ -45,7 +45,7 @@ class Balance:
         self.actions_per_state = int(counts[0]) if len(counts) and np.all(counts == counts[0]) else 0
         self.costs: FloatArray = problem.costs
         self.initial: FloatArray = problem.initial[live]
-        self.matrix: SparseMatrix = _balance_matrix(problem, live, self.row_state)
+        self.matrix: SparseMatrix = balance_matrix(problem)
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
@@ -113,12 +113,24 @@ class Balance:
         return places, entries
 
 
-def _balance_matrix(problem: CSSP, live: IntArray, row_state: IntArray) -> SparseMatrix:
+def balance_matrix(problem: CSSP) -> SparseMatrix:
+    """The flow-balance matrix: CSR, a row for each row of the problem, a column for each live state.
+
+    >>> from hcssp.cssp.builder import CSSPBuilder
+    >>> plan = CSSPBuilder(cost_names=("time",))
+    >>> here, out = plan.add_state("here"), plan.add_goal("out")
+    >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
+    >>> balance_matrix(plan.build()).toarray().tolist()
+    [[0.5]]
+    """
     transitions = problem.transitions
+    live = np.flatnonzero(~problem.goals)
     if len(live) < problem.num_states:
         transitions = transitions[:, live]
     num_rows = problem.num_rows
-    own = csr_array((np.ones(num_rows), row_state, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
+    # Goals own no rows, so the live states before a row's own are those before it, less the goals.
+    columns = problem.row_state - np.cumsum(problem.goals)[problem.row_state]
+    own = csr_array((np.ones(num_rows), columns, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
     matrix = csr_array(own - transitions)
     matrix.sort_indices()
     return matrix

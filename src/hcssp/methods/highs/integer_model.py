@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.methods.highs.occupation import balance
 from hcssp.methods.highs.running import Model
 from hcssp.numerics import allowance
+from hcssp.ssp.balance import balance_matrix
 
 _ROOM = 1e-7
 
@@ -57,7 +57,7 @@ def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -
     secondary = csr_array(problem.costs[1:][bounded].T)
     columns = block_array(
         [
-            [balance(problem), secondary, diags_array(np.ones(count)), None, None],
+            [balance_matrix(problem), secondary, diags_array(np.ones(count)), None, None],
             [None, None, diags_array(-limits), own[:, acting], exclusions],
         ],
         format="csr",

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array, hstack, vstack
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.ascent import Infeasibility
-from hcssp.methods.highs.occupation import balance
 from hcssp.methods.highs.running import Answer, Claim, Model, Outcome, run
 from hcssp.numerics import allowance, tolerated
+from hcssp.ssp.balance import balance_matrix
 from hcssp.ssp.certificate import certify
 
 
@@ -97,7 +97,7 @@ def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[
 
 
 def _model(problem: CSSP, bounded: IntArray, bounds: FloatArray) -> Model:
-    flows = balance(problem)
+    flows = balance_matrix(problem)
     start = problem.initial[~problem.goals]
     return Model(
         costs=problem.costs[0],
