@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,20 +18,9 @@ from hcssp.dual.oracle import REACHED
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.system import EXACT, System
 
 TRIED = 4  # switches evaluated exactly in one round
-
-
-class EvaluatesPolicies(Protocol):
-    """What is asked of a policy system here."""
-
-    coarse: bool
-
-    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
-        """Expected costs to go under a policy."""
-
-    def visits(self, rows: IntArray) -> FloatArray:
-        """Expected visits under a policy."""
 
 
 @dataclass(eq=False)
@@ -48,7 +36,7 @@ class Part:
     """
 
     balance: Balance
-    system: EvaluatesPolicies
+    system: System
     counts: Sequence[tuple[int, int]]
     executions: float
     rows: IntArray
@@ -84,7 +72,7 @@ class Part:
         rows = self.rows.copy()
         rows[self.balance.row_state[row]] = row
         try:
-            values = self.system.values(rows, fresh=self.system.coarse)
+            values = self.system.values(rows, EXACT)
         except ImproperPolicy:
             return None
         change: FloatArray = self.balance.initial @ (values - self.values)

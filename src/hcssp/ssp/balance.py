@@ -20,7 +20,9 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 
 MAX_WIDTH = 12
-LARGEST_PADDED = 2_000_000
+MAX_PADDED_ENTRIES = 2_000_000
+"""Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
+matrix, and products of some rows gain less from it."""
 
 
 class Balance:
@@ -102,7 +104,7 @@ class Balance:
         matrix = self.matrix
         lengths = np.diff(matrix.indptr)
         width = int(lengths.max(initial=0))
-        if width > MAX_WIDTH or matrix.nnz > LARGEST_PADDED:
+        if width > MAX_WIDTH or matrix.nnz > MAX_PADDED_ENTRIES:
             return None
         row = np.repeat(np.arange(self.num_rows), lengths)
         place = np.arange(matrix.nnz) - matrix.indptr[:-1][row]
