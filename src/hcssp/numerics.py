@@ -19,6 +19,10 @@ OPTIMALITY_TOLERANCE = 1e-6
 FEASIBILITY_TOLERANCE = 1e-9
 """A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``."""
 
+REEVALUATION_SHARE = 0.999
+"""A search keeps bounds up to this share of the feasibility tolerance; the rest is left to the rounding of
+whoever evaluates its policies anew."""
+
 PRUNE_TOLERANCE = 1e-9
 """A node within this of the incumbent, relatively, is dropped; the bound remembers it."""
 
@@ -47,6 +51,8 @@ def relative_gap(lower_bound: float, upper_bound: float) -> float:
 def allowance(bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE) -> FloatArray:
     """By how much each bound may be exceeded and still counts as kept.
 
+    With a `tolerance` of one it is the scale to which excesses are relative.
+
     >>> allowance(np.array([0.5, 200.0])).tolist()
     [1e-09, 2e-07]
     """
@@ -55,7 +61,11 @@ def allowance(bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE) -> F
 
 
 def tolerated(bounds: FloatArray) -> FloatArray:
-    """The largest secondary costs that count as keeping the bounds."""
+    """The largest secondary costs that count as keeping the bounds.
+
+    >>> tolerated(np.array([2.0, np.inf])).tolist()
+    [2.000000002, inf]
+    """
     largest: FloatArray = bounds + allowance(bounds)
     return largest
 
@@ -77,6 +87,9 @@ def excess(costs: FloatArray, bounds: FloatArray) -> float:
 def is_feasible(costs: FloatArray, bounds: FloatArray) -> bool:
     """Whether the secondary costs keep their bounds, up to the documented tolerance.
 
-    A thousandth of it is left to the rounding of whoever evaluates the policy anew.
+    A little of it is left to another evaluation, see :data:`REEVALUATION_SHARE`.
+
+    >>> is_feasible(np.array([7.0, 2.0]), np.array([2.0])), is_feasible(np.array([7.0, 2.1]), np.array([2.0]))
+    (True, False)
     """
-    return excess(costs, bounds) <= 0.999 * FEASIBILITY_TOLERANCE
+    return excess(costs, bounds) <= REEVALUATION_SHARE * FEASIBILITY_TOLERANCE

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.reachability import almost_sure, can_reach_goal, reachable
+from hcssp.cssp.reachability import Backwards, almost_sure, can_reach_goal, closure, reachable
 
 
 def random_graph(seed: int) -> CSSP:
@@ -104,3 +104,61 @@ def test_only_the_given_rows_are_followed() -> None:
     problem = random_graph(3)
     none = np.zeros(problem.num_rows, dtype=bool)
     assert np.array_equal(reachable(problem, none), problem.initial > 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**9))
+def test_a_closure_is_a_power_of_the_adjacency_from_any_number_of_sources(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 9))
+    edges = rng.random((size, size)) < 0.2
+    connected = np.linalg.matrix_power(edges + np.eye(size), size) > 0
+    for count in range(min(size, 3) + 1):
+        sources = np.isin(np.arange(size), rng.choice(size, count, replace=False))
+        assert np.array_equal(closure(csr_array(edges), sources), connected[sources].any(axis=0))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9))
+def test_the_order_of_the_rows_does_not_matter_and_only_those_asked_for_count(seed: int) -> None:
+    problem = random_graph(seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(problem.num_rows)
+    search = Backwards(problem.transitions[order], problem.row_state[order], problem.goals)
+    kept = rng.random(problem.num_rows) < 0.7
+    found = search.almost_sure(kept[order])
+    # The same question of a problem that has only those rows.
+    counts = np.bincount(problem.row_state[kept], minlength=problem.num_states)
+    fewer = CSSP(
+        transitions=csr_array(problem.transitions[np.flatnonzero(kept)]),
+        row_start=np.concatenate(([0], np.cumsum(counts))),
+        costs=problem.costs[:, kept],
+        initial=problem.initial,
+        goals=problem.goals,
+        cost_names=problem.cost_names,
+        bounds=problem.bounds,
+    )
+    expected = almost_sure(fewer)
+    assert np.array_equal(found.states, expected.states)
+    rows = np.zeros(problem.num_rows, dtype=bool)
+    rows[order] = found.rows
+    assert np.array_equal(rows[kept], expected.rows)
+    assert not rows[~kept].any()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9))
+def test_rows_that_approach_the_goal_are_those_with_a_successor_in_an_earlier_layer(seed: int) -> None:
+    problem = random_graph(seed)
+    kept = np.random.default_rng(seed).random(problem.num_rows) < 0.8
+    search = Backwards(problem.transitions, problem.row_state, problem.goals)
+    dense = problem.transitions.toarray() > 0
+    expected = np.zeros(problem.num_rows, dtype=bool)
+    layer = problem.goals.copy()
+    while True:
+        leads = kept & dense[:, layer].any(axis=1) & ~layer[problem.row_state]
+        if not leads.any():
+            break
+        expected |= leads
+        layer = layer | np.isin(np.arange(problem.num_states), problem.row_state[leads])
+    assert np.array_equal(search.approaching(kept), expected)

@@ -7,15 +7,19 @@ import pytest
 
 from brute_force import BruteForce, brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
+from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows
 from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system import EXACT
+from policy_systems import circle
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp
 
@@ -100,9 +104,19 @@ def test_a_circle_without_cost_is_no_solution(system: type[PolicySystem] | type[
 
 
 @SYSTEMS
-def test_ties_do_not_make_it_go_round_in_circles(system: type[PolicySystem] | type[SweepSystem]) -> None:
+def test_ties_do_not_make_it_go_round_in_circles(
+    system: type[PolicySystem] | type[SweepSystem], monkeypatch: pytest.MonkeyPatch
+) -> None:
     balance = Balance(prepare(symmetric_grid(8)).problem)
     solver = PolicyIteration(balance, system(balance))
+    evaluated: list[IntArray] = []
+    evaluate = solver._evaluate
+
+    def counting(problem: ScalarProblem, rows: IntArray, values: FloatArray) -> tuple[Estimate, bool]:
+        evaluated.append(rows)
+        return evaluate(problem, rows, values)
+
+    monkeypatch.setattr(solver, "_evaluate", counting)
     rng = np.random.default_rng(0)
     for price, least in ((0.0, 14.0), (1 / 3, 16.0), (0.5, 16.5), (10.0, 20.0)):
         for _ in range(5):
@@ -111,7 +125,8 @@ def test_ties_do_not_make_it_go_round_in_circles(system: type[PolicySystem] | ty
             assert optimum is not None
             assert optimum.bound == pytest.approx(least, rel=1e-9)
             solver.minimise(rng.random(2))
-    assert solver.num_iterations < 4 * 5 * 2 * 40
+    # Beyond this number of evaluations it would go round: the grid is 14 steps across.
+    assert 0 < len(evaluated) < 4 * 5 * 2 * 40
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -154,13 +169,13 @@ def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
 def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     balance = Balance(proper_problem(0))
     assert isinstance(PolicyIteration(balance).system, PolicySystem)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGEST_FACTORISED", 10)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_FACTORISED_STATES", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
 def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE", 10)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.PRECISION_OF_LARGE", 0.05)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM_PRECISION", 0.05)
     balance = Balance(prepare(hazard_grid(20, 20, seed=1)).problem)
     rough = PolicyIteration(balance)
     exact = PolicyIteration(balance)
@@ -225,7 +240,6 @@ def test_an_enormous_cost_hides_no_gain_from_the_bound(penalty: float) -> None:
 @pytest.mark.parametrize("scale", [1e5, 1e8])
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_the_unit_of_a_cost_does_not_matter_where_loops_are_free(first: int, scale: float) -> None:
-    # Rounding must not look like an improvement on a circle that costs nothing under the weights.
     failures = []
     for seed in range(first, first + 50):
         problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
@@ -243,3 +257,132 @@ def test_the_unit_of_a_cost_does_not_matter_where_loops_are_free(first: int, sca
                     f"seed {seed}, weights {weights}: {optimum.costs}, {optimum.bound} > {least}?"
                 )
     assert failures == []
+
+
+def grid_problem(price: float = 0.4) -> tuple[PolicyIteration, ScalarProblem]:
+    """A grid on which improvements have a long way to go."""
+    balance = Balance(prepare(hazard_grid(15, 15, seed=2)).problem)
+    return PolicyIteration(balance), ScalarProblem(balance, np.array([1.0, price]))
+
+
+def far_policy(problem: ScalarProblem) -> IntArray:
+    """A proper policy that minds its steps and nothing else."""
+    return safe_rows(
+        problem.balance,
+        np.ones(problem.balance.num_rows),
+        np.ones(problem.balance.num_rows, dtype=np.bool_),
+    )[0]
+
+
+def test_evaluating_tells_exact_values_from_rough_ones_and_refuses_absurd_ones() -> None:
+    solver, problem = grid_problem()
+    rows = far_policy(problem)
+    values = solver.system.values(rows)
+    estimate, is_exact = solver._evaluate(problem, rows, values)
+    assert is_exact
+    assert estimate.value == pytest.approx(values @ problem.weights)
+    assert np.abs(estimate.reduced[rows]).max() < 1e-10
+    assert not solver._evaluate(problem, rows, values * (1.0 + 1e-7))[1]
+    for absurd in (values * 1e15, np.full_like(values, np.nan)):
+        with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+            solver._evaluate(problem, rows, absurd)
+
+
+def test_forbidden_rows_of_dead_states_are_no_residual() -> None:
+    solver, problem = grid_problem()
+    rows = far_policy(problem)
+    allowed = np.ones(problem.balance.num_rows, dtype=np.bool_)
+    allowed[rows[3]] = False
+    within = ScalarProblem(problem.balance, problem.weights, allowed)
+    estimate, is_exact = solver._evaluate(within, rows, solver.system.values(rows))
+    assert is_exact
+    assert estimate.reduced[rows[3]] == np.inf
+
+
+def test_a_switch_takes_the_best_row_where_it_is_better_and_lowers_every_value() -> None:
+    solver, problem = grid_problem()
+    rows = far_policy(problem)
+    estimate, _ = solver._evaluate(problem, rows, solver.system.values(rows))
+    improvable = problem.improvable(estimate)
+    assert 0 < np.count_nonzero(improvable) < len(rows)
+    switched = solver._switch(rows, estimate, improvable)
+    assert np.array_equal(switched[~improvable], rows[~improvable])
+    assert estimate.reduced[switched[improvable]].tolist() == estimate.least[improvable].tolist()
+    after = solver.system.values(switched) @ problem.weights
+    assert np.all(after <= estimate.value + 1e-9)
+    assert np.any(after < estimate.value - 1e-3)
+
+
+def test_sweeps_lower_the_values_towards_the_best_and_never_below() -> None:
+    solver, problem = grid_problem()
+    best = solver.minimise(problem.weights)
+    assert best is not None
+    rows = far_policy(problem)
+    estimate, _ = solver._evaluate(problem, rows, solver.system.values(rows))
+    improvable = problem.improvable(estimate)
+    swept = solver._sweep(problem, estimate, improvable)
+    least = best.values @ problem.weights
+    assert np.all(swept.value <= estimate.value + 1e-9)
+    assert np.all(swept.value >= least - 1e-9 * (1.0 + least))
+    assert np.abs(swept.value - least).max() < 0.1 * np.abs(estimate.value - least).max()
+    # The policy that is best for the swept values is better than what they say.
+    switched = solver._switch(rows, swept, problem.improvable(swept, rows))
+    assert np.all(solver.system.values(switched) @ problem.weights <= swept.value + 1e-9)
+
+
+def test_where_few_states_improve_nothing_is_swept() -> None:
+    solver, problem = grid_problem()
+    best = solver.minimise(problem.weights)
+    assert best is not None
+    estimate, _ = solver._evaluate(problem, best.rows, best.values)
+    assert solver._sweep(problem, estimate, problem.improvable(estimate)) is estimate
+
+
+def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
+    solver, problem = grid_problem()
+    best = solver.minimise(problem.weights)
+    rows = solver._cold_start(problem)
+    assert best is not None
+    assert rows is not None
+    cost = float(problem.balance.initial @ solver.system.values(rows) @ problem.weights)
+    assert cost == pytest.approx(best.bound, rel=1e-3)
+    # A circle without cost could pass for a shortest path.
+    assert solver._cold_start(ScalarProblem(problem.balance, np.array([0.0, 1.0]))) is None
+
+
+def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None:
+    solver, problem = grid_problem()
+    balance = problem.balance
+    warm = far_policy(problem)
+    values = solver.system.values(warm)
+    assert solver._warm_start(problem, warm, values) == (warm, values)
+    for count, fits in ((3, True), (40, False)):
+        allowed = np.ones(balance.num_rows, dtype=np.bool_)
+        allowed[warm[:count]] = False
+        within = ScalarProblem(balance, problem.weights, allowed)
+        rows, known = solver._warm_start(within, warm, values)
+        assert known is None
+        assert (rows is not None) == fits
+        if rows is not None:
+            assert allowed[rows].all()
+            assert np.array_equal(rows[count:], warm[count:])
+
+
+def test_rough_values_are_asked_for_again_before_anything_is_claimed() -> None:
+    asked: list[float | None] = []
+
+    class Recording(SweepSystem):
+        def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
+            asked.append(tolerance)
+            return super().values(rows, tolerance)
+
+    balance = Balance(prepare(hazard_grid(10, 10, seed=1)).problem)
+    optimum = PolicyIteration(balance, Recording(balance)).minimise(np.array([1.0, 0.4]))
+    assert optimum is not None
+    assert asked[0] == Recording.default_tolerance > EXACT
+    assert asked[-1] == 0.0
+    # Where circles may be free, rough values are of no use at all.
+    asked.clear()
+    balance = Balance(circle())
+    PolicyIteration(balance, Recording(balance)).minimise(np.array([0.0, 0.0]))
+    assert set(asked) == {0.0}

@@ -2,24 +2,61 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP
 from hcssp.errors import ImproperPolicy
+from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.start import starting_policy
+from hcssp.ssp.sweep_system import MAX_SWEEPS, ROUGH, SweepSystem
+from hcssp.ssp.system import EXACT
+from policy_systems import altered, circle, dense_values, dense_visits
+from proper_problems import proper_problem, random_rows
 
 
-def test_a_policy_that_never_ends_is_an_error_also_by_sweeps() -> None:
-    there_and_back = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-    problem = CSSP(
-        transitions=csr_array(np.array(there_and_back)),
-        row_start=np.array([0, 2, 4, 4]),
-        costs=np.ones((2, 4)),
-        initial=np.array([0.25, 0.75, 0.0]),
-        goals=np.array([False, False, True]),
-        cost_names=("time", "damage"),
-        bounds=np.array([np.inf]),
-    )
-    with pytest.raises(ImproperPolicy):
-        SweepSystem(Balance(problem)).values(np.array([0, 2]), fresh=True)
+@pytest.mark.parametrize("seed", range(6))
+def test_sweeps_agree_with_dense_solves_as_precisely_as_asked(seed: int) -> None:
+    problem = proper_problem(seed, num_states=150)
+    balance = Balance(problem)
+    sweeps = SweepSystem(balance)
+    rng = np.random.default_rng(seed)
+    rows = random_rows(problem, rng)
+    for count in (0, 1, 10, 140, 2):
+        rows = altered(problem, rows, count, rng)
+        expected = dense_values(balance, rows)
+        for tolerance, error in ((None, 100.0 * ROUGH), (1e-8, 1e-6), (EXACT, 1e-10), (0.0, 1e-10)):
+            found = sweeps.values(rows, tolerance)
+            np.testing.assert_allclose(found, expected, rtol=error, atol=error * expected.max())
+        np.testing.assert_allclose(sweeps.visits(rows), dense_visits(balance, rows), rtol=1e-10, atol=1e-12)
+
+
+def test_a_rough_answer_is_rough() -> None:
+    # Otherwise nothing is gained, and policy iteration need not ask twice.
+    balance = Balance(proper_problem(1, num_states=150))
+    rows = random_rows(proper_problem(1, num_states=150), np.random.default_rng(1))
+    error = np.abs(SweepSystem(balance).values(rows) - dense_values(balance, rows)).max()
+    assert error > 1e-9
+
+
+def test_sweeps_agree_with_the_factorisation_on_a_grid() -> None:
+    problem = hazard_grid(20, 20, seed=3)
+    balance = Balance(problem)
+    rows, _ = starting_policy(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
+    exact, sweeps = PolicySystem(balance), SweepSystem(balance)
+    np.testing.assert_allclose(sweeps.values(rows, EXACT), exact.values(rows), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sweeps.visits(rows), exact.visits(rows), rtol=1e-9, atol=1e-11)
+
+
+def test_a_policy_that_ends_late_ends() -> None:
+    system = SweepSystem(Balance(circle()))
+    late = np.array([0, 4])
+    assert system.values(late, EXACT)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
+    assert system.visits(late) == pytest.approx([0.25, 10_000.0], rel=1e-8)
+
+
+def test_a_policy_that_never_ends_is_an_error() -> None:
+    endless = np.array([0, 2])
+    with pytest.raises(ImproperPolicy, match=f"did not converge within {MAX_SWEEPS} sweeps"):
+        SweepSystem(Balance(circle())).values(endless, EXACT)
+    with pytest.raises(ImproperPolicy, match=f"visits did not converge within {MAX_SWEEPS} sweeps"):
+        SweepSystem(Balance(circle())).visits(endless)

@@ -10,6 +10,9 @@ layers, each a few array operations.
 
 *Guarantee*: exact, because only the pattern of the transitions counts. The work of one round is linear
 in the transitions; most problems need one round or two.
+
+Every search of the package along a graph is one of these: of a problem, of the chain of a policy, of the
+events of a procedure.
 """
 
 from __future__ import annotations
@@ -18,23 +21,56 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from hcssp.cssp.model import CSSP, BoolArray, IntArray, SparseMatrix
 
 
+def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
+    """The nodes that can be reached along the edges of `graph` from any of `sources`, those included.
+
+    Every stored entry of the matrix is an edge, from its row to its column, whatever its value.
+
+    >>> one_way = csr_array(np.array([[0, 1, 0], [0, 0, 0], [1, 0, 0]]))
+    >>> closure(one_way, np.array([True, False, False])).tolist()
+    [True, True, False]
+    """
+    size = graph.shape[0]
+    found = np.zeros(size + 1, dtype=np.bool_)
+    starts = np.flatnonzero(sources)
+    if len(starts) == 1:
+        nodes = breadth_first_order(graph, int(starts[0]), return_predecessors=False)
+    else:
+        # One more node leads to all of them, which turns many searches into one.
+        joined = csr_array(
+            (
+                np.concatenate((graph.data, np.ones(len(starts)))),
+                np.concatenate((graph.indices, starts)),
+                np.concatenate((graph.indptr, [graph.indptr[-1] + len(starts)])),
+            ),
+            shape=(size + 1, size + 1),
+        )
+        nodes = breadth_first_order(joined, size, return_predecessors=False)
+    found[nodes] = True
+    return found[:size]
+
+
 def reachable(problem: CSSP, rows: BoolArray | None = None) -> BoolArray:
     """The states that can be reached from the initial distribution with the actions `rows` (all)."""
-    starts = np.flatnonzero(problem.initial > 0.0)
     transitions = _pattern(problem.transitions)
     if rows is not None and not rows.all():
-        return _search(_masked(transitions, rows), problem.row_start, starts)
-    return _search(transitions, problem.row_start, starts)
+        transitions = _without(transitions, np.repeat(rows, np.diff(transitions.indptr)))
+    # The rows of a state are neighbours, so coarser boundaries turn rows into a graph of states.
+    graph = csr_array(
+        (transitions.data, transitions.indices, transitions.indptr[problem.row_start]),
+        shape=(problem.num_states, problem.num_states),
+    )
+    return closure(graph, problem.initial > 0.0)
 
 
 def can_reach_goal(problem: CSSP) -> BoolArray:
     """The states from which a goal can be reached at all, however improbably."""
-    return Backwards(problem).from_goals()
+    return _backwards(problem).can_reach_goal()
 
 
 @dataclass(frozen=True)
@@ -56,17 +92,7 @@ def almost_sure(problem: CSSP, within: BoolArray | None = None) -> AlmostSure:
         States to which to restrict the question; it must be closed under all transitions (the
         reachable states are), and the answer lies within it.
     """
-    backwards = Backwards(problem)
-    states = backwards.from_goals()
-    inside = np.ones(problem.num_states, dtype=np.bool_) if within is None else within
-    lost = inside & ~states
-    states = states & inside
-    rows = inside[problem.row_state]
-    while lost.any():
-        rows = rows & backwards.spread(lost, rows)
-        still = backwards.from_goals(rows) & states
-        lost, states = states & ~still, still
-    return AlmostSure(states, rows & states[problem.row_state])
+    return _backwards(problem).almost_sure(within=within)
 
 
 class Backwards:
@@ -74,14 +100,24 @@ class Backwards:
 
     Parameters
     ----------
-    problem
-        The problem whose transposed transitions are kept for all searches.
+    transitions
+        One row for each action, one column for each state; entries that are not zero are possible moves.
+    row_state
+        The state of each row, in any order.
+    goals
+        Where the searches end.
     """
 
-    def __init__(self, problem: CSSP) -> None:
-        self._problem = problem
-        # For each state the rows that may lead there.
-        self._into: SparseMatrix = _pattern(problem.transitions).T.tocsr()
+    def __init__(self, transitions: SparseMatrix, row_state: IntArray, goals: BoolArray) -> None:
+        self._row_state = row_state
+        self._goals = goals
+        # For each state the rows that may lead there; kept for all searches.
+        self._into: SparseMatrix = _pattern(transitions).T.tocsr()
+
+    @property
+    def num_states(self) -> int:
+        """How many states there are."""
+        return len(self._goals)
 
     def rows_into(self, states: IntArray) -> IntArray:
         """The rows that may lead to one of `states`; a row may come several times."""
@@ -92,38 +128,66 @@ class Backwards:
         rows: IntArray = self._into.indices[offsets + np.arange(len(offsets))]
         return rows
 
-    def from_goals(self, rows: BoolArray | None = None) -> BoolArray:
+    def can_reach_goal(self, rows: BoolArray | None = None) -> BoolArray:
         """The states from which a goal can be reached with the actions `rows` (all)."""
-        problem = self._problem
-        into = self._into
-        if rows is not None:
-            into = _without(into, rows[into.indices])
-        # From rows to their states, the graph of the states against the transitions.
-        graph = csr_array(
-            (into.data, problem.row_state[into.indices], into.indptr),
-            shape=(problem.num_states, problem.num_states),
-        )
-        return _breadth_first(graph, np.flatnonzero(problem.goals))
+        return closure(self._graph(rows), self._goals)
 
     def spread(self, lost: BoolArray, rows: BoolArray) -> BoolArray:
         """The `rows` left when all that may lead to `lost` are taken away.
 
         A state that has no row left is lost as well, and is added to `lost`, unless it is a goal.
         """
-        problem = self._problem
         rows = rows.copy()
-        left = np.bincount(problem.row_state[rows], minlength=problem.num_states)
+        left = np.bincount(self._row_state[rows], minlength=self.num_states)
         layer = np.flatnonzero(lost)
         while len(layer):
             into = np.unique(self.rows_into(layer))
             into = into[rows[into]]
             rows[into] = False
-            states = problem.row_state[into]
+            states = self._row_state[into]
             np.subtract.at(left, states, 1)
             layer = np.unique(states)
-            layer = layer[(left[layer] == 0) & ~lost[layer] & ~problem.goals[layer]]
+            layer = layer[(left[layer] == 0) & ~lost[layer] & ~self._goals[layer]]
             lost[layer] = True
         return rows
+
+    def almost_sure(self, rows: BoolArray | None = None, within: BoolArray | None = None) -> AlmostSure:
+        """As the function of this name, with the actions `rows` (all) only."""
+        states = self.can_reach_goal(rows)
+        inside = np.ones(self.num_states, dtype=np.bool_) if within is None else within
+        lost = inside & ~states
+        states = states & inside
+        left = inside[self._row_state] if rows is None else rows & inside[self._row_state]
+        while lost.any():
+            left = left & self.spread(lost, left)
+            still = self.can_reach_goal(left) & states
+            lost, states = states & ~still, still
+        return AlmostSure(states, left & states[self._row_state])
+
+    def approaching(self, rows: BoolArray) -> BoolArray:
+        """Those of `rows` that may lead closer to a goal, in steps along `rows`.
+
+        One of them in every state makes a policy that reaches a goal almost surely, provided that `rows`
+        lead only to states that have one.
+        """
+        graph = self._graph(rows)
+        distance = dijkstra(graph, indices=np.flatnonzero(self._goals), unweighted=True, min_only=True)
+        targets = np.repeat(np.arange(self.num_states), np.diff(self._into.indptr))
+        closest = np.full(len(self._row_state), np.inf)
+        np.minimum.at(closest, self._into.indices, distance[targets])
+        closer: BoolArray = rows & (closest < distance[self._row_state])
+        return closer
+
+    def _graph(self, rows: BoolArray | None) -> SparseMatrix:
+        """The graph of the states against the transitions of `rows` (all)."""
+        into = self._into if rows is None else _without(self._into, rows[self._into.indices])
+        return csr_array(
+            (into.data, self._row_state[into.indices], into.indptr), shape=(self.num_states, self.num_states)
+        )
+
+
+def _backwards(problem: CSSP) -> Backwards:
+    return Backwards(problem.transitions, problem.row_state, problem.goals)
 
 
 def _pattern(transitions: SparseMatrix) -> SparseMatrix:
@@ -137,38 +201,3 @@ def _without(matrix: SparseMatrix, kept: BoolArray) -> SparseMatrix:
     """A CSR matrix with only the entries `kept`."""
     starts = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
-
-
-def _masked(transitions: SparseMatrix, rows: BoolArray) -> SparseMatrix:
-    return _without(transitions, np.repeat(rows, np.diff(transitions.indptr)))
-
-
-def _search(transitions: SparseMatrix, row_start: IntArray, starts: IntArray) -> BoolArray:
-    """The states reachable from `starts`."""
-    num_states = len(row_start) - 1
-    # The rows of a state are neighbours, so coarser boundaries turn rows into a graph of states.
-    graph = csr_array(
-        (transitions.data, transitions.indices, transitions.indptr[row_start]), shape=(num_states, num_states)
-    )
-    return _breadth_first(graph, starts)
-
-
-def _breadth_first(graph: SparseMatrix, starts: IntArray) -> BoolArray:
-    """The nodes of `graph` reachable from any of `starts`."""
-    size = graph.shape[0]
-    found = np.zeros(size + 1, dtype=np.bool_)
-    if len(starts) == 1:
-        nodes = breadth_first_order(graph, int(starts[0]), return_predecessors=False)
-    else:
-        # One more node leads to all of them.
-        joined = csr_array(
-            (
-                np.concatenate((graph.data, np.ones(len(starts)))),
-                np.concatenate((graph.indices, starts)),
-                np.concatenate((graph.indptr, [graph.indptr[-1] + len(starts)])),
-            ),
-            shape=(size + 1, size + 1),
-        )
-        nodes = breadth_first_order(joined, size, return_predecessors=False)
-    found[nodes] = True
-    return found[:size]

@@ -27,7 +27,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan, ActivityPlanner
 from hcssp.dual.dual import maximise
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
-from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible
+from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
@@ -59,7 +59,7 @@ class Budgeted(NamedTuple):
 
 def within(costs: FloatArray, limits: FloatArray) -> bool:
     """Whether secondary costs keep their limits, up to the documented tolerance."""
-    return bool(np.all(costs <= limits + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(limits))))
+    return bool(np.all(costs <= tolerated(limits)))
 
 
 class BudgetPlanner:
@@ -145,10 +145,10 @@ class BudgetPlanner:
         if len(self.counted) == 0:
             plan, bound = self.at(limits)
             return Budgeted(plan, bound, np.zeros(0))
-        if np.any(self.least > limits + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(limits))):
+        if not within(self.least, limits):
             return Budgeted(None, inf, np.zeros(len(limits)))
         if self._frontier is not None:
-            return self._frontier.under(float(limits[0]))
+            return self._frontier.under(limits)
         return self._by_dual(limits)
 
     def _by_dual(self, limits: FloatArray) -> Budgeted:
@@ -193,14 +193,14 @@ class _Frontier:
         self._uses: list[float] = []
         self._neighbours: set[tuple[float, ...]] = set()  # pairs of points with no vertex between them
 
-    def under(self, limit: float) -> Budgeted:
+    def under(self, limits: FloatArray) -> Budgeted:
         if not self._points:
             self._insert(self._budget.unconstrained)
             self._insert(self._budget.sparing[0])
             # What spares most costs whatever it likes: a dear price finds the curve's end with less ado.
             self._insert(self._budget.at(np.array([DEAREST_ON_CURVE]))[0])
         # A policy that keeps the limit up to the tolerance is within it, so the bound must hold for it too.
-        relaxed = limit + FEASIBILITY_TOLERANCE * max(1.0, abs(limit))
+        relaxed = float(tolerated(limits)[0])
         while True:
             position = bisect_right(self._uses, relaxed) - 1
             if position < 0:

@@ -27,7 +27,8 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.oracle import REACHED
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import TIE, PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.scalar_problem import SWITCH_TOLERANCE
 
 MAX_CURVES = 400
 UNPRICED = 0
@@ -322,7 +323,7 @@ class ActivityPlanner:
             reduced[list(forbidden)] = (1.0, 0.0)
         # A tie counts as one, as in policy iteration; what it may cost is taken off the bound.
         scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
-        tie, tie_slope = TIE * (1.0 + float(scale[0])), TIE * float(scale[1])
+        tie, tie_slope = SWITCH_TOLERANCE * (1.0 + float(scale[0])), SWITCH_TOLERANCE * float(scale[1])
         base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
         with np.errstate(divide="ignore", invalid="ignore"):
             zero = base / -slope

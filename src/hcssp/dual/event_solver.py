@@ -10,8 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import Backwards
 from hcssp.errors import ImproperPolicy
 from hcssp.procedure.flattening import Flattening
 
@@ -52,15 +55,17 @@ class ProcedureSolver:
         self.row_start = flattening.event_row_start
         self.row_state: IntArray = np.repeat(np.arange(self.num_states), np.diff(self.row_start))
         self.runs: FloatArray = np.zeros((self.num_rows, problem.num_activities))
-        self._moves: FloatArray = np.zeros((self.num_rows, self.num_states))
+        moves = np.zeros((self.num_rows, self.num_states))
         for row, choice in enumerate(flattening.event_row_choice):
             for outcome in problem.choices[int(choice)].outcomes:
-                target = flattening.event_state(outcome.event)
-                if target != self.end:
-                    self._moves[row, target] += outcome.probability
+                moves[row, flattening.event_state(outcome.event)] += outcome.probability
                 if outcome.runs is not None:
                     self.runs[row, outcome.runs] += outcome.probability
-        self._live: IntArray = np.flatnonzero(np.arange(self.num_states) != self.end)
+        goals = np.arange(self.num_states) == self.end
+        self._search = Backwards(csr_array(moves), self.row_state, goals)
+        # What happens at the end is no concern of the values.
+        self._moves: FloatArray = np.where(goals, 0.0, moves)
+        self._live: IntArray = np.flatnonzero(~goals)
         self._last: IntArray | None = None
         self._chains: dict[bytes, _Chain] = {}
 
@@ -127,26 +132,11 @@ class ProcedureSolver:
         last = self._last
         if last is not None and usable[last[last >= 0]].all() and (last[self._live] >= 0).all():
             return last, usable
-        safe = usable
-        while True:
-            rows = self._backwards(safe)
-            lost = rows < 0
-            lost[self.end] = False
-            still = safe & ~(self._moves[:, lost] > 0.0).any(axis=1)
-            if np.array_equal(still, safe):
-                return (None if lost[self.start] else rows), safe
-            safe = still
-
-    def _backwards(self, usable: BoolArray) -> IntArray:
-        """Rows that lead towards the end with positive probability, found from the end backwards."""
-        rows = np.full(self.num_states, -1, dtype=np.int64)
-        leaves = 1.0 - self._moves.sum(axis=1) > 1e-12
-        done = np.zeros(self.num_states, dtype=np.bool_)
-        done[self.end] = True
-        while True:
-            progress = usable & (leaves | (self._moves[:, done] > 0.0).any(axis=1)) & ~done[self.row_state]
-            found = np.flatnonzero(progress)
-            if len(found) == 0:
-                return rows
-            rows[self.row_state[found[::-1]]] = found[::-1]
-            done[self.row_state[found]] = True
+        sure = self._search.almost_sure(usable)
+        if not sure.states[self.start]:
+            return None, usable
+        rows = np.full(self.num_states, NO_ROW, dtype=np.int64)
+        # Assigned from the last to the first, so that the first of a state's rows stays.
+        closer = np.flatnonzero(self._search.approaching(sure.rows))[::-1]
+        rows[self.row_state[closer]] = closer
+        return rows, sure.rows

@@ -20,6 +20,7 @@ from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system import System
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
@@ -27,7 +28,7 @@ Evaluation = Literal["auto", "factorise", "sweep"]
 class FlatVertex(Vertex):
     """A policy of the prepared problem; its visits are computed when they are asked for."""
 
-    def __init__(self, optimum: ScalarOptimum, system: PolicySystem | SweepSystem) -> None:
+    def __init__(self, optimum: ScalarOptimum, system: System) -> None:
         self.costs = optimum.costs
         self.values = optimum.values
         self._rows = optimum.rows
@@ -64,7 +65,11 @@ class FlatOracle(Oracle):
         self._bounds = problem.bounds
         self._prepared = prepare(problem)
         self._balance = Balance(self._prepared.problem)
-        systems = {"auto": None, "factorise": PolicySystem, "sweep": SweepSystem}
+        systems: dict[str, type[PolicySystem] | type[SweepSystem] | None] = {
+            "auto": None,
+            "factorise": PolicySystem,
+            "sweep": SweepSystem,
+        }
         if evaluation not in systems:
             known = ", ".join(repr(name) for name in systems)
             raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])

@@ -10,29 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.oracle import REACHED
 from hcssp.errors import ImproperPolicy
-from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible
+from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.system import EXACT, System
 
 TRIED = 4  # switches evaluated exactly in one round
-
-
-class EvaluatesPolicies(Protocol):
-    """What is asked of a policy system here."""
-
-    coarse: bool
-
-    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
-        """Expected costs to go under a policy."""
-
-    def visits(self, rows: IntArray) -> FloatArray:
-        """Expected visits under a policy."""
 
 
 @dataclass(eq=False)
@@ -48,7 +36,7 @@ class Part:
     """
 
     balance: Balance
-    system: EvaluatesPolicies
+    system: System
     counts: Sequence[tuple[int, int]]
     executions: float
     rows: IntArray
@@ -84,7 +72,7 @@ class Part:
         rows = self.rows.copy()
         rows[self.balance.row_state[row]] = row
         try:
-            values = self.system.values(rows, fresh=self.system.coarse)
+            values = self.system.values(rows, EXACT)
         except ImproperPolicy:
             return None
         change: FloatArray = self.balance.initial @ (values - self.values)
@@ -154,7 +142,7 @@ def _merit(
     bounded = np.flatnonzero(np.isfinite(bounds))
     room = bounds[bounded] - costs[1:][bounded]
     change = effects[:, 1:][:, bounded]
-    fits = np.all(change <= room + FEASIBILITY_TOLERANCE, axis=1)
+    fits = np.all(change <= tolerated(bounds[bounded]) - costs[1:][bounded], axis=1)
     visited = part.visits[part.balance.row_state] > REACHED
     merit = np.where(fits & visited, effects[:, 0], np.inf)
     merit[part.rows] = np.inf

@@ -18,7 +18,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import FINER, MAX_ROUNDS, Dual, enough, explore, refute, repeats, settle
 from hcssp.dual.master import Master
 from hcssp.dual.oracle import Oracle
-from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, tolerated
+from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance, is_feasible, tolerated
 from hcssp.ssp.region import Region
 
 
@@ -74,7 +74,7 @@ def cut_planes(
                     return
                 limited = False
                 # Some room, because HiGHS has tolerances of its own; the bounds come from the oracle anyway.
-                bounds = bounds + FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(bounds))
+                bounds = tolerated(bounds)
                 master = _fill(Master(len(bounds)), dual, bounded, bounds)
         yield dual
         if dual.converged:
@@ -85,7 +85,7 @@ def cut_planes(
 def _seek_feasible(oracle: Oracle, region: Region, dual: Dual, bounded: IntArray) -> Iterator[Dual]:
     """Either weights that prove that no policy keeps the bounds, or policies whose mixture does."""
     bounds = tolerated(oracle.bounds)[bounded]
-    scale = np.maximum(1.0, np.abs(bounds))
+    scale = allowance(bounds, 1.0)
     master = _fill(Master(len(bounds), feasibility=True), dual, bounded, bounds, scale)
     for _ in range(MAX_ROUNDS):
         optimum = master.solve()

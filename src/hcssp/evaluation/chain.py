@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.reachability import closure
 from hcssp.errors import ImproperPolicy, InvalidProblem
 
 Policy = DeterministicPolicy | RandomisedPolicy
@@ -50,7 +50,7 @@ class InducedChain:
 
     def trapped(self) -> BoolArray:
         """The states that are reached and from which no goal can be reached any more."""
-        return self.reached & ~reachable(self.transitions.T.tocsr(), self.problem.goals)
+        return self.reached & ~closure(self.transitions.T.tocsr(), self.problem.goals)
 
     def require_proper(self) -> None:
         """Raise :class:`ImproperPolicy`, naming a state, unless a goal is reached almost surely."""
@@ -97,7 +97,7 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
     transitions.sum_duplicates()
     transitions.eliminate_zeros()
     costs = np.ascontiguousarray((choice @ problem.costs.T).T)
-    reached = reachable(transitions, problem.initial > 0.0)
+    reached = closure(transitions, problem.initial > 0.0)
     return InducedChain(problem, transitions, costs, acts, reached)
 
 
@@ -117,20 +117,6 @@ def is_proper(problem: CSSP, policy: Policy) -> bool:
     """
     chain = induced_chain(problem, policy)
     return not (chain.stuck().any() or chain.trapped().any())
-
-
-def reachable(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
-    """The nodes that can be reached along the edges of `graph` from any of `sources`, those included."""
-    count = graph.shape[0]
-    starts = np.flatnonzero(sources)
-    # One more node with an edge to every source turns many searches into one.
-    indptr = np.concatenate([graph.indptr, [graph.indptr[-1] + len(starts)]])
-    indices = np.concatenate([graph.indices, starts])
-    extended = csr_array((np.ones(len(indices)), indices, indptr), shape=(count + 1, count + 1))
-    order = breadth_first_order(extended, count, directed=True, return_predecessors=False)
-    found = np.zeros(count + 1, dtype=np.bool_)
-    found[order] = True
-    return found[:count]
 
 
 def mismatch(problem: object, policy: object) -> InvalidProblem:

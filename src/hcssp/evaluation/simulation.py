@@ -42,7 +42,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import Policy, mismatch
 from hcssp.evaluation.steps import Walk, draw_starts, steps_of
-from hcssp.numerics import allowance
+from hcssp.numerics import tolerated
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
@@ -160,8 +160,8 @@ class Simulation:
                 )
             bound = float(self.bounds[index - 1])
         # A sum of many steps may miss a bound that it meets by a rounding error.
-        exceeded = self._totals(name) > bound + float(allowance(np.array(bound)))
-        share = float(np.mean(exceeded)) if np.isfinite(bound) else 0.0
+        broken = self._totals(name) > tolerated(np.array([bound])) if np.isfinite(bound) else np.zeros(1)
+        share = float(np.mean(broken))
         quantile, count = _quantile(level), self.num_runs
         shrink = 1.0 + quantile**2 / count
         centre = (share + quantile**2 / (2 * count)) / shrink

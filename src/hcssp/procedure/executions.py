@@ -12,11 +12,11 @@ from typing import cast
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.csgraph import breadth_first_order
 from scipy.sparse.linalg import spsolve
 
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import closure
 from hcssp.errors import ImproperPolicy
 from hcssp.procedure.chain import policy_chain, square
 from hcssp.procedure.flattening import Flattening
@@ -68,15 +68,16 @@ def _event_graph(policy: ProcedurePolicy) -> csr_array:
 
 def _expected_visits(graph: csr_array, flattening: Flattening) -> FloatArray:
     """How often each state is visited from the start: x with x = start + graph' x, where it is finite."""
-    reached = np.sort(breadth_first_order(graph, flattening.start, return_predecessors=False))
-    ending = breadth_first_order(csr_array(graph.T), flattening.end, return_predecessors=False)
-    stuck = np.setdiff1d(reached, ending)
+    states = np.arange(graph.shape[0])
+    found = closure(graph, states == flattening.start)
+    stuck = np.flatnonzero(found & ~closure(csr_array(graph.T), states == flattening.end))
     if len(stuck):
         label = flattening.state_labels[int(stuck[0])]
         end = flattening.problem.events[flattening.problem.end]
         raise ImproperPolicy(
             f"the policy never gets from {label!r} to the end {end!r}: its expected executions are not finite"
         )
+    reached = np.flatnonzero(found)
     within = graph[reached][:, reached]
     start = np.zeros(len(reached))
     start[np.searchsorted(reached, flattening.start)] = 1.0

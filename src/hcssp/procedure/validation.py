@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import fsum, isnan
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hcssp.cssp.model import bound_violations
+from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.entries import reachable_event_states
 from hcssp.procedure.model import HCSSP, Choice, Constraint
@@ -139,21 +141,17 @@ def _listed(names: Iterable[str]) -> str:
 
 def _reachability(problem: HCSSP) -> Iterator[str]:
     """Events, and so activities, that no choices lead to."""
-    reached = {problem.start}
-    waiting = [problem.start]
-    while waiting:
-        for index in problem.choices_at(waiting.pop()):
-            for outcome in problem.choices[index].outcomes:
-                if outcome.event not in reached:
-                    reached.add(outcome.event)
-                    waiting.append(outcome.event)
+    edges = [(choice.event, outcome.event) for choice in problem.choices for outcome in choice.outcomes]
+    tails, heads = zip(*edges, strict=True) if edges else ((), ())
+    graph = csr_array((np.ones(len(edges)), (tails, heads)), shape=(problem.num_events,) * 2)
+    reached = closure(graph, np.arange(problem.num_events) == problem.start)
     start = problem.events[problem.start]
     for event, name in enumerate(problem.events):
-        if event not in reached:
+        if not reached[event]:
             yield f"event {name!r}: it cannot be reached from {start!r}, the start; lead to it, or drop it"
     for index, activity in enumerate(problem.activities):
         event = problem.choices[int(problem.activity_choice[index])].event
-        if event not in reached:
+        if not reached[event]:
             yield (
                 f"activity {activity.name!r}: it is on no path from the start {start!r}, since event "
                 f"{problem.events[event]!r} cannot be reached"
@@ -162,31 +160,21 @@ def _reachability(problem: HCSSP) -> Iterator[str]:
 
 def _ending(problem: HCSSP) -> Iterator[str]:
     """Events from which the end is not reached with certainty, whatever is chosen there and later."""
-    certain = set(range(problem.num_events))
-    # From inside the set, by choices that never leave it, the end can be reached: so, trying again and
-    # again, it is. Shrink the set until that holds everywhere in it.
-    while (ending := _reaching_the_end(problem, certain)) != certain:
-        certain = ending
+    moves = [
+        (index, outcome.event)
+        for index, choice in enumerate(problem.choices)
+        for outcome in choice.outcomes
+        if outcome.probability > 0
+    ]
+    choices, targets = zip(*moves, strict=True) if moves else ((), ())
+    shape = (len(problem.choices), problem.num_events)
+    transitions = csr_array((np.ones(len(moves)), (choices, targets)), shape=shape)
+    owners = np.array([choice.event for choice in problem.choices], dtype=np.int64)
+    search = Backwards(transitions, owners, np.arange(problem.num_events) == problem.end)
+    certain = search.almost_sure().states
     for event, name in enumerate(problem.events):
-        if event not in certain:
+        if not certain[event]:
             yield (
                 f"event {name!r}: from here the end {problem.events[problem.end]!r} is not reached with "
                 "certainty, whatever is chosen; add a way to it"
             )
-
-
-def _reaching_the_end(problem: HCSSP, within: set[int]) -> set[int]:
-    """The events from which choices that never lead out of `within` can lead to the end."""
-    leading_to: dict[int, list[int]] = {}
-    for choice in problem.choices:
-        possible = [outcome.event for outcome in choice.outcomes if outcome.probability > 0]
-        if choice.event in within and within.issuperset(possible):
-            for event in possible:
-                leading_to.setdefault(event, []).append(choice.event)
-    found = {problem.end}
-    waiting = [problem.end]
-    while waiting:
-        fresh = set(leading_to.get(waiting.pop(), ())) - found
-        found |= fresh
-        waiting += fresh
-    return found

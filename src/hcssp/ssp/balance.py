@@ -20,7 +20,9 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 
 MAX_WIDTH = 12
-LARGEST_PADDED = 2_000_000
+MAX_PADDED_ENTRIES = 2_000_000
+"""Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
+matrix, and products of some rows gain less from it."""
 
 
 class Balance:
@@ -45,7 +47,7 @@ class Balance:
         self.actions_per_state = int(counts[0]) if len(counts) and np.all(counts == counts[0]) else 0
         self.costs: FloatArray = problem.costs
         self.initial: FloatArray = problem.initial[live]
-        self.matrix: SparseMatrix = _balance_matrix(problem, live, self.row_state)
+        self.matrix: SparseMatrix = balance_matrix(problem)
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
@@ -102,7 +104,7 @@ class Balance:
         matrix = self.matrix
         lengths = np.diff(matrix.indptr)
         width = int(lengths.max(initial=0))
-        if width > MAX_WIDTH or matrix.nnz > LARGEST_PADDED:
+        if width > MAX_WIDTH or matrix.nnz > MAX_PADDED_ENTRIES:
             return None
         row = np.repeat(np.arange(self.num_rows), lengths)
         place = np.arange(matrix.nnz) - matrix.indptr[:-1][row]
@@ -113,12 +115,24 @@ class Balance:
         return places, entries
 
 
-def _balance_matrix(problem: CSSP, live: IntArray, row_state: IntArray) -> SparseMatrix:
+def balance_matrix(problem: CSSP) -> SparseMatrix:
+    """The flow-balance matrix: CSR, a row for each row of the problem, a column for each live state.
+
+    >>> from hcssp.cssp.builder import CSSPBuilder
+    >>> plan = CSSPBuilder(cost_names=("time",))
+    >>> here, out = plan.add_state("here"), plan.add_goal("out")
+    >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
+    >>> balance_matrix(plan.build()).toarray().tolist()
+    [[0.5]]
+    """
     transitions = problem.transitions
+    live = np.flatnonzero(~problem.goals)
     if len(live) < problem.num_states:
         transitions = transitions[:, live]
     num_rows = problem.num_rows
-    own = csr_array((np.ones(num_rows), row_state, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
+    # Goals own no rows, so the live states before a row's own are those before it, less the goals.
+    columns = problem.row_state - np.cumsum(problem.goals)[problem.row_state]
+    own = csr_array((np.ones(num_rows), columns, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
     matrix = csr_array(own - transitions)
     matrix.sort_indices()
     return matrix

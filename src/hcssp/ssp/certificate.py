@@ -22,10 +22,18 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)
-_NEGLIGIBLE = 1e-9
-_WORTH_LOWERING = 1e-9
-_MAX_SWEEPS = 2_000
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""The rounding of a row's inequality, relative to the sum of the sizes of its terms."""
+
+FREE_COST = 1e-9
+"""A row that costs no more than this share of the largest cost is counted as free: dividing by its cost would
+lower the bound more than lowering its state's value does. Counting a cost as nothing is sound."""
+
+LOWERING_TOLERANCE = 1e-9
+"""A value above its limit by no more than this share of the row's cost is left to the division, which lowers
+the bound by the same share."""
+
+MAX_SWEEPS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +88,7 @@ def certify(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> Certifi
     values = np.where(problem.goals, 0.0, values)
     if not np.all(np.isfinite(values)):
         return trivial
-    free = row_costs <= _NEGLIGIBLE * np.max(row_costs, initial=0.0)
+    free = row_costs <= FREE_COST * np.max(row_costs, initial=0.0)
     values = _lower(problem, row_costs, values, free)
     slack, rounding = _slack(problem, row_costs, values)
     shortfall = (rounding - slack)[~free] / row_costs[~free]
@@ -91,7 +99,7 @@ def certify(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> Certifi
     bound = float(problem.initial @ values)
     if bound <= trivial.bound:
         return trivial
-    return Certificate(bound - _ROUNDING * abs(bound), np.maximum(0.0, slack - rounding))
+    return Certificate(bound - ROUNDING * abs(bound), np.maximum(0.0, slack - rounding))
 
 
 def _slack(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -99,7 +107,7 @@ def _slack(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> tuple[Fl
     own = values[problem.row_state]
     after = problem.transitions @ values
     size = np.abs(row_costs) + np.abs(own) + problem.transitions @ np.abs(values)
-    return row_costs + after - own, _ROUNDING * size
+    return row_costs + after - own, ROUNDING * size
 
 
 def _lower(problem: CSSP, row_costs: FloatArray, values: FloatArray, free: BoolArray) -> FloatArray:
@@ -116,12 +124,12 @@ def _lower(problem: CSSP, row_costs: FloatArray, values: FloatArray, free: BoolA
     transitions = csr_array(problem.transitions[rows])
     # What next to nothing costs is counted as nothing: the bound is a little lower for it, and sound.
     costs = np.where(free, np.minimum(row_costs, 0.0), row_costs)[rows]
-    patience = np.where(free[rows], 0.0, _WORTH_LOWERING * costs)
-    for _ in range(_MAX_SWEEPS):
+    tolerance = np.where(free[rows], 0.0, LOWERING_TOLERANCE * costs)
+    for _ in range(MAX_SWEEPS):
         own = values[states]
         # Solved for the state itself, so that a row that mostly stays needs one sweep, not many.
         limit = (costs + transitions @ values - stay * own) / (1.0 - stay)
-        too_high = own > limit + patience + _ROUNDING * np.abs(own)
+        too_high = own > limit + tolerance + ROUNDING * np.abs(own)
         if not too_high.any():
             break
         values = values.copy()

@@ -9,8 +9,7 @@ across a grid for a fraction of a factorisation.
 
 **Guarantee.** A state switches only for an improvement beyond a relative epsilon, so ties cannot make it
 cycle, and zero-cost loops cannot make it improper: a switch into a loop without cost gains nothing. The
-lower bound is the value corrected by the remaining residual: if :math:`V \le (1 + \epsilon)\,c + T V` for
-every row, then :math:`V / (1 + \epsilon)` is below the value of every proper policy of the region.
+lower bound is the value corrected by the remaining residual, see :mod:`hcssp.ssp.scalar_problem`.
 
 **Reference.** Bertsekas and Tsitsiklis, *An analysis of stochastic shortest path problems*, 1991.
 """
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -28,29 +27,41 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows, starting_policy
 from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system import EXACT, System
 
 logger = logging.getLogger(__name__)
 
-TIE = 1e-12
-"""An improvement counts only beyond this, relative to one plus the largest cost plus the state's value."""
-
-LARGEST_FACTORISED = 400_000
+MAX_FACTORISED_STATES = 400_000
 """Problems with more live states than this are evaluated by sweeps unless the user says otherwise."""
 
-LARGE = 20_000
-PRECISION_OF_LARGE = 1e-8
-"""Above LARGE live states, improvements that cannot lower any value by more than this relative share are
-left alone: the bound pays for them, and hundreds of factorisations are saved."""
+LARGE_PROBLEM = 20_000
+LARGE_PROBLEM_PRECISION = 1e-8
+"""Above LARGE_PROBLEM live states, improvements that cannot lower any value by more than this relative share
+are left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
-NEARLY_FREE = 1e-6  # a row that costs no more than this, relatively, may be taken in circles
-HIDDEN = 1e-11  # relative to a state's value: a gain on such a row beyond this is no rounding
-MAX_LOWERINGS = 1_000
-WORTH_SWEEPING = 1e-8  # of the cheapest row: smaller improvements are left to the next evaluation
+RESIDUAL_TOLERANCE = 1e-11
+"""The values of a policy are its own if their residual is within this, relative to one plus the largest
+value; beyond, they are asked for once more, as precisely as can be."""
+
+LARGEST_VALUE = 1e14
+"""A value above this, relative to one plus the largest row cost, has no digits left: no policy that ends has
+it."""
+
+SWEEP_TOLERANCE = 1e-8
+"""Improvements below this share of the cheapest row are not swept for: the next evaluation finds them."""
+
+SWEEP_SHARE = 0.03
+"""Sweep while more than this share of the states improves; in large problems while any does."""
+
+PROPER_SHARE = 0.5
+"""A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
+share below one would do, and this leaves the rounding of the sweep far behind."""
+
 MAX_SWEEPS = 60
-MAX_REPLACED = 8
-SWEEP_WHEN = 0.03  # sweep while more than this share of the states improves
+MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
 
 
@@ -90,18 +101,19 @@ class PolicyIteration:
         How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's size.
     """
 
-    def __init__(self, balance: Balance, system: PolicySystem | SweepSystem | None = None) -> None:
+    def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
         if system is None:
-            system = PolicySystem(balance) if balance.num_live <= LARGEST_FACTORISED else SweepSystem(balance)
-        self.system = system
-        self.num_iterations = 0
+            small = balance.num_live <= MAX_FACTORISED_STATES
+            system = PolicySystem(balance) if small else SweepSystem(balance)
+        self.system: System = system
+        is_large = balance.num_live > LARGE_PROBLEM
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(np.sqrt(balance.num_live) / 9))
         # Where a factorisation is dear, sweep for as long as anything improves.
-        self._sweep_when = 0.0 if balance.num_live > LARGE else SWEEP_WHEN
-        self._precision = PRECISION_OF_LARGE if balance.num_live > LARGE else 0.0
+        self._sweep_share = 0.0 if is_large else SWEEP_SHARE
+        self._precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -125,200 +137,175 @@ class PolicyIteration:
         values
             The exact values of `warm`, where they are known.
         """
-        row_costs: FloatArray = weights @ self.balance.costs
+        problem = ScalarProblem(self.balance, weights, allowed)
         if warm is not None:
-            rows, values = self._fit(warm, values, weights, row_costs, allowed)
+            rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
                 try:
-                    return self._improve(rows, weights, row_costs, allowed, values=values)
+                    return self._improve(problem, rows, values)
                 except ImproperPolicy:
                     # Replacing forbidden rows one by one has closed a circle.
                     logger.debug("a warm start was improper; starting from the goals")
         elif allowed is None:
-            rows = self._cold_start(row_costs)
+            rows = self._cold_start(problem)
             if rows is not None:
-                return self._improve(rows, weights, row_costs, allowed)
-        return self._from_the_goals(weights, row_costs, allowed)
+                return self._improve(problem, rows)
+        return self._from_the_goals(problem)
 
-    def _from_the_goals(
-        self, weights: FloatArray, row_costs: FloatArray, allowed: BoolArray | None
-    ) -> ScalarOptimum | None:
-        """As :meth:`minimise`, from a policy that is proper wherever the region has one."""
-        balance = self.balance
-        everything = np.ones(balance.num_rows, dtype=np.bool_) if allowed is None else allowed
-        rows, safe = safe_rows(balance, row_costs, everything)
-        lost = rows == NO_ROW
-        if not lost.any():
-            return self._improve(rows, weights, row_costs, allowed)
-        if lost[balance.initial > 0.0].any():
-            return None
-        # The states of the region's dead ends are never entered; any proper rows serve there.
-        rows = np.where(lost, self._proper_policy(row_costs), rows)
-        return self._improve(rows, weights, row_costs, safe, dead=lost)
+    def _improve(
+        self,
+        problem: ScalarProblem,
+        rows: IntArray,
+        values: FloatArray | None = None,
+        dead: BoolArray | None = None,
+    ) -> ScalarOptimum:
+        """Evaluate, sweep, switch, until nothing improves; then certify.
 
-    def _cold_start(self, row_costs: FloatArray) -> IntArray | None:
+        Parameters
+        ----------
+        problem
+            The weights and the region.
+        rows, values
+            A policy to begin with, and its values where they are known.
+        dead
+            Live states that no policy of the region may enter.
+        """
+        may_sweep = dead is None and problem.every_step_costs
+        tolerance = self.system.default_tolerance
+        if tolerance > EXACT and not may_sweep:
+            # A rough value could make a loop without cost look like a gain.
+            tolerance = 0.0
+        total = inf
+        for _ in range(MAX_ITERATIONS):
+            if values is None:
+                values = self.system.values(rows, tolerance)
+            estimate, is_exact = self._evaluate(problem, rows, values)
+            improvable = problem.improvable(estimate)
+            # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
+            stalled, total = estimate.value.sum() >= total, estimate.value.sum()
+            if stalled or not improvable.any() or problem.is_within(estimate, self._precision):
+                if tolerance > 0.0 and (tolerance > EXACT or not is_exact):
+                    # Once more, as precisely as can be, for every cost whatever its weight.
+                    total, tolerance, values = inf, 0.0, None
+                    continue
+                costs = self.balance.initial @ values
+                return ScalarOptimum(rows, values, costs, problem.lower_bound(estimate), dead)
+            if may_sweep:
+                swept = self._sweep(problem, estimate, improvable)
+                if swept is not estimate:
+                    estimate, improvable = swept, problem.improvable(swept, rows)
+            if tolerance > EXACT and not improvable.any():
+                # Only the roughness of the values made it look improvable.
+                tolerance = 0.0
+            rows, values = self._switch(rows, estimate, improvable), None
+        raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
+
+    def _evaluate(self, problem: ScalarProblem, rows: IntArray, values: FloatArray) -> tuple[Estimate, bool]:
+        """What the values of the policy `rows` say, and whether their residual is mere rounding.
+
+        Raises
+        ------
+        ImproperPolicy
+            If no policy that ends has such values.
+        """
+        value: FloatArray = values @ problem.weights
+        reduced = self.balance.reduced_costs(problem.row_costs, value)
+        # Looked at before the region forbids rows: in its dead states a policy may take forbidden ones.
+        residual = float(np.abs(reduced[rows]).max(initial=0.0))
+        largest = 1.0 + float(value.max(initial=0.0))
+        if not isfinite(residual) or largest > LARGEST_VALUE * (
+            1.0 + float(problem.row_costs.max(initial=0.0))
+        ):
+            raise ImproperPolicy("the policy does not reach a goal almost surely")
+        return problem.estimate(value, reduced), residual <= RESIDUAL_TOLERANCE * largest
+
+    def _sweep(self, problem: ScalarProblem, estimate: Estimate, improvable: BoolArray) -> Estimate:
+        """What is left to improve after Bellman sweeps; the same estimate if too few states improve for any.
+
+        Where every sweep lowers the values, a policy that is best for them costs less than they say.
+        """
+        count, sweeps = np.count_nonzero(improvable), 0
+        while count / self.balance.num_live > self._sweep_share and sweeps < MAX_SWEEPS:
+            estimate = problem.estimate(self._swept_value(problem, estimate))
+            count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.cheapest)
+            sweeps += 1
+        return estimate
+
+    def _swept_value(self, problem: ScalarProblem, estimate: Estimate) -> FloatArray:
+        """The values after one Bellman sweep and some sweeps of the rows that were best in it."""
+        rows = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+        value = estimate.value + estimate.least
+        system, costs = self.balance.matrix[rows], problem.row_costs[rows]
+        for _ in range(self._policy_sweeps):
+            value += costs - system @ value
+        return value
+
+    def _switch(self, rows: IntArray, estimate: Estimate, improvable: BoolArray) -> IntArray:
+        """The policy `rows` with the best row in every improvable state."""
+        states = np.flatnonzero(improvable)
+        switched = rows.copy()
+        switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
+        return switched
+
+    def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
         """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so.
 
         A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
         closed set without a goal the average cost would be at most the average change.
         """
+        if not problem.every_step_costs:
+            return None
         balance = self.balance
         everything = np.ones(balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(balance, row_costs, everything, likeliest_only=True)
-        cheapest = float(np.min(row_costs, initial=np.inf))
-        if (rows == NO_ROW).any() or cheapest <= NEARLY_FREE * float(np.max(row_costs, initial=0.0)):
+        rows, value = starting_policy(balance, problem.row_costs, everything, likeliest_only=True)
+        if (rows == NO_ROW).any():
             return None
-        for _ in range(MAX_SWEEPS):
-            reduced = balance.reduced_costs(row_costs, value)
-            least = balance.least_of_state(reduced)
-            change = float(np.max(np.abs(least), initial=0.0))
-            if change <= WORTH_SWEEPING * cheapest:
+        estimate = problem.estimate(value)
+        for _ in range(MAX_SWEEPS - 1):
+            if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.cheapest:
                 break
-            value = self._sweep(value, reduced, least, row_costs)
-        if change >= 0.5 * cheapest:
+            estimate = problem.estimate(self._swept_value(problem, estimate))
+        if _largest_change(estimate) >= PROPER_SHARE * problem.cheapest:
             return rows
-        return balance.least_rows(reduced, least, self._every_state)
+        return balance.least_rows(estimate.reduced, estimate.least, self._every_state)
 
-    def _improve(
-        self,
-        rows: IntArray,
-        weights: FloatArray,
-        row_costs: FloatArray,
-        allowed: BoolArray | None,
-        dead: BoolArray | None = None,
-        values: FloatArray | None = None,
-    ) -> ScalarOptimum:
-        balance = self.balance
-        forbidden = None if allowed is None else np.flatnonzero(~allowed)
-        usable = row_costs if forbidden is None else row_costs[allowed]
-        cheapest = float(np.min(usable, initial=np.inf))
-        may_sweep = dead is None and cheapest > NEARLY_FREE * float(np.max(usable, initial=0.0))
-        # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
-        scale = 1.0 + float(np.max(usable, initial=0.0))
-        # A coarse value could make a loop without cost look like a gain.
-        total, fresh = np.inf, self.system.coarse and not may_sweep
-        for _ in range(MAX_ITERATIONS):
-            if values is None:
-                values = self.system.values(rows, fresh=fresh)
-            value, reduced, exact = self._weigh(rows, values, weights, row_costs)
-            # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
-            stalled, total = value.sum() >= total, value.sum()
-            if forbidden is not None:
-                reduced[forbidden] = np.inf
-            least = balance.least_of_state(reduced)
-            improving = least < -TIE * (scale + np.abs(value))
-            self.num_iterations += 1
-            if stalled or not improving.any() or self._negligible(reduced, row_costs):
-                # A coarse system is asked once more, for every cost, whatever its weight.
-                if not fresh and (self.system.coarse or not exact):
-                    total, fresh, values = np.inf, True, None
-                    continue
-                bound = self._certified(value, reduced, row_costs, forbidden)
-                return ScalarOptimum(rows, values, balance.initial @ values, bound, dead)
-            share = np.count_nonzero(improving) / balance.num_live
-            sweeps = 0
-            while may_sweep and share > self._sweep_when and sweeps < MAX_SWEEPS:
-                value = self._sweep(value, reduced, least, row_costs)
-                reduced = self._reduced_costs(value, row_costs, forbidden)
-                least = balance.least_of_state(reduced)
-                share = np.count_nonzero(least < -WORTH_SWEEPING * cheapest) / balance.num_live
-                sweeps += 1
-            if sweeps:
-                improving = reduced[rows] - least > TIE * (scale + np.abs(value))
-            switched = np.flatnonzero(improving)
-            # Only the coarseness of the values made it look improvable.
-            fresh = fresh or (self.system.coarse and len(switched) == 0)
-            rows = rows.copy()
-            rows[switched] = balance.least_rows(reduced, least, switched)
-            values = None
-        raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
-
-    def _sweep(
-        self, value: FloatArray, reduced: FloatArray, least: FloatArray, row_costs: FloatArray
-    ) -> FloatArray:
-        """`value` after one Bellman sweep, whose reduced costs are known, and some sweeps of its best rows.
-
-        Where every sweep lowers the values, so do these: a policy that is best for them costs less than
-        they say.
-        """
-        rows = self.balance.least_rows(reduced, least, self._every_state)
-        value = value + least
-        system, costs = self.balance.matrix[rows], row_costs[rows]
-        for _ in range(self._policy_sweeps):
-            value += costs - system @ value
-        return value
-
-    def _weigh(
-        self, rows: IntArray, values: FloatArray, weights: FloatArray, row_costs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, bool]:
-        """The weighted values, all reduced costs, and whether the residual is mere rounding."""
-        value: FloatArray = values @ weights
-        reduced = self.balance.reduced_costs(row_costs, value)
-        scale = 1.0 + float(value.max(initial=0.0))
-        residual = float(np.abs(reduced[rows]).max(initial=0.0))
-        if not isfinite(residual) or scale > 1e14 * (1.0 + float(row_costs.max(initial=0.0))):
-            raise ImproperPolicy("the policy does not reach a goal almost surely")
-        return value, reduced, residual <= 1e-11 * scale
-
-    def _certified(
-        self, value: FloatArray, reduced: FloatArray, row_costs: FloatArray, forbidden: IntArray | None
-    ) -> float:
-        """A lower bound on the cost of every policy, from the values of one that cannot be improved."""
-        balance = self.balance
-        for _ in range(MAX_LOWERINGS):
-            bound = float(balance.initial @ value)
-            free = np.flatnonzero(row_costs <= NEARLY_FREE * (1.0 + abs(bound)))
-            if np.all(reduced[free] >= -HIDDEN * (1.0 + np.abs(value[balance.row_state[free]]))):
-                return _corrected(bound, row_costs, reduced)
-            # Beside enormous costs a tie is coarse, and what it hides on rows without cost cannot be scaled
-            # away: the values are lowered until nothing is hidden.
-            value = value + np.minimum(balance.least_of_state(reduced), 0.0)
-            reduced = self._reduced_costs(value, row_costs, forbidden)
-        return 0.0
-
-    def _reduced_costs(
-        self, value: FloatArray, row_costs: FloatArray, forbidden: IntArray | None
-    ) -> FloatArray:
-        """The reduced costs, infinite on forbidden rows."""
-        reduced = self.balance.reduced_costs(row_costs, value)
-        if forbidden is not None:
-            reduced[forbidden] = np.inf
-        return reduced
-
-    def _negligible(self, reduced: FloatArray, row_costs: FloatArray) -> bool:
-        """Whether all improvements left are within the precision asked for."""
-        if self._precision == 0.0:
-            return False
-        return bool(np.all(reduced >= -self._precision * row_costs))
-
-    def _fit(
-        self,
-        warm: IntArray,
-        values: FloatArray | None,
-        weights: FloatArray,
-        row_costs: FloatArray,
-        allowed: BoolArray | None,
+    def _warm_start(
+        self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
     ) -> tuple[IntArray | None, FloatArray | None]:
         """`warm` with its forbidden rows replaced, and its values if nothing was; None if there are too many.
 
         The result need not be proper where rows were replaced.
         """
+        allowed = problem.allowed
         if allowed is None or allowed[warm].all():
             return warm, values
-        balance = self.balance
         states = np.flatnonzero(~allowed[warm])
-        if len(states) > MAX_REPLACED:
+        if len(states) > MAX_REPLACED_ROWS:
             return None, None
         if values is None:
             values = self.system.values(warm)
-        value: FloatArray = values @ weights
-        reduced = np.where(allowed, balance.reduced_costs(row_costs, value), np.inf)
-        least = balance.least_of_state(reduced)
-        if not np.all(np.isfinite(least)):
+        estimate = problem.estimate(values @ problem.weights)
+        if not np.all(np.isfinite(estimate.least)):
             return None, None
         rows = warm.copy()
-        rows[states] = balance.least_rows(reduced, least, states)
+        rows[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return rows, None
+
+    def _from_the_goals(self, problem: ScalarProblem) -> ScalarOptimum | None:
+        """As :meth:`minimise`, from a policy that is proper wherever the region has one."""
+        balance = self.balance
+        everything = np.ones(balance.num_rows, dtype=np.bool_)
+        rows, safe = safe_rows(
+            balance, problem.row_costs, everything if problem.allowed is None else problem.allowed
+        )
+        lost = rows == NO_ROW
+        if not lost.any():
+            return self._improve(problem, rows)
+        if lost[balance.initial > 0.0].any():
+            return None
+        # The states of the region's dead ends are never entered; any proper rows serve there.
+        rows = np.where(lost, self._proper_policy(problem.row_costs), rows)
+        return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
     def _proper_policy(self, row_costs: FloatArray) -> IntArray:
         if self._proper is None:
@@ -327,16 +314,6 @@ class PolicyIteration:
         return self._proper
 
 
-def _corrected(value: float, row_costs: FloatArray, reduced: FloatArray) -> float:
-    """`value` lowered until it survives the remaining negative reduced costs."""
-    negative = np.flatnonzero(reduced < 0.0)
-    if len(negative) == 0:
-        return value
-    shortfall, cost = -reduced[negative], row_costs[negative]
-    costly = cost > NEARLY_FREE * (1.0 + abs(value))
-    excess = float(np.max(shortfall[costly] / cost[costly], initial=0.0))
-    corrected = value / (1.0 + excess)
-    if not costly.all():
-        # Rounding on (nearly) free rows cannot be scaled away.
-        corrected -= 1e-10 * (1.0 + abs(value))
-    return corrected
+def _largest_change(estimate: Estimate) -> float:
+    """By how much one Bellman sweep would change a value at most."""
+    return float(np.max(np.abs(estimate.least), initial=0.0))

@@ -9,31 +9,63 @@ for policies that differ from one another in a few states :math:`D`. With a fact
 where :math:`A_D` are the rows of :math:`A_\pi` at :math:`D` and the right-hand side is their reduced cost
 under :math:`V_0`. The columns are kept, because a search keeps coming back to the same states. Once a policy
 differs in too many states, it becomes the new reference.
+
+The systems are M-matrices, which need no pivoting. Where a step does not lead far, their patterns are nearly
+symmetric, and an ordering for symmetric matrices halves the fill of the usual one. Finding it may take longer
+than the elimination. Policies of one problem resemble one another, so in a large problem the ordering of one
+serves the next, as long as the factors stay about as sparse.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.linalg import splu
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factorisation import Factoriser, Factors
+from hcssp.ssp.system import EXACT
 
-# A solve costs about 1/60 of a factorisation on grids of any size, so some dozens of columns pay.
 MAX_CHANGED_STATES = 100
-COLUMN_MEMORY = 32 * 2**20  # bytes of columns kept for one reference
+"""A policy that differs from the reference in more states becomes the reference. A solve costs about 1/60 of
+a factorisation on grids of any size, so some dozens of columns pay."""
+
+COLUMN_MEMORY = 32 * 2**20
+"""Bytes of columns kept for one reference."""
+
+MIN_STATES_TO_KEEP_ORDERING = 20_000
+"""With fewer live states, an ordering is found about as fast as it is applied."""
+
+MAX_FILL = 2.0
+"""An ordering is found anew once factors have this many times the entries they had for its own policy."""
+
+NEGATIVE_VALUE_TOLERANCE = 1e-6
+"""A value below zero by more than this, relative to one plus the largest cost, shows that a system is
+singular although the elimination did not notice. What passes is found out by the residual of its values."""
+
+LARGEST_VALUE = 1e15
+"""A value above this, relative to one plus the largest cost, shows the same: none of its digits is right."""
+
+PIVOT_TOLERANCE = 1e-9
+"""A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
+policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
 class PolicySystem:
-    """Evaluates policies of one problem, given as one row for each live state."""
+    """Evaluates policies of one problem by factorisation, see :class:`hcssp.ssp.system.System`.
 
-    coarse = False  # every answer is exact up to rounding
+    Every answer is exact up to rounding. Asked for a smaller tolerance than that, it factorises anew, because
+    updates lose some of the last digits.
+    """
+
+    default_tolerance = EXACT
 
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
-        self.num_factorisations = 0
         self._factoriser = Factoriser(balance)
         self._capacity = int(
             max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live))))
@@ -46,23 +78,11 @@ class PolicySystem:
         self._columns: FloatArray = np.empty((0, 0))
         self._slots: dict[int, int] = {}
 
-    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
-        """Expected costs to go under the policy `rows`, shape ``(num_live, num_costs)``.
-
-        Parameters
-        ----------
-        rows
-            One row for each live state.
-        fresh
-            Factorise anew, whatever is known already.
-
-        Raises
-        ------
-        ImproperPolicy
-            If the policy does not reach a goal almost surely.
-        """
+    def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
+        """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
         changed = self._changed_from_reference(rows)
-        if changed is None or (fresh and len(changed)):
+        may_update = tolerance is None or tolerance >= self.default_tolerance
+        if changed is None or (len(changed) and not may_update):
             self._refer_to(rows)
             return self._values
         if len(changed) == 0:
@@ -117,12 +137,15 @@ class PolicySystem:
             self._factors = self._factoriser.factorise(rows)
         except RuntimeError as error:
             raise ImproperPolicy("the policy does not reach a goal almost surely") from error
-        self.num_factorisations += 1
         costs = np.ascontiguousarray(balance.costs[:, rows].T)
         values = self._factors.solve(costs)
         scale = 1.0 + float(np.max(costs, initial=0.0))
         # Rounding may hide that the system is singular; its answers then are negative or absurd.
-        if not np.all(np.isfinite(values)) or np.any(values < -1e-6 * scale) or np.any(values > 1e15 * scale):
+        if (
+            not np.all(np.isfinite(values))
+            or np.any(values < -NEGATIVE_VALUE_TOLERANCE * scale)
+            or np.any(values > LARGEST_VALUE * scale)
+        ):
             self._reference = None
             raise ImproperPolicy("the policy does not reach a goal almost surely")
         self._reference = rows.copy()
@@ -141,7 +164,7 @@ class PolicySystem:
         factors, pivots, _ = dgetrf(small)
         diagonal = np.abs(np.diagonal(factors))
         # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
-        if diagonal.min() < 1e-9 * max(1.0, diagonal.max()):
+        if diagonal.min() < PIVOT_TOLERANCE * max(1.0, diagonal.max()):
             return None
         return columns, (factors, pivots), new_rows
 
@@ -174,3 +197,83 @@ class PolicySystem:
         kept = len(self._slots)
         grown[:kept] = self._columns[:kept]
         self._columns = grown
+
+
+class Factors:
+    """The factors of one policy's system ``A``.
+
+    Parameters
+    ----------
+    lu
+        The factors of the transpose of ``A``, its rows and columns in the given order.
+    order
+        The state at each place; None if states are in their own order.
+    """
+
+    def __init__(self, lu: SparseMatrix, order: IntArray | None) -> None:
+        self._lu = lu
+        self._order = order
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """``x`` with ``A x = right``."""
+        return self._solve(right, "T")
+
+    def solve_transposed(self, right: FloatArray) -> FloatArray:
+        """``x`` with ``x A = right``."""
+        return self._solve(right, "N")
+
+    def _solve(self, right: FloatArray, trans: Literal["N", "T"]) -> FloatArray:
+        solution: FloatArray
+        if self._order is None:
+            solution = self._lu.solve(right, trans=trans)
+            return solution
+        solution = np.empty_like(right)
+        solution[self._order] = self._lu.solve(right[self._order], trans=trans)
+        return solution
+
+
+class Factoriser:
+    """Factorises the systems of one problem's policies, with the ordering of an earlier one if it serves."""
+
+    def __init__(self, balance: Balance) -> None:
+        self._balance = balance
+        self._order: IntArray | None = None
+        self._place: IntArray = np.empty(0, dtype=np.int32)
+        self._fill = 0
+
+    def factorise(self, rows: IntArray) -> Factors:
+        """The factors of the policy `rows`, one for each live state.
+
+        Raises
+        ------
+        RuntimeError
+            If the system is singular.
+        """
+        order = self._order
+        if order is None:
+            lu = _eliminate(self._balance.matrix[rows], "MMD_AT_PLUS_A")
+            if len(rows) > MIN_STATES_TO_KEEP_ORDERING:
+                self._order = np.argsort(lu.perm_c)
+                self._place = lu.perm_c
+                self._fill = lu.nnz
+            return Factors(lu, None)
+        system = self._balance.matrix[rows[order]]
+        columns = self._place[system.indices].astype(system.indices.dtype)
+        system = csr_array((system.data, columns, system.indptr), shape=system.shape)
+        system.sort_indices()
+        lu = _eliminate(system, "NATURAL")
+        if lu.nnz > MAX_FILL * self._fill:
+            self._order = None
+        return Factors(lu, order)
+
+
+def _eliminate(system: SparseMatrix, ordering: Literal["MMD_AT_PLUS_A", "NATURAL"]) -> SparseMatrix:
+    # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
+    transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
+    return splu(
+        transposed,
+        permc_spec=ordering,
+        diag_pivot_thresh=0.0,
+        panel_size=4,  # with so little fill, wide panels are mostly zeros
+        options={"SymmetricMode": True},
+    )

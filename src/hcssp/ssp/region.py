@@ -36,10 +36,6 @@ class Region:
         siblings = range(int(row_start[state]), int(row_start[state + 1]))
         return self.forbid(sibling for sibling in siblings if sibling != row)
 
-    def allows(self, rows: IntArray) -> bool:
-        """Whether a policy, given by the rows it uses, lies in this region."""
-        return self.forbidden.isdisjoint(rows.tolist())
-
     def allowed(self, num_rows: int) -> BoolArray:
         """The region as a mask over all rows."""
         mask = np.ones(num_rows, dtype=np.bool_)

@@ -14,7 +14,22 @@ from scipy.sparse.csgraph import dijkstra
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import Backwards
 from hcssp.ssp.balance import Balance
+
+MIN_PROBABILITY = 1e-15
+"""A successor less probable than this is not counted on: its edge would be longer than any path. A policy
+found without such edges is proper all the same."""
+
+LIKELY_SHARE = 0.5
+"""A likely outcome has more than this share of the probability of the likeliest."""
+
+STEP_SHARE = 1e-6
+"""A step is at least this share of the largest cost long (or of one), so that paths get shorter with every
+step even where steps are free. Only the choice among proper policies to start from depends on it."""
+
+GOAL_ROUNDING = 1e-12
+"""A probability to reach a goal at once below this is the rounding of a sum that is exactly one."""
 
 
 def starting_policy(
@@ -33,14 +48,13 @@ def starting_policy(
     probability = -matrix.data
     probability[matrix.indices == balance.row_state[row_of_entry]] = 0.0
     to_goal = goal_probability(balance)
-    floor = np.full(balance.num_rows, 1e-15)
+    floor = np.full(balance.num_rows, MIN_PROBABILITY)
     if likeliest_only:
-        np.maximum.at(floor, row_of_entry, 0.5 * probability)
+        np.maximum.at(floor, row_of_entry, LIKELY_SHARE * probability)
         floor = np.maximum(floor, to_goal)
     entry = np.flatnonzero(probability > floor[row_of_entry])
-    goal_row = np.flatnonzero(to_goal > 1e-15)
-    # Steps without cost still count a little: a path must get shorter with every step.
-    step = np.maximum(row_costs, 1e-6 * max(1.0, float(np.max(row_costs, initial=0.0))))
+    goal_row = np.flatnonzero(to_goal > MIN_PROBABILITY)
+    step = np.maximum(row_costs, STEP_SHARE * max(1.0, float(np.max(row_costs, initial=0.0))))
     step = np.where(allowed, step, np.inf)
     row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
@@ -69,13 +83,16 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
     safe
         The allowed rows that can never lead to such a state.
     """
+    search: Backwards | None = None
     while True:
         rows, _ = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
             return rows, allowed
-        touches = (abs(balance.matrix) @ lost.astype(np.float64)) > 0.0
-        safe = allowed & ~touches
+        if search is None:
+            # Through the diagonal of the matrix a row leads to its own state too: lost states lose theirs.
+            search = Backwards(balance.matrix, balance.row_state, np.zeros(balance.num_live, dtype=np.bool_))
+        safe = search.spread(lost, allowed)
         if np.array_equal(safe, allowed):
             return rows, allowed
         allowed = safe
@@ -84,6 +101,5 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
 def goal_probability(balance: Balance) -> FloatArray:
     """The probability of each row to end in a goal at once."""
     probability: FloatArray = balance.matrix @ np.ones(balance.num_live)
-    # Rounding of sums that are exactly one must not look like an exit.
-    probability[probability < 1e-12] = 0.0
+    probability[probability < GOAL_ROUNDING] = 0.0
     return probability

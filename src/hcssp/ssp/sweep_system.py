@@ -15,23 +15,30 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.system import EXACT
 
-COARSE, FINE = 1e-5, 1e-13
+ROUGH = 1e-5
+"""Sweeps end once they change no value by more than this, relative to the largest value or cost, if nothing
+more precise is asked for: good enough to go on improving a policy. No bound is taken from such values."""
+
+LARGEST_VALUE = 1e12
+"""Values that grow beyond this, relative to one plus the largest cost, are those of a policy that never ends:
+sweeps would take for ever to tell it from one that ends very late."""
+
 MAX_SWEEPS = 20_000
 
 
 class SweepSystem:
-    """Evaluates policies of one problem by sweeps; the same interface as a factorised system.
+    """Evaluates policies of one problem by sweeps, see :class:`hcssp.ssp.system.System`.
 
-    The first answer to a policy is coarse, good enough to go on improving; ``fresh=True`` asks for one that
-    is exact up to rounding.
+    The tolerance is on what one more sweep would change, which bounds the error only as well as sweeps
+    converge. Whoever needs a bound looks at the residual.
     """
 
-    coarse = True
+    default_tolerance = ROUGH
 
     def __init__(self, balance: Balance) -> None:
         self.balance = balance
-        self.num_factorisations = 0
         self._values: FloatArray = np.zeros((balance.num_live, balance.costs.shape[0]))
         self._order: IntArray | None = None
         self._permuted: SparseMatrix = None
@@ -39,8 +46,9 @@ class SweepSystem:
         self._lower: SparseMatrix = None
         self._upper: SparseMatrix = None
 
-    def values(self, rows: IntArray, fresh: bool = False) -> FloatArray:
-        """Expected costs to go under the policy `rows`, shape ``(num_live, num_costs)``."""
+    def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
+        """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
+        tolerance = self.default_tolerance if tolerance is None else max(tolerance, EXACT)
         self._split(rows)
         order = self._order
         costs = self.balance.costs[:, rows].T[order]
@@ -51,12 +59,12 @@ class SweepSystem:
             change = float(np.max(np.abs(after - values), initial=0.0))
             values = after
             largest = float(np.max(values, initial=0.0))
-            if not np.isfinite(largest) or largest > 1e12 * scale:
+            if not np.isfinite(largest) or largest > LARGEST_VALUE * scale:
                 raise ImproperPolicy("the policy does not reach a goal almost surely")
-            if change <= (FINE if fresh else COARSE) * max(largest, scale):
+            if change <= tolerance * max(largest, scale):
                 break
         else:
-            raise ImproperPolicy(f"the policy's values did not settle within {MAX_SWEEPS} sweeps")
+            raise ImproperPolicy(f"the policy's values did not converge within {MAX_SWEEPS} sweeps")
         self._values = np.empty_like(values)
         self._values[order] = values
         return self._values
@@ -71,10 +79,10 @@ class SweepSystem:
             after = self._lower.solve(initial - backwards @ flow)
             change = float(np.max(np.abs(after - flow), initial=0.0))
             flow = after
-            if change <= FINE * max(1.0, float(np.max(flow, initial=0.0))):
+            if change <= EXACT * max(1.0, float(np.max(flow, initial=0.0))):
                 break
         else:
-            raise ImproperPolicy(f"the policy's visits did not settle within {MAX_SWEEPS} sweeps")
+            raise ImproperPolicy(f"the policy's visits did not converge within {MAX_SWEEPS} sweeps")
         visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
@@ -94,7 +102,6 @@ class SweepSystem:
         self._lower = _factorised(system, below, state)
         self._upper = _part(system, ~below, state)
         self._rows = rows.copy()
-        self.num_factorisations += 1
 
     def _order_by(self, key: FloatArray) -> None:
         self._order = np.argsort(key, kind="stable")

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.methods.highs.relaxation import allowance
+from hcssp.numerics import tolerated
 
 LARGEST_LIMIT = 1e7
 """Beyond this a limit is of no use to a solver in double precision."""
@@ -99,7 +99,7 @@ def largest_cost(problem: CSSP) -> float:
 def _limits_by_price(problem: CSSP, cost_limit: float) -> FloatArray:
     """What the cost limit and the bounds say about each row; ``inf`` where they say nothing."""
     limits = np.full(problem.num_rows, np.inf)
-    allowed = np.concatenate([[cost_limit], problem.bounds + allowance(problem.bounds)])
+    allowed = np.concatenate([[cost_limit], tolerated(problem.bounds)])
     for row_costs, most in zip(problem.costs, allowed, strict=True):
         # A cost that can be earned back limits nothing.
         if np.isfinite(most) and np.all(row_costs >= 0.0):

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.methods.highs.occupation import balance
 from hcssp.methods.highs.running import Model
+from hcssp.numerics import allowance
+from hcssp.ssp.balance import balance_matrix
 
 _ROOM = 1e-7
 
@@ -37,7 +38,7 @@ def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -
     start = problem.initial[acting]
     # Presolve may lose a policy that meets a bound or a limit exactly. With a little room it does not, and
     # a policy that is let in for it is found out by its exact evaluation.
-    allowed = problem.bounds[bounded] + _ROOM * np.maximum(1.0, np.abs(problem.bounds[bounded]))
+    allowed = problem.bounds[bounded] + allowance(problem.bounds[bounded], _ROOM)
     limits = limits * (1.0 + _ROOM)
     own = csr_array(
         (np.ones(count), problem.row_state, np.arange(count + 1)), shape=(count, problem.num_states)
@@ -56,7 +57,7 @@ def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -
     secondary = csr_array(problem.costs[1:][bounded].T)
     columns = block_array(
         [
-            [balance(problem), secondary, diags_array(np.ones(count)), None, None],
+            [balance_matrix(problem), secondary, diags_array(np.ones(count)), None, None],
             [None, None, diags_array(-limits), own[:, acting], exclusions],
         ],
         format="csr",

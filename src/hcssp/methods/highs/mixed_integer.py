@@ -47,8 +47,9 @@ from hcssp.methods.highs.linear_program import (
     refuted_at_the_goal,
 )
 from hcssp.methods.highs.occupation import most_visited
-from hcssp.methods.highs.relaxation import Relaxation, allowance, relax
+from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, ending_of, run
+from hcssp.numerics import allowance
 from hcssp.procedure.policy import policy_of
 
 BOUND_TOLERANCE = 1e-7

@@ -4,13 +4,6 @@ The expected number of times a policy takes each row satisfies, in every state t
 :math:`\sum_a x(s, a) - \sum P(s \mid s', a') x(s', a') = \mu(s)`: what leaves is what enters. Every
 non-negative solution is the flow of a randomised policy (plus, perhaps, circulations that it never
 enters), and its costs are linear in :math:`x`.
-
->>> from hcssp.cssp.builder import CSSPBuilder
->>> plan = CSSPBuilder(cost_names=("time",))
->>> here, out = plan.add_state("here"), plan.add_goal("out")
->>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
->>> balance(plan.build()).toarray().tolist()
-[[0.5]]
 """
 
 from __future__ import annotations
@@ -18,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.reachability import Backwards
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
 
@@ -31,15 +23,6 @@ TOO_LITTLE = 1e-6
 
 NOISE = 1e-6
 """Flow that is not told from none when a flow is taken apart."""
-
-
-def balance(problem: CSSP) -> SparseMatrix:
-    """CSR with one row for each row of the problem and one column for each state that is no goal."""
-    own = csr_array(
-        (np.ones(problem.num_rows), problem.row_state, np.arange(problem.num_rows + 1)),
-        shape=(problem.num_rows, problem.num_states),
-    )
-    return csr_array((own - problem.transitions)[:, np.flatnonzero(~problem.goals)])
 
 
 def most_visited(problem: CSSP, flow: FloatArray, among: BoolArray | None = None) -> IntArray:
@@ -69,18 +52,8 @@ def approaching(problem: CSSP, flow: FloatArray, among: BoolArray) -> IntArray:
     It is proper wherever the rows `among` lead only to states from which they can reach a goal. States
     without such a row get :data:`NO_ROW`.
     """
-    rows = np.flatnonzero(among)
-    entries = csr_array(problem.transitions[rows]).tocoo()
-    possible = entries.data > 0.0
-    sources, targets = problem.row_state[rows[entries.row[possible]]], entries.col[possible]
-    backwards = csr_array(
-        (np.ones(len(sources)), (targets, sources)), shape=(problem.num_states, problem.num_states)
-    )
-    goals = np.flatnonzero(problem.goals)
-    distance = dijkstra(backwards, indices=goals, unweighted=True, min_only=True)
-    closest = np.full(problem.num_rows, np.inf)
-    np.minimum.at(closest, rows[entries.row[possible]], distance[targets])
-    return most_visited(problem, flow, among & (closest < distance[problem.row_state]))
+    search = Backwards(problem.transitions, problem.row_state, problem.goals)
+    return most_visited(problem, flow, search.approaching(among))
 
 
 def randomised(problem: CSSP, flow: FloatArray, elsewhere: IntArray) -> FloatArray:

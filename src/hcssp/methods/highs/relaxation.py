@@ -20,9 +20,9 @@ from scipy.sparse import csr_array, hstack, vstack
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.ascent import Infeasibility
-from hcssp.methods.highs.occupation import balance
 from hcssp.methods.highs.running import Answer, Claim, Model, Outcome, run
-from hcssp.numerics import FEASIBILITY_TOLERANCE
+from hcssp.numerics import allowance, tolerated
+from hcssp.ssp.balance import balance_matrix
 from hcssp.ssp.certificate import certify
 
 
@@ -53,11 +53,6 @@ class Relaxation:
     reduced_costs: FloatArray | None = field(default=None, repr=False)
     flow: FloatArray | None = field(default=None, repr=False)
     infeasibility: Infeasibility | None = None
-
-
-def allowance(bounds: FloatArray) -> FloatArray:
-    """By how much each of the finite `bounds` may be exceeded by the documented tolerance."""
-    return FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(bounds))
 
 
 def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[Progress, None, Relaxation]:
@@ -102,7 +97,7 @@ def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[
 
 
 def _model(problem: CSSP, bounded: IntArray, bounds: FloatArray) -> Model:
-    flows = balance(problem)
+    flows = balance_matrix(problem)
     start = problem.initial[~problem.goals]
     return Model(
         costs=problem.costs[0],
@@ -120,7 +115,7 @@ def _least_violation(
     bounds = problem.bounds[bounded]
     model = _model(problem, bounded, bounds)
     # One more variable, the violation, relaxes every bound and is all that costs.
-    scale = np.maximum(1.0, np.abs(bounds))
+    scale = allowance(bounds, 1.0)
     relaxing = np.concatenate([np.zeros(model.columns.shape[1] - len(bounded)), -scale])
     elastic = Model(
         costs=np.append(np.zeros(problem.num_rows), 1.0),
@@ -139,7 +134,7 @@ def _least_violation(
     values = _values(problem, answer.row_duals) / weights.sum()
     weights = weights / weights.sum()
     least = certify(problem, weights @ problem.costs[1:][bounded], values).bound
-    if not least > float(weights @ (bounds + allowance(bounds))):
+    if not least > float(weights @ tolerated(bounds)):
         return Relaxation(answer.outcome, answer.status)
     everywhere = np.zeros(problem.num_constraints)
     everywhere[bounded] = weights

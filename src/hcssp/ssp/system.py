@@ -1,0 +1,46 @@
+r"""What is asked of whoever evaluates policies: values and visits, as precisely as they are needed.
+
+The values of a policy solve a linear system. One may factorise it (:mod:`hcssp.ssp.policy_system`) or sweep
+over it (:mod:`hcssp.ssp.sweep_system`). Callers do not ask which: they say how far the answer may be off.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from hcssp.cssp.model import FloatArray, IntArray
+
+EXACT = 1e-13
+"""The tolerance, relative to the largest value, of what is meant to be exact up to rounding."""
+
+
+class System(Protocol):
+    """Evaluates policies of one problem, given as one row for each live state.
+
+    Attributes
+    ----------
+    default_tolerance
+        How far the values are off, relative to the largest, if nothing more precise is asked for.
+    """
+
+    default_tolerance: float
+
+    def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
+        """Expected costs to go under the policy `rows`, shape ``(num_live, num_costs)``.
+
+        Parameters
+        ----------
+        rows
+            One row for each live state.
+        tolerance
+            How far the values may be off, relative to the largest; None for the default. Zero asks for the
+            best there is, whatever it costs.
+
+        Raises
+        ------
+        ImproperPolicy
+            If the policy does not reach a goal almost surely.
+        """
+
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`, from the initial distribution."""
