@@ -125,6 +125,20 @@ def test_the_users_matrix_is_left_alone() -> None:
             {"bounds": {"noise": 1.0}},
             "bound on 'noise': no such secondary cost; the secondary costs are 'damage'",
         ),
+        (
+            by_rows,
+            {"bounds": {"damage": -np.inf}},
+            "bound on 'damage': -inf is no upper bound; give a finite number, or inf for none",
+        ),
+        (
+            by_rows,
+            {"bounds": {"damage": "little"}},
+            "bound on 'damage': little is no upper bound; give a finite number, or inf for none",
+        ),
+        (by_rows, {"row_states": [1, 0.5, 1]}, "row_states: 0.5 is no whole number; give whole numbers"),
+        (by_rows, {"goals": [1.5]}, "the goal is state 1.5, which is unknown; the states are 0 to 2"),
+        (by_rows, {"goals": [np.nan]}, "the goal is state nan, which is unknown; the states are 0 to 2"),
+        (by_rows, {"state_labels": None}, "state_labels is None, which is no sequence; give a tuple"),
         (by_rows, {"transitions": 0.9 * ROWS}, "state 0, action 'b': probabilities sum to 0.9, not 1"),
         (
             by_rows,
@@ -137,3 +151,31 @@ def test_mistakes(maker: Any, changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(InvalidProblem) as raised:
         maker(**changes)
     assert expected in raised.value.violations
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"transitions": [[1.0], [0.5, 0.5]]}, "transitions"),
+        ({"transitions": [["a", "b", "c"]] * 3}, "transitions"),
+        ({"row_states": ["a", "b", "c"]}, "row_states"),
+        ({"costs": {"time": [[1.0], [1.0, 2.0]]}}, "the cost 'time'"),
+        ({"costs": {"time": "dear"}}, "the cost 'time'"),
+        ({"initial": ["a", "b", "c"]}, "initial"),
+        ({"goals": ["a"]}, "goals"),
+        ({"goals": [[0], [1, 2]]}, "goals"),
+    ],
+)
+def test_what_is_no_array_of_numbers_is_told_in_words(changes: dict[str, Any], what: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        by_rows(**changes)
+    assert raised.value.violations[0].startswith(f"{what} cannot be an array of numbers (")
+
+
+def test_what_the_caller_does_to_his_arrays_afterwards_changes_nothing() -> None:
+    arrays = {"transitions": ROWS.copy(), "initial": np.eye(3)[0], "goals": np.array([False, False, True])}
+    costs = np.array([1.0, 2.0, 3.0])
+    problem = by_rows(costs={"time": costs}, **arrays)
+    for array in (costs, *arrays.values()):
+        array[...] = 0
+    assert problem == by_rows(costs={"time": [1.0, 2.0, 3.0]})

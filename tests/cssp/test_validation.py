@@ -151,6 +151,10 @@ def test_a_valid_problem_comes_back_itself() -> None:
             ["bound on 'damage': nan is no upper bound; give a finite number, or inf for none"],
         ),
         (
+            spoilt(bounds=np.array([-np.inf])),
+            ["bound on 'damage': -inf is no upper bound; give a finite number, or inf for none"],
+        ),
+        (
             spoilt(initial=np.ones(2)),
             ["initial has shape (2,), but 3 states, 3 rows and 2 costs need (3,)"],
         ),
@@ -213,6 +217,12 @@ def test_bounds_by_name() -> None:
     names = ("time", "damage", "noise")
     assert bound_array({"noise": 2.0}, names, found).tolist() == [np.inf, 2.0]
     assert found == []
+    assert bound_array({"damage": -np.inf, "noise": "little"}, names, found).tolist() == [np.inf, np.inf]
+    assert found == [
+        "bound on 'damage': -inf is no upper bound; give a finite number, or inf for none",
+        "bound on 'noise': little is no upper bound; give a finite number, or inf for none",
+    ]
+    found.clear()
     bound_array({"time": 1.0, "wear": 1.0}, names, found)
     assert found == [
         "bound on 'time': it is the primary cost, which is minimised, not bounded",

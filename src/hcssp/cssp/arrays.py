@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
 from hcssp.cssp.assembly import tidy
+from hcssp.cssp.conversion import as_array, as_sequence
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.validation import bound_array, violations
@@ -75,6 +76,8 @@ def from_arrays(
     """
     found: list[str] = []
     matrix, states_of_rows, leading = _rows(transitions, row_states)
+    state_labels = as_sequence("state_labels", state_labels, found)
+    action_labels = as_sequence("action_labels", action_labels, found)
     num_rows, num_states = matrix.shape
     vectors = [_cost_rows(name, given, matrix, leading, found) for name, given in costs.items()]
     mask = _goal_mask(goals, num_states, found)
@@ -123,8 +126,13 @@ def _rows(
 ) -> tuple[SparseMatrix, IntArray, tuple[int, ...]]:
     """Transitions by row, the state of each row, and the shape of one cost."""
     given: Any = transitions
+    found: list[str] = []
     if not issparse(given):
-        given = np.asarray(given, dtype=np.float64)
+        given = as_array("transitions", given, np.float64, False, found)
+    if row_states is not None:
+        row_states = as_array("row_states", row_states, np.int64, False, found)
+    if found:
+        raise InvalidProblem(found)
     if given.ndim == 3 and row_states is None:
         num_states, num_actions = given.shape[:2]
         if given.shape[2] != num_states:
@@ -135,7 +143,7 @@ def _rows(
         given = given.reshape(num_states * num_actions, num_states)
         states = np.repeat(np.arange(num_states), num_actions)
     elif given.ndim == 2 and row_states is not None:
-        states = np.asarray(row_states, dtype=np.int64)
+        states = np.asarray(row_states)
         leading = (given.shape[0],)
         if states.shape != leading:
             raise InvalidProblem(
@@ -166,7 +174,11 @@ def _cost_rows(
             return np.asarray(matrix.multiply(csr_array(given)).sum(axis=1), dtype=np.float64).ravel()
         shape = given.shape
     else:
-        array = np.asarray(given, dtype=np.float64)
+        unfit: list[str] = []
+        array = as_array(f"the cost {name!r}", given, np.float64, False, unfit)
+        if unfit:
+            found += unfit
+            return np.zeros(num_rows)
         shape = array.shape
         if shape == ():
             return np.full(num_rows, float(array))
@@ -183,33 +195,38 @@ def _cost_rows(
 
 
 def _goal_mask(goals: npt.ArrayLike, num_states: int, found: list[str]) -> BoolArray:
-    given = np.atleast_1d(np.asarray(goals))
     mask = np.zeros(num_states, dtype=np.bool_)
-    if given.dtype == np.bool_:
-        if given.shape != (num_states,):
-            found.append(f"goals has shape {given.shape}, but there are {num_states} states")
+    numbers = as_array("goals", goals, np.float64, False, found)
+    if numbers.size and np.asarray(goals).dtype == np.bool_:
+        if numbers.shape != (num_states,):
+            found.append(f"goals has shape {numbers.shape}, but there are {num_states} states")
             return mask
-        return given.copy()
-    for state in given.ravel().tolist():
-        if state == int(state) and 0 <= state < num_states:
+        return numbers.astype(np.bool_)
+    for state in numbers.ravel().tolist():
+        if state in range(num_states):
             mask[int(state)] = True
         else:
-            found.append(f"the goal is state {state}, which is unknown; the states are 0 to {num_states - 1}")
+            known = f"the states are 0 to {num_states - 1}"
+            found.append(f"the goal is state {state:.10g}, which is unknown; {known}")
     return mask
 
 
 def _distribution(initial: int | npt.ArrayLike, num_states: int, found: list[str]) -> FloatArray:
-    given = np.asarray(initial)
-    if given.ndim == 1 and len(given) == num_states:
-        return given.astype(np.float64)
+    unfit: list[str] = []
+    numbers = as_array("initial", initial, np.float64, True, unfit)
+    if not unfit and numbers.shape == (num_states,):
+        return numbers
     distribution = np.zeros(num_states)
-    if given.ndim == 0 and np.issubdtype(given.dtype, np.integer):
-        if 0 <= given < num_states:
-            distribution[int(given)] = 1.0
+    if unfit:
+        found += unfit
+    elif numbers.ndim == 0 and np.issubdtype(np.asarray(initial).dtype, np.integer):
+        if 0 <= numbers < num_states:
+            distribution[int(numbers)] = 1.0
             return distribution
-        found.append(f"the initial state is {given}, which is unknown; the states are 0 to {num_states - 1}")
+        known = f"the states are 0 to {num_states - 1}"
+        found.append(f"the initial state is {int(numbers)}, which is unknown; {known}")
     else:
-        found.append(f"initial has shape {given.shape}; give a state's index or {num_states} probabilities")
+        found.append(f"initial has shape {numbers.shape}; give a state's index or {num_states} probabilities")
     # The mistake has been noted; any distribution keeps the rules from noting it twice.
     distribution[:1] = 1.0
     return distribution

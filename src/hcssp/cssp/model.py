@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
+from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
 from hcssp.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 # scipy's stubs cannot say "CSR of floats with two axes" in a way that survives indexing.
 SparseMatrix = Any
+
+_KINDS: dict[str, type[np.generic]] = {
+    "row_start": np.int64,
+    "costs": np.float64,
+    "initial": np.float64,
+    "goals": np.bool_,
+    "bounds": np.float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +121,9 @@ class CSSP:
         For makers that report what is wrong in their own words, with
         :func:`~hcssp.cssp.validation.violations`, and for what is made from a valid problem.
         """
+        unknown = parts.keys() - {each.name for each in fields(cls)}
+        if unknown:
+            raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
         defaults = {"state_labels": (), "action_labels": (), "name": "", "description": "", "world": None}
         problem.__dict__.update(defaults | parts)
@@ -125,7 +136,17 @@ class CSSP:
 
     def _freeze(self, copy: bool) -> None:
         """Bring every array into its form, read-only; a copy is nobody else's to change."""
-        transitions = csr_array(self.transitions, dtype=np.float64, copy=copy)
+        found: list[str] = []
+        arrays = {
+            name: as_array(name, getattr(self, name), kind, copy, found) for name, kind in _KINDS.items()
+        }
+        transitions = as_matrix("transitions", self.transitions, copy, found)
+        names = as_sequence("cost_names", self.cost_names, found)
+        labels = {
+            name: as_sequence(name, getattr(self, name), found) for name in ("state_labels", "action_labels")
+        }
+        if found:
+            raise InvalidProblem(found)
         if copy:
             # So that the pattern means reachability, and equal problems have equal arrays.
             transitions.sum_duplicates()
@@ -133,27 +154,19 @@ class CSSP:
         # Arithmetic may leave room behind the last entry, which code on the raw arrays would trip over.
         transitions.prune()
         for part in ("data", "indices", "indptr"):
-            setattr(transitions, part, _frozen(getattr(transitions, part)))
-        types: dict[str, type] = {
-            "row_start": np.int64,
-            "costs": np.float64,
-            "initial": np.float64,
-            "goals": np.bool_,
-            "bounds": np.float64,
-        }
-        for name, kind in types.items():
-            array: npt.NDArray[Any] = np.array(getattr(self, name), dtype=kind, order="C", copy=copy or None)
-            object.__setattr__(self, name, _frozen(array))
-        object.__setattr__(self, "transitions", transitions)
-        object.__setattr__(self, "cost_names", tuple(self.cost_names))
+            setattr(transitions, part, frozen(getattr(transitions, part)))
+        self.__dict__.update(arrays, transitions=transitions, cost_names=tuple(names), **labels)
         # Labels for arrays that do not fit together would be no help: the rules name what is wrong with them.
-        if self.row_start.ndim != 1 or len(self.row_start) < 2 or (np.diff(self.row_start) < 0).any():
+        row_start = self.row_start
+        if row_start.ndim != 1 or len(row_start) < 2 or row_start[0] != 0 or (np.diff(row_start) < 0).any():
+            return
+        if transitions.shape != (self.num_rows, self.num_states):
             return
         if not len(self.state_labels):
-            object.__setattr__(self, "state_labels", range(self.num_states))
+            self.__dict__["state_labels"] = range(self.num_states)
         if not len(self.action_labels):
-            local = np.arange(self.num_rows) - self.row_start[self.row_state]
-            object.__setattr__(self, "action_labels", local.tolist())
+            local = np.arange(self.num_rows) - row_start[self.row_state]
+            self.__dict__["action_labels"] = tuple(local.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: self.__dict__[each.name] for each in fields(self)}
@@ -185,7 +198,7 @@ class CSSP:
 
     def __hash__(self) -> int:
         sizes = (self.num_states, self.num_rows, int(self.transitions.nnz))
-        return hash((self.cost_names, sizes, self.bounds.tobytes()))
+        return hash((self.cost_names, sizes, tuple(self.bounds.tolist())))
 
     @property
     def num_states(self) -> int:
@@ -237,8 +250,9 @@ class CSSP:
                 violations.append(
                     f"bound on {name!r}: no such secondary cost; the secondary costs are {known}"
                 )
+            elif wrong := bound_violations(f"bound on {name!r}", bound):
+                violations += wrong
             else:
-                violations += bound_violations(f"bound on {name!r}", bound)
                 changed[self.constraint_names.index(name)] = bound
         if violations:
             raise InvalidProblem(violations)
@@ -247,16 +261,11 @@ class CSSP:
 
 def bound_violations(where: str, bound: float) -> list[str]:
     """What is wrong with a bound: a finite one below zero is legal, and merely infeasible."""
-    if np.isnan(bound) or bound == -np.inf:
-        return [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
-    return []
-
-
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view of `array` through which nothing can be changed."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    try:
+        legal = float(bound) > -np.inf
+    except (TypeError, ValueError):
+        legal = False
+    return [] if legal else [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]
 
 
 def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:

@@ -80,7 +80,10 @@ def bound_array(
     array = np.full(max(len(cost_names) - 1, 0), np.inf)
     for name, bound in (bounds or {}).items():
         if name in cost_names[1:]:
-            array[list(cost_names).index(name) - 1] = bound
+            wrong = bound_violations(f"bound on {name!r}", bound)
+            # A mistake has been noted; without a bound the rules do not note it twice.
+            array[list(cost_names).index(name) - 1] = np.inf if wrong else float(bound)
+            found += wrong
         elif name in cost_names:
             found.append(f"bound on {name!r}: it is the primary cost, which is minimised, not bounded")
         else:
@@ -99,7 +102,10 @@ def capped(found: Iterator[str]) -> Iterator[str]:
 
 def _shapes(problem: CSSP) -> Iterator[str]:
     row_start = problem.row_start
-    if row_start.ndim != 1 or len(row_start) < 2:
+    if row_start.ndim != 1:
+        yield f"row_start has shape {row_start.shape}; give one number for each state and one for the end"
+        return
+    if len(row_start) < 2:
         yield "there is no state; add at least one, and a goal"
         return
     if row_start[0] != 0 or (np.diff(row_start) < 0).any():
@@ -112,9 +118,12 @@ def _shapes(problem: CSSP) -> Iterator[str]:
         ("initial", problem.initial.shape, (states,)),
         ("goals", problem.goals.shape, (states,)),
         ("bounds", problem.bounds.shape, (max(names - 1, 0),)),
-        ("state_labels", (len(problem.state_labels),), (states,)),
-        ("action_labels", (len(problem.action_labels),), (rows,)),
     ]
+    # Where there are none, numbers take their place as soon as everything else fits together.
+    if len(problem.state_labels):
+        expected.append(("state_labels", (len(problem.state_labels),), (states,)))
+    if len(problem.action_labels):
+        expected.append(("action_labels", (len(problem.action_labels),), (rows,)))
     for name, shape, wanted in expected:
         if shape != wanted:
             sizes = f"{states} states, {rows} rows and {names} costs"
@@ -137,11 +146,27 @@ def _duplicate_states(problem: CSSP) -> Iterator[str]:
     labels = problem.state_labels
     if isinstance(labels, range) or _unique_tuples(labels):
         return
+    if _distinct(labels):
+        return
     seen: set[Hashable] = set()
     for label in labels:
-        if label in seen:
+        if not _distinct((label,)):
+            yield f"state {label!r}: {_NO_LABEL}"
+        elif label in seen:
             yield f"state {label!r}: two states have this label; give each its own"
-        seen.add(label)
+        else:
+            seen.add(label)
+
+
+_NO_LABEL = "a label must be hashable; give a text, a number or a tuple of them"
+
+
+def _distinct(labels: Sequence[object]) -> bool:
+    """Whether no two of `labels` are equal; not if one is a list or holds one, which cannot be looked up."""
+    try:
+        return len(set(labels)) == len(labels)
+    except TypeError:
+        return False
 
 
 def _unique_tuples(labels: Sequence[Hashable]) -> bool:
@@ -174,12 +199,17 @@ def _duplicate_actions(problem: CSSP) -> Iterator[str]:
         key = problem.row_state * len(labels.names) + codes
         if _all_different(key):
             return
+    places = list(zip(problem.row_state.tolist(), problem.action_labels, strict=True))
+    if _distinct(places):
+        return
     seen: set[tuple[int, Hashable]] = set()
-    for state, label in zip(problem.row_state.tolist(), problem.action_labels, strict=True):
-        if (state, label) in seen:
-            place = f"state {problem.state_labels[state]!r}, action {label!r}"
-            yield f"{place}: the state has two actions of this name; give each its own"
-        seen.add((state, label))
+    for row, place in enumerate(places):
+        if not _distinct((place,)):
+            yield f"{_row(problem, row)}: {_NO_LABEL}"
+        elif place in seen:
+            yield f"{_row(problem, row)}: the state has two actions of this name; give each its own"
+        else:
+            seen.add(place)
 
 
 def _row(problem: CSSP, row: int) -> str:
