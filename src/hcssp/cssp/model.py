@@ -39,6 +39,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from hcssp.errors import InvalidProblem
+from hcssp.verbs import verb
 
 if TYPE_CHECKING:
     from hcssp.cssp.grid import GridWorld
@@ -243,6 +244,10 @@ class CSSP:
         if violations:
             raise InvalidProblem(violations)
         return self.derive(bounds=changed)
+
+    def _repr_html_(self) -> str:
+        html: str = verb("problem.html")(self)
+        return html
 
 
 def bound_violations(where: str, bound: float) -> list[str]:
