@@ -214,7 +214,8 @@ _VERBS = {
     "plan.plot": "hcssp.reports.report:save_plot",
     "plan.in_words": "hcssp.reports.plan_words:plan_in_words",
     "plan.html": "hcssp.reports.notebook:plan_html",
-    "plan.to_frame": "hcssp.reports.notebook:policy_frame",
+    "plan.to_frame": "hcssp.reports.frames:policy_frame",
+    "plan.activities_frame": "hcssp.reports.frames:activities_frame",
     "problem.html": "hcssp.reports.notebook:problem_html",
     "curve.html": "hcssp.reports.notebook:curve_html",
 }

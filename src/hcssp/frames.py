@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hcssp.errors import MissingDependency
 
 
-def frame(columns: Mapping[str, Sequence[Any]], index: str | None = None) -> Any:
+def frame(columns: Mapping[str, Any], index: str | None = None) -> Any:
     """A ``pandas.DataFrame`` of these columns.
 
     Parameters
     ----------
     columns
-        From names to values, all equally many.
+        From names to lists or arrays of values, all equally many.
     index
         The column that names the rows, if one does.
 
@@ -27,7 +27,7 @@ def frame(columns: Mapping[str, Sequence[Any]], index: str | None = None) -> Any
         import pandas as pd
     except ModuleNotFoundError as error:
         raise MissingDependency(
-            "tables need pandas; install it with: pip install 'hcssp[notebook]'"
+            "tables need pandas, which is not installed; pip install 'hcssp[notebook]'"
         ) from error
-    made = pd.DataFrame({name: list(values) for name, values in columns.items()})
+    made = pd.DataFrame(dict(columns))
     return made if index is None else made.set_index(index)

@@ -249,6 +249,10 @@ class Plan:
         """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.policy_frame`."""
         return verb("plan.to_frame")(self)
 
+    def activities_frame(self) -> Any:
+        """The activities as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.activities_frame`."""
+        return verb("plan.activities_frame")(self)
+
     def __str__(self) -> str:
         text: str = verb("plan.in_words")(self)
         return text

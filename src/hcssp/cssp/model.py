@@ -39,6 +39,7 @@ import numpy.typing as npt
 
 from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
 from hcssp.errors import InvalidProblem
+from hcssp.verbs import verb
 
 if TYPE_CHECKING:
     from hcssp.cssp.grid import GridWorld
@@ -257,6 +258,10 @@ class CSSP:
         if violations:
             raise InvalidProblem(violations)
         return self.derive(bounds=changed)
+
+    def _repr_html_(self) -> str:
+        html: str = verb("problem.html")(self)
+        return html
 
 
 def bound_violations(where: str, bound: float) -> list[str]:

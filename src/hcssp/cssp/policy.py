@@ -14,6 +14,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.frames import frame
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 NO_ROW = -1
@@ -80,6 +81,17 @@ class DeterministicPolicy:
             for state in np.flatnonzero(self.rows != NO_ROW).tolist()
         }
 
+    def to_frame(self) -> Any:
+        """A ``pandas.DataFrame`` with the columns state and action, wherever the policy has a row.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        actions = self.actions()
+        return frame({"state": list(actions), "action": list(actions.values())})
+
     def under(self, problem: CSSP) -> DeterministicPolicy:
         """The same policy of the same problem under other bounds."""
         return DeterministicPolicy(problem, self.rows)
@@ -140,6 +152,24 @@ class RandomisedPolicy:
                 f"state {problem.state_labels[int(state)]!r}: the policy's probabilities sum to "
                 f"{sums[state]}, not 1 (or 0 where it never goes)"
             )
+
+    def to_frame(self) -> Any:
+        """A ``pandas.DataFrame`` with the columns state, action and probability, wherever that is positive.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        problem = self.problem
+        rows = np.flatnonzero(self.probabilities > 0.0)
+        return frame(
+            {
+                "state": [problem.state_labels[state] for state in problem.row_state[rows].tolist()],
+                "action": [problem.action_labels[row] for row in rows.tolist()],
+                "probability": self.probabilities[rows],
+            }
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RandomisedPolicy):

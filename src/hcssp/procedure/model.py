@@ -36,6 +36,7 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
 from hcssp.errors import InvalidProblem
+from hcssp.verbs import verb
 
 if TYPE_CHECKING:
     from hcssp.procedure.flattening import Flattening
@@ -328,10 +329,20 @@ class HCSSP:
         places = self.positions if positions is None else Frozen(positions)
         return self._derive(name=name, description=description, positions=places, activities=activities)
 
+    def to_networkx(self) -> Any:
+        """The procedure as a ``networkx.MultiDiGraph``; see :mod:`hcssp.procedure.event_graph`."""
+        from hcssp.procedure.event_graph import event_graph
+
+        return event_graph(self)
+
     def __str__(self) -> str:
         from hcssp.procedure.description import describe
 
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        html: str = verb("problem.html")(self)
+        return html
 
 
 def _position(kind: str, name: str, names: Sequence[str]) -> int:

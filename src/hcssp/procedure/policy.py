@@ -17,6 +17,7 @@ import numpy as np
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.policy import MOST_SHOWN, NO_ROW, DeterministicPolicy, misplaced, read_only
 from hcssp.errors import InvalidProblem
+from hcssp.frames import frame
 from hcssp.procedure.entries import EventState
 from hcssp.procedure.model import HCSSP
 
@@ -156,6 +157,25 @@ class ProcedurePolicy:
             name = self.problem.events[event]
             names[name if entry is None else (name, entry)] = self.problem.choices[choice].name
         return names
+
+    def to_frame(self) -> Any:
+        """A ``pandas.DataFrame`` with the columns activity, state and action, wherever the policy has a row.
+
+        At an event the activity is ``""``, the state the event's name and the action the choice's; where the
+        choice depends on the state that the event is entered in, the state is a pair of both.
+
+        Raises
+        ------
+        MissingDependency
+            If pandas is not installed.
+        """
+        done: list[tuple[str, Hashable, Hashable]]
+        done = [("", state, choice) for state, choice in self.choice_names().items()]
+        for index, activity in enumerate(self.problem.activities):
+            actions = self.activity(index).actions()
+            done += [(activity.name, state, action) for state, action in actions.items()]
+        names = ("activity", "state", "action")
+        return frame({name: [each[column] for each in done] for column, name in enumerate(names)})
 
     def under(self, problem: HCSSP) -> ProcedurePolicy:
         """The same policy of the same problem under other bounds."""

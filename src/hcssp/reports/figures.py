@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import isfinite
 
 DIGITS = 4
+_EVERY_DIGIT = Context(prec=400)
+"""Enough for the largest number there is; with fewer digits, rounding a large one is an error."""
 
 
 def plain(value: float | None) -> float | None:
@@ -47,8 +49,10 @@ def rounded_down(value: float, digits: int = DIGITS) -> str:
 
     >>> rounded_down(144.91259)
     '144.9125'
+    >>> rounded_down(1e30, 1)
+    '1000000000000000019884624838656.0'
     """
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_FLOOR))
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR, _EVERY_DIGIT))
 
 
 def rounded_up(value: float, digits: int = DIGITS) -> str:
@@ -57,7 +61,7 @@ def rounded_up(value: float, digits: int = DIGITS) -> str:
     >>> rounded_up(144.91251)
     '144.9126'
     """
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING, _EVERY_DIGIT))
 
 
 def times(count: float) -> str:

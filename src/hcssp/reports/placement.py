@@ -6,7 +6,7 @@ building. Without positions every activity has a panel of its own, and the panel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -48,11 +48,12 @@ class Panel:
     on_map: bool
 
 
-def place(problem: HCSSP) -> list[Panel]:
-    """The panels of all activities; no coordinate is negative."""
+def place(problem: HCSSP, activities: Iterable[int] | None = None) -> list[Panel]:
+    """The panels of all activities, or of some of them by index; no coordinate is negative."""
     by_room: dict[str, list[int]] = {}
     alone: list[int] = []
-    grids = {index: problem.world(index) for index in range(problem.num_activities)}
+    placed = range(problem.num_activities) if activities is None else activities
+    grids = {index: problem.world(index) for index in placed}
     rooms = {problem.activities[index].room for index, world in grids.items() if world is not None}
     for index, world in grids.items():
         room = problem.activities[index].room

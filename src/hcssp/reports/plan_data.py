@@ -65,7 +65,7 @@ class PlanWriter:
                 )
                 if sentence
             ],
-            "choices": _choice_counts(plan),
+            "choices": [short(count, 9) for count in choice_counts(plan)],
             "activities": [self._activity(plan, index) for index in range(problem.num_activities)],
             "runs": [run_data(flattening, run) for run in drawn],
             "outlook": self._outlook(plan),
@@ -125,7 +125,7 @@ def _cost_data(cost: CostOutlook) -> dict[str, Any]:
     }
 
 
-def _choice_counts(plan: ProcedurePlan) -> list[float | None]:
+def choice_counts(plan: ProcedurePlan) -> FloatArray:
     """How often each choice is made, in expectation."""
     flattening = plan.problem.flattening
     counts = np.zeros(len(plan.problem.choices))
@@ -133,7 +133,7 @@ def _choice_counts(plan: ProcedurePlan) -> list[float | None]:
         choice = plan.policy.choices.get(event_state, NO_ROW)
         if choice != NO_ROW:
             counts[choice] += plan.costs.visits[state]
-    return [short(count, 9) for count in counts]
+    return counts
 
 
 def _busiest(plan: ProcedurePlan, index: int, visits: FloatArray) -> list[list[Any]]:

@@ -1,0 +1,158 @@
+"""The tables of a fragment; of a long one the first rows are shown, and the others counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+import numpy as np
+
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW
+from hcssp.procedure import HCSSP
+from hcssp.reports.figures import given, rounded, rounded_down
+from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
+from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
+
+MOST_ROWS = 24
+_MOST_HEADS = 4
+
+
+def figures_table(plan: ProcedurePlan) -> Markup:
+    """The costs against their bounds, with prices, and what else is proven."""
+    primary = plan.problem.primary_name
+    cost = rounded(plan.costs.cost(primary)) if plan.found else "–"
+    rows = [
+        (primary, cost, "minimised", "–"),
+        *(
+            (
+                shortened(each.name),
+                _number(each.expected),
+                f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound",
+                _number(each.price),
+            )
+            for each in constraint_summaries(plan)
+        ),
+    ]
+    shown = capped(("cost", "expected", "wanted", "price"), rows)
+    told = ""
+    if not plan.found and isfinite(plan.lower_bound):
+        told = f"It is proven that no plan has an expected {primary} below {rounded_down(plan.lower_bound)}."
+    if plan.stochastic is not None:
+        told += f" A plan that draws lots could reach {rounded(float(plan.stochastic.value))}."
+    return joined([shown, paragraphs(told)])
+
+
+def choices_table(plan: ProcedurePlan) -> Markup:
+    """What is chosen where there was something to choose."""
+    rows = [(c.event, c.choice, ", ".join(c.rejected)) for c in choice_summaries(plan) if c.rejected]
+    head = ("at the event", "the plan chooses", "rather than")
+    if not rows:
+        return paragraphs("There is nothing to choose.")
+    return unfolding(f"Choices ({len(rows)})", capped(head, rows, texts=3))
+
+
+def activities_table(plan: ProcedurePlan) -> Markup:
+    """What each activity costs and uses, for one execution."""
+    names = plan.problem.constraint_names
+    head = ["activity", "executions", plan.problem.primary_name]
+    head += [title for name in names for title in (name, f"budget of {name}")]
+    summaries = sorted(activity_summaries(plan), key=lambda each: -(each.expected_executions or 0.0))
+    rows = [
+        [
+            shortened(each.name),
+            _number(each.expected_executions),
+            _number(each.cost),
+            *(_number(figures.get(name)) for name in names for figures in (each.usage, each.budget)),
+        ]
+        for each in summaries
+    ]
+    title = f"Activities ({len(rows)}): expected figures of one execution"
+    return unfolding(title, capped(head, rows))
+
+
+def states_table(problem: CSSP, plan: Plan) -> Markup:
+    """What a single problem's plan does in the states that it visits most."""
+    rows, labels, actions = plan.policy.rows, problem.state_labels, problem.action_labels
+    visits = (plan.evaluation or plan.evaluate()).visits
+    acting = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
+    busiest = acting[np.argsort(-visits[acting], kind="stable")]
+    told = [
+        (shortened(labels[state]), shortened(actions[int(rows[state])]), rounded(float(visits[state])))
+        for state in busiest[:MOST_ROWS].tolist()
+    ]
+    title = f"Actions in {len(busiest):,} states, the most visited first"
+    shown = capped(("state", "action", "expected visits"), told, 2, len(busiest))
+    return unfolding(title, shown, opened=problem.world is None)
+
+
+def costs_table(problem: HCSSP) -> Markup:
+    """What is wanted of each cost."""
+    rows = [(problem.primary_name, "minimised")]
+    for each in problem.constraints:
+        bound = f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound"
+        rows.append((shortened(each.name), bound))
+    return capped(("expected cost", "wanted"), rows, texts=2)
+
+
+def rows_table(problem: CSSP) -> Markup:
+    """The first states, with what can be done there."""
+    told = [
+        (
+            shortened(problem.state_labels[int(problem.row_state[row])]),
+            shortened(problem.action_labels[row]),
+            shortened(_leads_to(problem, row)),
+            shortened(_costs(problem, row)),
+        )
+        for row in range(min(MOST_ROWS, problem.num_rows))
+    ]
+    title = f"State-action pairs ({problem.num_rows:,})"
+    shown = capped(("state", "action", "leads to", "costs"), told, 4, problem.num_rows)
+    return unfolding(title, shown, opened=problem.world is None)
+
+
+def _leads_to(problem: CSSP, row: int) -> str:
+    """Where a row leads, the likeliest first."""
+    leads = problem.transitions[[row]]
+    likely = sorted(zip(leads.data.tolist(), leads.indices.tolist(), strict=True), reverse=True)
+    told = [f"{given(chance)}: {problem.state_labels[head]}" for chance, head in likely[:_MOST_HEADS]]
+    return ", ".join([*told, "…"] if len(likely) > _MOST_HEADS else told)
+
+
+def _costs(problem: CSSP, row: int) -> str:
+    paired = zip(problem.cost_names, problem.costs[:, row].tolist(), strict=True)
+    return ", ".join(f"{name} {given(cost)}" for name, cost in paired if cost)
+
+
+def sizes_table(problem: HCSSP) -> Markup:
+    """The activities, where they take place, and how large they are."""
+    rows = []
+    for index, activity in enumerate(problem.activities[:MOST_ROWS]):
+        counted = [each.name for each in problem.constraints if index in each.counts]
+        room = activity.room if problem.world(index) is not None else "–"
+        rows.append(
+            (
+                shortened(activity.name),
+                shortened(room),
+                shortened(", ".join(counted)) or "–",
+                f"{activity.cssp.num_states:,}",
+                f"{activity.cssp.num_rows:,}",
+            )
+        )
+    head = ("activity", "room", "counted by", "states", "state-action pairs")
+    title = f"Activities ({problem.num_activities:,})"
+    return unfolding(title, capped(head, rows, 3, problem.num_activities))
+
+
+def capped(
+    head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1, count: int | None = None
+) -> Markup:
+    """A table of the first rows; how many more there are is said below."""
+    more = (len(rows) if count is None else count) - min(len(rows), MOST_ROWS)
+    shown = table([shortened(each) for each in head], rows[:MOST_ROWS], texts)
+    return joined([shown, paragraphs(f"{more:,} more are not shown." if more else "")])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else rounded(value)
