@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
+    from hcssp.methods.paper.modes import ModeName
     from hcssp.solving.solve import Solver
 
 
@@ -54,10 +55,10 @@ def _exact(known_cost: float = inf) -> Solver:
     return PolicyBranching(known_cost=known_cost)
 
 
-def _budget_allocation(iterations: float = 0) -> Solver:
+def _budget_allocation(iterations: float = 0, mode: ModeName = "sharp") -> Solver:
     from hcssp.methods.paper import BudgetAllocation
 
-    return BudgetAllocation(iterations=iterations)
+    return BudgetAllocation(iterations=iterations, mode=mode)
 
 
 def _mixed_integer(time_limit: float = inf) -> Solver:
@@ -85,7 +86,7 @@ METHODS = {
             "budget-allocation",
             "the paper's branch and bound over the activities' budgets",
             _budget_allocation,
-            options=("iterations",),
+            options=("iterations", "mode"),
             counts="boxes",
             gap=1e-3,
         ),
