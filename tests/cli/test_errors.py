@@ -31,6 +31,14 @@ SOLVE = ["solve", "small-building"]
         ([*SOLVE, "--iterations", "1.5"], "1.5 is no number of iterations; give a whole number, or inf"),
         ([*SOLVE, "--iterations", "-1"], "-1 is no number of iterations"),
         ([*SOLVE, "--iterations", "3"], "--iterations means nothing to the method 'exact', only to budget-"),
+        (
+            [*SOLVE, "--mode", "sharp"],
+            "--mode means nothing to the method 'exact', only to budget-",
+        ),
+        (
+            [*SOLVE, "--method", "budget-allocation", "--mode", "publishd"],
+            "no mode 'publishd'; did you mean 'published'?",
+        ),
         ([*SOLVE, "--scale", "0"], "0 is no scale; give a whole number of at least 1"),
         ([*SOLVE, "--scale", "inf"], "inf is no scale"),
         ([*SOLVE, "--plot", "no/such/folder/plan.png"], "there is no folder no/such/folder; make it first"),

@@ -134,6 +134,21 @@ def test_budget_allocation_tells_its_budgets(capsys: pytest.CaptureFixture[str],
             assert activity["usage"]["damage"] <= activity["budget"]["damage"] + 1e-9
 
 
+def test_the_mode_of_budget_allocation_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--bound", "damage=3", "--method", "budget-allocation", "--gap", "0.1"]
+    sharp = answer(capsys, *arguments)
+    assert answer(capsys, *arguments, "--mode", "sharp")["lower_bound"] == sharp["lower_bound"]
+    published = answer(capsys, *arguments, "--mode", "published")
+    assert published["stopped_by"] == "gap"
+    assert published["lower_bound"] < sharp["lower_bound"] <= 15.5535233 <= published["upper_bound"] + 1e-6
+    # The multipliers of a box are no prices of the problem's bounds.
+    assert published["constraints"]["damage"]["price"] is None
+    assert sharp["constraints"]["damage"]["price"] > 0.0
+    for activity in published["activities"].values():
+        if activity["expected_executions"]:
+            assert activity["usage"]["damage"] <= activity["budget"]["damage"] + 1e-9
+
+
 def test_a_bound_that_nothing_keeps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "small-building", "--bound", "damage=-1", "--quiet"]) == 1
     printed = capsys.readouterr()

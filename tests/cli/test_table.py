@@ -11,6 +11,7 @@ from hcssp.cli.table_text import footnotes, header, row_text
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Status, TracePoint
 from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.methods.paper import MODES
 from hcssp.scenarios import small_building
 from hcssp.scenarios.published import PUBLISHED
 
@@ -36,32 +37,53 @@ def result(seconds: float = 0.0, optimum: float | None = None, trace: tuple[Trac
 
 @pytest.fixture
 def row() -> TableRow:
-    budgets = (TracePoint(1.0, 90.0, INF), TracePoint(15.0, 95.0, 102.0), TracePoint(40.0, 96.0, 101.0))
+    sharp = (TracePoint(1.0, 90.0, INF), TracePoint(15.0, 95.0, 102.0), TracePoint(40.0, 96.0, 101.0))
+    published = (TracePoint(1.0, 80.0, INF), TracePoint(45.0, 85.0, 112.0))
     return TableRow(
         published=PUBLISHED[3],
         exact=result(2.0, 100.0, (TracePoint(1.0, 100.40009, 100.49991),)),
         baseline=result(100.0, 100.0),
-        budgets=result(50.0, None, budgets),
+        budgets={"published": result(50.0, None, published), "sharp": result(50.0, None, sharp)},
     )
 
 
 def test_the_gaps_are_read_off_the_trace(row: TableRow) -> None:
-    assert row.gap_after(0.1) is None
-    assert row.gap_after(0.2) == pytest.approx((0.02, 15.0))
-    assert row.gap_after(0.5) == pytest.approx((0.01, 40.0))
-    assert row.proven_gap_after(0.1) == INF
-    assert row.proven_gap_after(0.5) == pytest.approx(5.0 / 101.0)
+    assert row.gap_after("sharp", 0.1) is None
+    assert row.gap_after("sharp", 0.2) == pytest.approx((0.02, 15.0))
+    assert row.gap_after("sharp", 0.5) == pytest.approx((0.01, 40.0))
+    assert row.gap_after("published", 0.2) is None
+    assert row.gap_after("published", 0.5) == pytest.approx((0.12, 45.0))
+    assert row.proven_gap_after("sharp", 0.1) == INF
+    assert row.proven_gap_after("sharp", 0.5) == pytest.approx(5.0 / 101.0)
+    assert row.proven_gap_after("published", 0.5) == pytest.approx(27.0 / 112.0)
 
 
 def test_a_row_for_people(row: TableRow) -> None:
     assert row_text(row).split() == [
         *("2", "|", "144.70", "127.31", "-", "0.35%", "0.35%", "|", "100.0", "100.0000", "|"),
-        *("100.4000-100.5000", "2.00", "|", "-", "2.00%", "1.00%"),
+        *("100.4000-100.5000", "2.00", "|", "-", "-", "12.00%", "|", "-", "2.00%", "1.00%"),
     ]
-    lines = [*header().splitlines(), row_text(row)]
+    lines = [*header(MODES).splitlines(), row_text(row)]
     bars = [[index for index, letter in enumerate(line) if letter == "|"] for line in lines]
     assert bars[0] == bars[1] == bars[2]
-    assert "since no MILP solver here finishes" in footnotes([row]).replace("\n ", "")
+    assert len(bars[0]) == 5
+    assert "since no MILP solver here finishes" in footnotes([row], MODES).replace("\n ", "")
+    assert [title.strip() for title in lines[0].split("|")] == [
+        *("", "the paper", "here: baseline", "exact", "published", "sharp")
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_table_of_one_mode(row: TableRow, mode: str) -> None:
+    alone = TableRow(row.published, row.exact, row.baseline, {mode: row.budgets[mode]})
+    (other,) = set(MODES) - {mode}
+    assert header([mode]).splitlines()[0].endswith(mode)
+    assert other not in header([mode])
+    assert row_text(alone).count("|") == 4
+    notes = footnotes([alone], [mode])
+    assert f"{mode.capitalize()}: budget allocation" in notes
+    assert f"{other.capitalize()}: budget allocation" not in notes
+    assert list(row_document(alone)["budget_allocation"]) == [mode]
 
 
 def test_a_row_for_programs(row: TableRow) -> None:
@@ -70,17 +92,25 @@ def test_a_row_for_programs(row: TableRow) -> None:
     assert document["published"]["milp_objective"] == 144.70
     assert document["published"]["method"][0] == {"share": 0.1, "gap": None, "seconds": None}
     assert document["stochastic_optimum"] == 100.0
-    assert document["budget_allocation"][0]["gap"] is None
-    assert document["budget_allocation"][0]["proven_gap"] is None
-    assert document["budget_allocation"][2]["gap"] == pytest.approx(0.01)
+    budgets = document["budget_allocation"]
+    assert list(budgets) == list(MODES)
+    assert budgets["sharp"][0]["gap"] is None
+    assert budgets["sharp"][0]["proven_gap"] is None
+    assert budgets["sharp"][2]["gap"] == pytest.approx(0.01)
+    assert budgets["published"][2] == {
+        "share": 0.5,
+        "gap": pytest.approx(0.12),
+        "seconds": 45.0,
+        "proven_gap": pytest.approx(27.0 / 112.0),
+    }
 
 
 def test_a_baseline_that_does_not_finish_is_marked(row: TableRow) -> None:
     late = TableRow(row.published, row.exact, result(60.0), row.budgets)
     assert ">60.0" in row_text(late)
     assert late.stochastic == 100.0
-    assert "did not finish" in footnotes([late])
-    assert "did not finish" not in footnotes([row])
+    assert "did not finish" in footnotes([late], MODES)
+    assert "did not finish" not in footnotes([row], MODES)
 
 
 def test_all_seven_bounds_unless_said_otherwise() -> None:
@@ -103,8 +133,17 @@ def test_a_small_table_from_end_to_end(
     assert first["deterministic"]["upper_bound"] == pytest.approx(27.7191165, abs=1e-5)
     assert second["deterministic"]["upper_bound"] > first["deterministic"]["upper_bound"]
     assert second["published"]["milp_objective"] is None
-    assert main(["table", "--bounds", "2", "--quiet"]) == 0
+    assert list(first["budget_allocation"]) == list(MODES)
+    assert main(["table", "--bounds", "2", "--modes", "sharp", "--quiet"]) == 0
     printed = capsys.readouterr().out
     assert "27.7191-27.7192" in printed
     assert "Baseline: HiGHS" in printed
+    assert "Published: " not in printed
     assert small_building().num_constraints == 1
+
+
+def test_an_unknown_mode_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", "--modes", "sharp", "shiny"]) == 2
+    printed = capsys.readouterr()
+    assert "there is no mode 'shiny'" in printed.err
+    assert printed.out == ""

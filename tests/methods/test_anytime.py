@@ -8,7 +8,8 @@ from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.errors import DeadEnd
-from hcssp.methods.anytime import Anytime, next_best
+from hcssp.methods.anytime import Anytime, next_best, stage_two
+from hcssp.numerics import tolerated
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack, roads, start_in_goal
 from random_problems import random_cssp
@@ -85,3 +86,31 @@ def test_a_dead_end_is_an_error_not_an_answer() -> None:
     plan.add_action(here, "fall", to=pit, costs=1.0)
     with pytest.raises(DeadEnd, match="initial state 'here'"):
         solve(plan.build(), Anytime())
+
+
+def test_l_counts_the_policies_after_the_first() -> None:
+    ranked = [(4.0, "first"), (5.0, "second"), (7.0, "third")]
+
+    def seen(iterations: float) -> list[tuple[int, float, str | None]]:
+        steps = stage_two(ranked, np.zeros(0), np.zeros(0), iterations)
+        return [(step.iterations, step.bound, step.policy) for step in steps]
+
+    assert seen(0) == [(0, 4.0, "first")]
+    assert seen(1) == [(0, 4.0, "first"), (1, 5.0, "second")]
+    # A third iteration finds that there is no fourth policy.
+    assert seen(3) == seen(np.inf) == [*seen(2), (2, np.inf, None)]
+
+
+def test_without_a_policy_there_is_nothing_to_look_at() -> None:
+    (step,) = stage_two([], np.zeros(0), np.zeros(0), 5)
+    assert (step.bound, step.policy) == (np.inf, None)
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.3, 2.0, 700.0, 1e6])
+def test_the_bounds_of_the_second_stage_hold_for_whatever_counts_as_feasible(bound: float) -> None:
+    bounds, prices = np.array([bound, np.inf]), np.array([25.0, 0.0])
+    costs = np.array([3.0, float(tolerated(bounds)[0]), 8.0])
+    value = float(np.append(1.0, prices) @ costs)
+    (step,) = stage_two([(value, "on the edge")], prices, bounds, 0)
+    assert step.bound <= 3.0
+    assert step.bound == pytest.approx(3.0, abs=1e-7 * (1.0 + bound))

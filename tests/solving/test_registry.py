@@ -14,6 +14,8 @@ def test_a_method_is_called_what_its_solver_is_called(name: str) -> None:
 def test_options_reach_the_solver() -> None:
     assert vars(find_method("milp").make(time_limit=3.0)) == {"time_limit": 3.0}
     assert find_method("budget-allocation").make(iterations=7).iterations == 7  # type: ignore[attr-defined]
+    assert find_method("budget-allocation").make(mode="published").mode == "published"  # type: ignore[attr-defined]
+    assert find_method("budget-allocation").make().mode == "sharp"  # type: ignore[attr-defined]
 
 
 def test_an_unknown_method_is_told_with_a_guess() -> None:

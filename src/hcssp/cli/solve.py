@@ -66,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="budget-allocation: the paper's l, how long an activity's planning goes on; inf for ever",
     )
     parser.add_argument(
+        "--mode",
+        metavar="NAME",
+        help="budget-allocation: sharp (the default) or published, the paper's algorithm and nothing else, "
+        "which may need a --time-limit to end",
+    )
+    parser.add_argument(
         "--out", type=Path, metavar="FILE", help="save the plan, at every better one that is found"
     )
     parser.add_argument(
@@ -139,10 +145,11 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     """
     from hcssp.solving.registry import METHODS
 
-    if arguments.iterations is not None and "iterations" not in method.options:
-        takers = ", ".join(other.name for other in METHODS.values() if "iterations" in other.options)
-        raise UsageError(f"--iterations means nothing to the method {method.name!r}, only to {takers}")
-    given = {"iterations": arguments.iterations}
+    for option in ("iterations", "mode"):
+        if getattr(arguments, option) is not None and option not in method.options:
+            takers = ", ".join(other.name for other in METHODS.values() if option in other.options)
+            raise UsageError(f"--{option} means nothing to the method {method.name!r}, only to {takers}")
+    given = {"iterations": arguments.iterations, "mode": arguments.mode}
     return method.make(
         **{name: value for name, value in given.items() if name in method.options and value is not None}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import add_output_arguments, number, seconds
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 HELP = "run the paper's table and print it beside the published one"
 DESCRIPTION = """\
 Run the evacuation scenario under the paper's seven bounds and print the paper's table:
-the published columns beside what is proven here. The baseline takes minutes a bound."""
+the paper's columns beside what is proven here, and beside budget allocation in both modes,
+as published and sharp.
+
+The baseline takes minutes a bound, and each mode up to half of its time again. --bounds,
+--modes and --time-limit make it less."""
 
 PROBLEM = "evacuation"
 
@@ -37,7 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run these bounds on damage only (default: the paper's seven)",
     )
     parser.add_argument(
-        "--time-limit", type=seconds, metavar="S", help="give every run of a method at most S seconds"
+        "--modes",
+        nargs="+",
+        metavar="NAME",
+        help="run these modes of budget allocation only (default: published and sharp)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="give the baseline and the exact method at most S seconds each, and every mode at most half",
     )
     add_output_arguments(parser)
 
@@ -46,18 +60,22 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Run the bounds one after another; print each row as soon as it is known."""
     from hcssp.cli.problems import load_problem
     from hcssp.cli.table_text import footnotes, header, row_text
+    from hcssp.methods.paper import MODES, find_mode
 
+    modes = tuple(dict.fromkeys(arguments.modes or MODES))
+    for mode in modes:
+        find_mode(mode)
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     style = style_of(sys.stdout)
     problem = load_problem(PROBLEM)
     rows: list[TableRow] = []
     if not arguments.json:
-        print(style.strong(header()), flush=True)
+        print(style.strong(header(modes)), flush=True)
     code = SOLVED
     for published in wanted_rows(arguments.bounds):
         try:
-            row = _measure(problem, published, arguments.time_limit, printer, interruption)
+            row = _measure(problem, published, modes, arguments.time_limit, printer, interruption)
         except KeyboardInterrupt:
             code = INTERRUPTED
             break
@@ -69,7 +87,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.json:
         _print_json(rows)
     else:
-        print("\n" + footnotes(rows))
+        print("\n" + footnotes(rows, modes))
     if code == INTERRUPTED:
         print("hcssp: interrupted; the rows are those finished so far", file=sys.stderr)
     return code
@@ -93,11 +111,12 @@ def wanted_rows(bounds: list[float] | None) -> list[PublishedRow]:
 def _measure(
     problem: HCSSP,
     published: PublishedRow,
+    modes: Sequence[str],
     time_limit: float | None,
     printer: ProgressPrinter,
     interruption: Interruption,
 ) -> TableRow:
-    """Run the three methods under one bound."""
+    """Run the baseline, the exact method and the modes of budget allocation under one bound."""
     from math import inf
 
     from hcssp.cli.solve import work
@@ -109,22 +128,24 @@ def _measure(
 
     bounded = problem.with_bounds(damage=published.bound)
     limit = inf if time_limit is None else time_limit
-    results: dict[str, Plan] = {}
-    for name in ("exact", "lp", "budget-allocation"):
+
+    def run_method(name: str, seconds_given: float, gap: float | None = None, **options: Any) -> Plan:
         method = find_method(name)
-        printer.restart(f"damage <= {published.bound:g}, {name}: ")
+        printer.restart(f"damage <= {published.bound:g}, {' '.join([name, *options.values()])}: ")
         printer.counts = method.counts
-        # The method of budgets is looked at up to the largest share of the baseline's time, and no gap
-        # ends it before.
-        seconds_given = limit if name != "budget-allocation" else max(SHARES) * results["lp"].seconds
-        criteria: list[StopCriterion] = [
-            MaxRuntime(seconds_given),
-            Gap(0.0 if name == "budget-allocation" else method.gap),
-        ]
-        results[name] = work(bounded, method.make(), criteria, printer, interruption)
-        if results[name].ending.reason is Reason.INTERRUPTED:
+        criteria: list[StopCriterion] = [MaxRuntime(seconds_given), Gap(method.gap if gap is None else gap)]
+        result = work(bounded, method.make(**options), criteria, printer, interruption)
+        if result.ending.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
-    return TableRow(published, results["exact"], results["lp"], results["budget-allocation"])
+        return result
+
+    exact = run_method("exact", limit)
+    baseline = run_method("lp", limit)
+    # The method of budgets is looked at up to the largest share of the baseline's time, and no gap ends it
+    # before.
+    share = max(SHARES) * baseline.seconds
+    budgets = {mode: run_method("budget-allocation", share, gap=0.0, mode=mode) for mode in modes}
+    return TableRow(published, exact, baseline, budgets)
 
 
 def _print_json(rows: list[TableRow]) -> None:

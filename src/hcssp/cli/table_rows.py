@@ -1,7 +1,8 @@
-"""One row of the table: the published figures, the results of three methods, and what follows from them."""
+"""One row of the table: the published figures, the results of the methods, and what follows from them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, NamedTuple
@@ -29,14 +30,16 @@ class TableRow:
     ----------
     published
         The paper's row.
-    exact, baseline, budgets
-        The results of the exact method, the baseline and the allocation of budgets.
+    exact, baseline
+        The results of the exact method and the baseline.
+    budgets
+        Those of the allocation of budgets, by mode.
     """
 
     published: PublishedRow
     exact: Plan
     baseline: Plan
-    budgets: Plan
+    budgets: Mapping[str, Plan]
 
     @property
     def baseline_finished(self) -> bool:
@@ -51,7 +54,7 @@ class TableRow:
                 return result.stochastic.value
         return inf
 
-    def gap_after(self, share: float) -> GapAt | None:
+    def gap_after(self, mode: str, share: float) -> GapAt | None:
         """The budget allocation's gap once `share` of the baseline's time has passed.
 
         Like the published gaps it is against the optimum over stochastic plans; None while there is no plan.
@@ -59,7 +62,7 @@ class TableRow:
         until = share * self.baseline.seconds
         found: GapAt | None = None
         best = inf
-        for point in self.budgets.trace:
+        for point in self.budgets[mode].trace:
             if point.seconds > until:
                 break
             if point.upper_bound < best:
@@ -67,10 +70,10 @@ class TableRow:
                 found = GapAt((best - self.stochastic) / self.stochastic, point.seconds)
         return found if isfinite(self.stochastic) else None
 
-    def proven_gap_after(self, share: float) -> float:
+    def proven_gap_after(self, mode: str, share: float) -> float:
         """The gap that the budget allocation itself has proven by then: (upper - lower) / upper."""
         until = share * self.baseline.seconds
-        points = [point for point in self.budgets.trace if point.seconds <= until]
+        points = [point for point in self.budgets[mode].trace if point.seconds <= until]
         if not points or not isfinite(points[-1].upper_bound):
             return inf
         return (points[-1].upper_bound - points[-1].lower_bound) / points[-1].upper_bound
@@ -100,13 +103,16 @@ def row_document(row: TableRow) -> dict[str, Any]:
             "upper_bound": plain(row.exact.upper_bound),
             "seconds": plain(row.exact.seconds),
         },
-        "budget_allocation": [
-            {
-                "share": share,
-                "gap": None if found is None else found.gap,
-                "seconds": None if found is None else found.seconds,
-                "proven_gap": plain(row.proven_gap_after(share)),
-            }
-            for share, found in ((share, row.gap_after(share)) for share in SHARES)
-        ],
+        "budget_allocation": {
+            mode: [
+                {
+                    "share": share,
+                    "gap": None if found is None else found.gap,
+                    "seconds": None if found is None else found.seconds,
+                    "proven_gap": plain(row.proven_gap_after(mode, share)),
+                }
+                for share, found in ((share, row.gap_after(mode, share)) for share in SHARES)
+            ]
+            for mode in row.budgets
+        },
     }

@@ -9,6 +9,11 @@ The enumeration is Lawler's and Murty's: the best policy of a region is taken ou
 region splits into disjoint regions, one for each state it reaches (the same actions in earlier states,
 another one here).
 
+**The number of iterations.** Stage 1 ends with :math:`\pi^1`; every iteration of stage 2 finds the next best
+policy. So the paper's :math:`l` counts the policies after :math:`\pi^1`, and :math:`l` iterations look at
+:math:`\pi^1, \dots, \pi^{l+1}`. This is what :func:`stage_two` does, for the flat problem and for the paper's
+Algorithms 2 and 3 alike.
+
 **Guarantee.** The interval is proven at every instant; with ``iterations=inf`` it closes.
 
 **References.** Hong and Williams 2021; Lawler 1972; Murty 1968.
@@ -18,10 +23,11 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from math import inf
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -41,6 +47,8 @@ from hcssp.numerics import tolerated
 from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
 
+Policy = TypeVar("Policy")
+
 
 @dataclass(frozen=True)
 class Anytime:
@@ -49,8 +57,8 @@ class Anytime:
     Parameters
     ----------
     iterations
-        How many policies stage 2 enumerates (the paper's l): 0 is the dual alone, ``inf`` goes on to the
-        proof.
+        Of stage 2, each of which finds the next best policy (the paper's l, see :func:`stage_two`): 0 is the
+        dual alone, ``inf`` goes on to the proof.
     evaluation
         How policies are evaluated, see :class:`hcssp.dual.flat_oracle.FlatOracle`.
     """
@@ -82,26 +90,84 @@ def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: 
     reporter.stochastic = optimum_of(dual, oracle)
     for vertex in dual.support:
         reporter.offer(vertex)
-    yield reporter.snapshot(dual.bound, None if iterations > 0 else Reason.ITERATIONS)
+    if iterations <= 0:
+        yield reporter.snapshot(dual.bound, Reason.ITERATIONS)
+        return
+    yield reporter.snapshot(dual.bound)
     weights = np.append(1.0, dual.prices)
-    spent = dual.prices > 0.0
-    offset = float(dual.prices[spent] @ tolerated(oracle.bounds)[spent])
     best = dual.bound
-    for value, vertex in next_best(oracle, weights):
-        if reporter.iterations >= iterations:
-            yield reporter.snapshot(best, Reason.ITERATIONS)
-            return
-        reporter.iterations += 1
-        best = max(best, value - offset)
+    for step in stage_two(next_best(oracle, weights), dual.prices, oracle.bounds, iterations):
+        reporter.iterations = step.iterations
+        best = max(best, step.bound)
         if best >= search.cutoff:
-            yield reporter.snapshot(best, Reason.PROVED)
+            if search.incumbent is None:
+                yield reporter.snapshot(best, Reason.INFEASIBLE, Infeasible())
+            else:
+                yield reporter.snapshot(best, Reason.PROVED)
             return
-        reporter.offer(vertex)
+        if step.policy is not None:
+            reporter.offer(step.policy)
         yield reporter.snapshot(best)
-    if search.incumbent is None:
-        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible())
-    else:
-        yield reporter.snapshot(inf, Reason.PROVED)
+    yield reporter.snapshot(best, Reason.ITERATIONS)
+
+
+@dataclass(frozen=True)
+class StageTwoStep(Generic[Policy]):
+    """What stage 2 knows after some iterations.
+
+    Attributes
+    ----------
+    iterations
+        How many.
+    bound
+        No feasible policy but those of earlier steps costs less; ``inf`` if there is no other.
+    policy
+        The next best policy, a candidate for the incumbent; None if there is no other.
+    """
+
+    iterations: int
+    bound: float
+    policy: Policy | None
+
+
+def stage_two(
+    ranked: Iterable[tuple[float, Policy]], prices: FloatArray, bounds: FloatArray, iterations: float
+) -> Iterator[StageTwoStep[Policy]]:
+    r"""Stage 2: policies in the order of their Lagrangian value, for a number of iterations.
+
+    The step of iteration 0 is :math:`\pi^1`, which stage 1 ended with; then come `iterations` more, unless
+    all policies have been seen before that.
+
+    Parameters
+    ----------
+    ranked
+        The policies in non-decreasing weighted cost, each with that cost.
+    prices
+        The multipliers that weigh them.
+    bounds
+        One for each price.
+    iterations
+        The paper's l.
+
+    Examples
+    --------
+    >>> ranked = [(4.0, "first"), (5.0, "second"), (7.0, "third")]
+    >>> [step.policy for step in stage_two(ranked, np.zeros(0), np.zeros(0), 1)]
+    ['first', 'second']
+    >>> [step.bound for step in stage_two(ranked, np.zeros(0), np.zeros(0), 3)]
+    [4.0, 5.0, 7.0, inf]
+    """
+    # What keeps a bound up to the tolerance is feasible, so the lower bounds must hold for it too.
+    spent = prices > 0.0
+    offset = float(prices[spent] @ tolerated(bounds)[spent])
+    # The subtraction loses digits where the multiplied bounds dwarf the value.
+    offset += 4.0 * float(np.finfo(np.float64).eps) * abs(offset)
+    done = 0
+    for done, (value, policy) in enumerate(ranked):
+        yield StageTwoStep(done, value - offset, policy)
+        if done >= iterations:
+            return
+    yield StageTwoStep(done, inf, None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from hcssp.contract.solver import Solver
+    from hcssp.methods.paper.modes import ModeName
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ def _exact() -> Solver:
     return PolicyBranching()
 
 
-def _budget_allocation(iterations: float = 0) -> Solver:
+def _budget_allocation(iterations: float = 0, mode: ModeName = "sharp") -> Solver:
     from hcssp.methods.paper import BudgetAllocation
 
-    return BudgetAllocation(iterations=iterations)
+    return BudgetAllocation(iterations=iterations, mode=mode)
 
 
 def _mixed_integer() -> Solver:
@@ -83,7 +84,7 @@ METHODS = {
             "budget-allocation",
             "the paper's branch and bound over the activities' budgets",
             _budget_allocation,
-            options=("iterations",),
+            options=("iterations", "mode"),
             counts="boxes",
             gap=1e-3,
         ),

@@ -5,11 +5,13 @@ deterministic hierarchical policy.
 
 **Method.** Hong and Williams: an allocation of budgets separates the activities from one another and from the
 procedure. Boxes of allocations are bounded from both sides (Compute-LB, Compute-UB, both from
-Activity-Planning and Procedural-Planning) and split, best bound first (Branch-and-Bound). Two things are
-sharper than in the paper unless it is asked for by name: the initial limits and Compute-LB.
+Activity-Planning and Procedural-Planning) and split, best bound first (Branch-and-Bound). The mode
+*published* does just that; the mode *sharp* has narrower limits, a sharper Compute-LB, more incumbents and
+splits that separate them.
 
 **Guarantee.** The interval is proven at every instant and only tightens. With ``iterations=inf`` it closes;
-with fewer a gap may remain, since activities are then known up to their own gaps, and it is reported.
+with fewer a gap may remain, since activities are then known up to their own gaps, and it is reported. The
+mode published may then go on halving boxes for as long as a stop criterion lets it.
 
 **References.** Hong and Williams 2021, 2023; Balakrishnan et al. 1991.
 """
@@ -17,24 +19,27 @@ with fewer a gap may remain, since activities are then known up to their own gap
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import get_args
+
+import numpy as np
 
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.dual import Dual, ascend
-from hcssp.dual.stochastic import optimum_of
-from hcssp.errors import UnknownName, UnsupportedProblem
-from hcssp.methods.paper.branch_and_bound import branch_and_bound
-from hcssp.methods.paper.compute_lb import LowerBoundKind
-from hcssp.methods.paper.limits import Limits, initial_box
-from hcssp.methods.paper.planning import Planning
+from hcssp.dual.stochastic import StochasticOptimum, optimum_of
+from hcssp.errors import UnsupportedProblem
+from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound
+from hcssp.methods.paper.instance import Instance
+from hcssp.methods.paper.modes import ModeName, find_mode
+from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.ssp.region import Region
 
 
@@ -45,32 +50,29 @@ class BudgetAllocation:
     Parameters
     ----------
     iterations
-        Of the second stage of every activity's and the procedure's planning, the paper's l: 0 is the dual
-        alone, ``inf`` goes on to the proof.
-    lower_bound
-        Which Compute-LB: "sharp" or the "paper"'s own.
-    limits
-        Which initial limits: "sharp" or the "paper"'s own.
+        Of the second stage of every activity's and the procedure's planning, the paper's l (see
+        :func:`hcssp.methods.anytime.stage_two`): 0 is the dual alone, ``inf`` goes on to the proof.
+    mode
+        "published" is the paper's algorithm and nothing else, "sharp" is ours.
     epsilon
         Stop once the bounds differ by no more than this.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such mode.
     """
 
     iterations: float = 0
-    lower_bound: LowerBoundKind = "sharp"
-    limits: Limits = "sharp"
+    mode: ModeName = "sharp"
     epsilon: float = 0.0
     name = "budget-allocation"
 
     def __post_init__(self) -> None:
-        for kind, chosen, known in (
-            ("lower bound", self.lower_bound, get_args(LowerBoundKind)),
-            ("kind of limits", self.limits, get_args(Limits)),
-        ):
-            if chosen not in known:
-                raise UnknownName(kind, chosen, known)
+        find_mode(self.mode)
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
-        """Yield progress after every solved multiplier of the first dual and every box that was split.
+        """Yield progress after every box that was split; in the mode sharp the dual of the whole comes first.
 
         Raises
         ------
@@ -83,12 +85,14 @@ class BudgetAllocation:
                 "budget allocation shares budgets among activities, and this problem has none; "
                 "use the method 'exact'"
             )
-        planning = Planning(problem)
-        lower_bound, stochastic = -inf, None
-        if self.lower_bound == "sharp":
+        mode = find_mode(self.mode)
+        instance = Instance(problem, mode.shortcuts)
+        lower_bound = -inf
+        reporter = _Reporter(instance, began)
+        if self.mode == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
             dual = Dual()
-            for dual in ascend(planning.oracle, Region()):
+            for dual in ascend(instance.oracle, Region()):
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.
                 yield Progress(seconds, 0, dual.bound, prices=dual.prices)
@@ -97,8 +101,71 @@ class BudgetAllocation:
                 proof, ending = Infeasible(dual.infeasibility), Ending(Reason.INFEASIBLE)
                 yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
-            lower_bound, stochastic = dual.bound, optimum_of(dual, planning.oracle)
-        box = initial_box(planning, self.limits)
-        yield from branch_and_bound(
-            planning, box, self.iterations, self.epsilon, self.lower_bound, began, lower_bound, stochastic
+            lower_bound, reporter.prices = dual.bound, dual.prices
+            reporter.stochastic = optimum_of(dual, instance.oracle)
+        box = mode.initial_box(instance)
+        for partitions in branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound):
+            yield reporter.snapshot(partitions)
+        yield reporter.snapshot(partitions, _reason(partitions, self.epsilon))
+
+
+class _Reporter:
+    """Makes snapshots of the state of Algorithm 1.
+
+    Attributes
+    ----------
+    prices, stochastic
+        What the dual of the whole problem says. Without it there are none: the multipliers of a box are
+        prices of its estimates.
+    """
+
+    def __init__(self, instance: Instance, began: float) -> None:
+        self._instance = instance
+        self._began = began
+        self.prices: FloatArray | None = None
+        self.stochastic: StochasticOptimum | None = None
+        self._told: Incumbent | None = None
+        self._policy: ProcedurePolicy | None = None
+        self._budgets: Mapping[str, Mapping[str, float]] | None = None
+
+    def snapshot(self, partitions: Partitions, ending: Reason | None = None) -> Progress:
+        incumbent = partitions.incumbent
+        if incumbent is not None and incumbent is not self._told:
+            # A policy of many states is written out once, not with every box.
+            self._told = incumbent
+            rows = self._instance.oracle.lift(incumbent.solution)
+            self._policy = ProcedurePolicy(self._instance.problem, rows)
+            self._budgets = _budgets(self._instance, incumbent)
+        return Progress(
+            seconds=time.perf_counter() - self._began,
+            iterations=partitions.examined,
+            lower_bound=partitions.lower_bound,
+            upper_bound=partitions.upper_bound,
+            incumbent=self._policy,
+            prices=self.prices,
+            stochastic=self.stochastic,
+            infeasible=Infeasible() if ending is Reason.INFEASIBLE else None,
+            ending=None if ending is None else Ending(ending),
+            budgets=self._budgets,
         )
+
+
+def _reason(partitions: Partitions, epsilon: float) -> Reason:
+    lower_bound, upper_bound = partitions.lower_bound, partitions.upper_bound
+    if lower_bound == inf:
+        return Reason.INFEASIBLE
+    if relative_gap(lower_bound, upper_bound) <= 2.0 * PRUNE_TOLERANCE:
+        return Reason.PROVED
+    return Reason.GAP if upper_bound - lower_bound <= epsilon else Reason.CONVERGED
+
+
+def _budgets(instance: Instance, incumbent: Incumbent) -> Mapping[str, Mapping[str, float]]:
+    """The limits of the activities that the incumbent runs, by activity and constraint."""
+    budgets: dict[str, dict[str, float]] = {}
+    for index in np.flatnonzero(incumbent.solution.executions > 0.0).tolist():
+        limits = incumbent.limits[instance.edges_of(index)]
+        share = instance.by_constraint(index, limits)
+        budgets[instance.problem.activities[index].name] = {
+            instance.problem.constraints[j].name: float(share[j]) for j, _ in instance.counts[index]
+        }
+    return budgets

@@ -1,4 +1,4 @@
-"""What the five algorithms share: the problem, its planners, and everything learnt about them so far.
+"""The HC-SSP instance that all five algorithms are given, with the planners of its activities.
 
 The method needs a procedure without cycles in which every event is entered in one way. Then an activity's
 policy meets the rest of the problem through its expected costs alone, and a budget for each of them
@@ -8,56 +8,38 @@ separates the activities from one another.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.activity_budget import BudgetPlanner
+from hcssp.dual.activity_budget import Budgeted, BudgetPlanner
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.anytime import next_best
+from hcssp.methods.paper.answers import Answers
 from hcssp.numerics import is_feasible
 from hcssp.procedure.model import HCSSP
 
 
-@dataclass(frozen=True)
-class ActivityAnswer:
-    """What Activity-Planning returns: the incumbent, and both bounds under the limits.
-
-    Attributes
-    ----------
-    plan
-        The cheapest plan found that keeps the limits, or None.
-    lower_bound, upper_bound
-        Around the least cost within the limits; both ``inf`` if nothing keeps them.
-    """
-
-    plan: ActivityPlan | None
-    lower_bound: float
-    upper_bound: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether the plan is proven to be the best within the limits."""
-        if self.plan is None:
-            return False
-        return self.upper_bound - self.lower_bound <= 1e-9 * (1.0 + abs(self.upper_bound))
-
-
-class Planning:
-    """A problem, and what is known about its activities.
+class Instance:
+    r"""A problem, and what is known about its activities.
 
     Parameters
     ----------
     problem
         The procedure.
+    shortcuts
+        Whether Algorithms 2 and 3 may go further than they are told: an answer proven under larger limits
+        serves smaller ones, the dual of an activity begins with policies that earlier ones met, and
+        :math:`l = \infty` is proved by branching instead of enumeration. Bounds are never worse for it.
 
     Attributes
     ----------
+    answers
+        For each activity, what Activity-Planning has answered so far.
     events, order
         The events in a topological order, and the activities in that of the events they start from.
     constraints
@@ -73,8 +55,9 @@ class Planning:
         If an event can be entered in several states, or the procedure has a cycle.
     """
 
-    def __init__(self, problem: HCSSP) -> None:
+    def __init__(self, problem: HCSSP, shortcuts: bool = False) -> None:
         self.problem = problem
+        self.shortcuts = shortcuts
         self.flattening = problem.flattening
         if not self.flattening.separable:
             raise UnsupportedProblem(
@@ -101,8 +84,7 @@ class Planning:
         self._edge_start = np.cumsum([0, *sizes])
         self._flat_oracles: dict[int, FlatOracle] = {}
         self._rankings: dict[tuple[int, bytes], Ranking] = {}
-        self.answers: dict[tuple[int, float, bytes], ActivityAnswer] = {}
-        self.exact_answers: dict[tuple[int, float], list[tuple[FloatArray, ActivityAnswer]]] = {}
+        self.answers = [Answers(budget, extended=shortcuts) for budget in self.activities]
 
     def edges_of(self, activity: int) -> slice:
         """Which sides of a box limit `activity`."""
@@ -134,6 +116,25 @@ class Planning:
             return None
         return HierarchicalVertex(self.oracle, choices, executions, tuple(plans), costs)
 
+    def usage_of(self, solution: HierarchicalVertex) -> FloatArray:
+        """What each activity of a solution uses: the least limits it could have been planned under."""
+        usage = np.zeros(len(self.edges))
+        for activity, plan in enumerate(solution.plans):
+            if plan is not None:
+                usage[self.edges_of(activity)] = self.activities[activity].usage(plan)
+        return usage
+
+    def stage_one(self, activity: int, limits: FloatArray) -> Budgeted:
+        """The dual of `activity` as a C-SSP under `limits`: its bound, its multipliers, the best plan it met.
+
+        With one counted cost this is a point of the activity's curve, whatever was asked before. With
+        several, a planner that has met policies before may find incumbents that this dual alone does not.
+        """
+        budget = self.activities[activity]
+        if not self.shortcuts and len(budget.counted) > 1:
+            budget = BudgetPlanner(budget.planner, budget.counted)
+        return budget.under(limits)
+
     def ranking(self, activity: int, prices: FloatArray) -> Ranking:
         """The plans of `activity` from the best on under `prices` of its counted costs."""
         key = (activity, prices.tobytes())
@@ -156,14 +157,17 @@ class Ranking:
         self._policies = policies
         self._known: list[tuple[float, ActivityPlan]] = []
 
-    def get(self, position: int) -> tuple[float, ActivityPlan] | None:
-        """The priced cost, certified, and the plan at `position`; None behind the last."""
-        while len(self._known) <= position:
-            found = next(self._policies, None)
-            if found is None:
-                return None
-            self._known.append((found[0], self._budget.plan_from(found[1].rows)))
-        return self._known[position]
+    def __iter__(self) -> Iterator[tuple[float, ActivityPlan]]:
+        """The priced cost, certified, and the plan, from the best on."""
+        position = 0
+        while True:
+            if position == len(self._known):
+                found = next(self._policies, None)
+                if found is None:
+                    return
+                self._known.append((found[0], self._budget.plan_from(found[1].rows)))
+            yield self._known[position]
+            position += 1
 
 
 def _topological_order(problem: HCSSP) -> tuple[int, ...]:

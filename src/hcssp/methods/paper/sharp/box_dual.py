@@ -25,8 +25,9 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_budget import BudgetPlanner
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.box import Box
-from hcssp.methods.paper.planning import ActivityAnswer, Planning
+from hcssp.methods.paper.instance import Instance
 from hcssp.ssp.region import Region
 
 
@@ -137,7 +138,7 @@ class BoxOracle(Oracle):
 
     Parameters
     ----------
-    planning
+    instance
         The problem.
     box
         The limits.
@@ -145,12 +146,12 @@ class BoxOracle(Oracle):
         Of Activity-Planning under the upper limits; None for an activity that the box does not allow.
     """
 
-    def __init__(self, planning: Planning, box: Box, answers: list[ActivityAnswer | None]) -> None:
-        self._planning = planning
-        self._bounds = planning.bounds
-        self._procedure = planning.procedure
+    def __init__(self, instance: Instance, box: Box, answers: list[ActivityAnswer | None]) -> None:
+        self._instance = instance
+        self._bounds = instance.bounds
+        self._procedure = instance.procedure
         self._curves: list[_Clipped | None] = [
-            None if answer is None else _clip(planning, activity, box, answer)
+            None if answer is None else _clip(instance, activity, box, answer)
             for activity, answer in enumerate(answers)
         ]
 
@@ -163,13 +164,13 @@ class BoxOracle(Oracle):
         return self._procedure.row_state
 
     def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
-        planning, procedure = self._planning, self._procedure
+        instance, procedure = self._instance, self._procedure
         values = np.zeros(len(self._curves))
         costs = np.zeros((len(self._curves), len(weights)))
         usable = np.ones(procedure.num_rows, dtype=np.bool_)
         usages: list[FloatArray] = []
         for activity, curve in enumerate(self._curves):
-            prices = planning.own_prices(activity, weights[1:])
+            prices = instance.own_prices(activity, weights[1:])
             if curve is None:
                 usable &= procedure.runs[:, activity] == 0.0
                 usages.append(prices)
@@ -177,7 +178,7 @@ class BoxOracle(Oracle):
             found = curve.at(prices) if weights[0] > 0.0 else curve.sparing(prices)
             values[activity] = found.value
             costs[activity, 0] = found.cost
-            costs[activity, 1:] = planning.by_constraint(activity, found.usage)
+            costs[activity, 1:] = instance.by_constraint(activity, found.usage)
             usages.append(found.usage)
         if region.forbidden:
             usable &= region.allowed(procedure.num_rows)
@@ -189,8 +190,8 @@ class BoxOracle(Oracle):
         return Minimum(BoxVertex(procedure, choices, costs, usages), value - 1e-13 * (1.0 + abs(value)))
 
 
-def _clip(planning: Planning, activity: int, box: Box, answer: ActivityAnswer) -> _Clipped:
-    budget, edges = planning.activities[activity], planning.edges_of(activity)
+def _clip(instance: Instance, activity: int, box: Box, answer: ActivityAnswer) -> _Clipped:
+    budget, edges = instance.activities[activity], instance.edges_of(activity)
     lower, upper = box.lower[edges], box.upper[edges]
     if len(lower) == 0:
         return _Free(answer)

@@ -1,0 +1,3 @@
+"""What the mode sharp does beyond the paper; the mode published uses nothing of it."""
+
+from __future__ import annotations
