@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force_flat
+from hcssp.contract.progress import Progress
 from hcssp.dual.activity_budget import within
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import Instance, activity_planning
@@ -108,3 +110,18 @@ def test_only_with_shortcuts_an_answer_depends_on_what_was_asked_before(shortcut
             assert later.upper_bound <= fresh.upper_bound
             changed += later.upper_bound < fresh.upper_bound - 1e-9
     assert (changed > 0) == shortcuts
+
+
+def test_what_rounding_leaves_undecided_is_not_impossible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def undecided(*_: object) -> Iterator[Progress]:
+        yield Progress(lower_bound=5.0)
+
+    monkeypatch.setattr("hcssp.methods.paper.algorithm_2_activity_planning.branch", undecided)
+    instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=3.5), shortcuts=True)
+    answer = activity_planning(instance, 0, np.array([3.5]), inf)
+    assert (answer.plan, answer.lower_bound, answer.upper_bound) == (None, 5.0, inf)
+    # Nor does it answer for smaller limits.
+    monkeypatch.undo()
+    assert activity_planning(instance, 0, np.array([3.25]), inf).upper_bound == 6.0
