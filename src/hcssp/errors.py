@@ -68,6 +68,11 @@ class UnsupportedProblem(HcsspError):
     """The method's assumptions do not hold for the problem; the message names a method whose do."""
 
 
+_MOST_COMPARED = 5000
+_MOST_LISTED = 30
+"""A large problem has more states than anybody would read, or wait for to be compared."""
+
+
 class UnknownName(HcsspError):
     """A name that is not among those there are; the message suggests the nearest.
 
@@ -85,7 +90,9 @@ class UnknownName(HcsspError):
         from difflib import get_close_matches
 
         names = sorted(known)
-        nearest = get_close_matches(name.lower(), names, n=1)
+        nearest = get_close_matches(name.lower(), names, n=1) if len(names) <= _MOST_COMPARED else ()
         guess = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-        there_are = ", ".join(names) or "none"
+        there_are = ", ".join(names[:_MOST_LISTED]) or "none"
+        if len(names) > _MOST_LISTED:
+            there_are += f" and {len(names) - _MOST_LISTED} more"
         super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import copy
 import pickle
+from dataclasses import FrozenInstanceError, fields, replace
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hcssp.errors import InvalidProblem
-from small_procedures import retrying
+from hcssp.cssp.grid import GridWorld
+from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.procedure import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.scenarios import small_building
+from small_procedures import retrying, risky_room
 
 
 def test_choices_are_sorted_by_event_however_they_were_added() -> None:
@@ -29,9 +35,10 @@ def test_names_lead_to_indices() -> None:
     problem = retrying()
     assert problem.event_index("hall") == 1
     assert problem.activity_index("leave") == 1
-    with pytest.raises(InvalidProblem, match=r"event 'hal': .* there are 'start', 'hall', 'out'"):
+    with pytest.raises(UnknownName) as caught:
         problem.event_index("hal")
-    with pytest.raises(InvalidProblem, match=r"activity 'exit': .* there are 'cross', 'leave'"):
+    assert str(caught.value) == "there is no event 'hal'; did you mean 'hall'? there are: hall, out, start"
+    with pytest.raises(UnknownName, match=r"^there is no activity 'exit'; there are: cross, leave$"):
         problem.activity_index("exit")
 
 
@@ -54,11 +61,151 @@ def test_wrong_bounds_are_reported_together() -> None:
     )
 
 
-def test_a_problem_can_be_sent_to_another_process() -> None:
+def parts(problem: HCSSP) -> dict[str, Any]:
+    return {each.name: getattr(problem, each.name) for each in fields(problem)}
+
+
+def test_other_bounds_are_cheap_and_the_same_as_built_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = retrying()
-    copy = pickle.loads(pickle.dumps(problem))
-    assert copy.events == problem.events
-    assert np.array_equal(copy.activities[0].cssp.costs, problem.activities[0].cssp.costs)
+    built = replace(problem, constraints=(replace(problem.constraints[0], at_most=5), problem.constraints[1]))
+    # Nothing but a bound changes, so there is nothing to check again.
+    monkeypatch.setattr("hcssp.procedure.validation.violations", lambda problem: ["checked again"])
+    changed = problem.with_bounds(damage=5.0)
+    assert changed == built
+    assert hash(changed) == hash(built)
+    assert changed != problem
+    assert changed.with_bounds(damage=2.0) == problem
+    assert changed.flattening.cssp.bounds.tolist() == [5.0, inf]
+    assert problem.flattening.cssp.bounds.tolist() == [2.0, inf]
+    with pytest.raises(InvalidProblem, match="checked again"):
+        replace(problem)
+
+
+def test_making_one_checks_every_rule_and_sorts_the_choices() -> None:
+    given = parts(retrying())
+    problem = HCSSP(**given | {"choices": list(given["choices"][::-1]), "events": list(given["events"])})
+    assert problem == retrying()
+    assert [choice.event for choice in problem.choices] == [0, 1]
+    assert problem.choice_start.tolist() == [0, 1, 2, 2]
+    with pytest.raises(InvalidProblem) as caught:
+        HCSSP(**given | {"start": 7, "choices": given["choices"][:1]})
+    assert caught.value.violations == (
+        "start: there is no event 7; pass what add_event returned",
+        "event 'hall': there is nothing to choose and it is not the end; add a choice",
+        "activity 'leave': no outcome runs it; let one run it, or leave it out",
+    )
+
+
+def test_the_choices_at_one_event_stay_in_their_order() -> None:
+    names = ["z", "a", "m"]
+    choices = [Choice(0, name, [Outcome(1.0, 1)]) for name in names]
+    problem = HCSSP(("start", "out"), 0, 1, (), choices, ())
+    assert [choice.name for choice in problem.choices] == names
+    assert hash(problem) == hash(HCSSP(("start", "out"), 0, 1, (), choices, ()))
+
+
+def slower() -> Activity:
+    room = risky_room()
+    return Activity("leave", replace(room, costs=room.costs + np.array([[1.0], [0.0]])))
+
+
+DIFFERENT = {
+    "an event's name": lambda one: replace(one, events=("start", "corridor", "out")),
+    "a choice's name": lambda one: replace(one, choices=(replace(one.choices[0], name="go"), one.choices[1])),
+    "a probability": lambda one: replace(
+        one,
+        choices=(one.choices[0], Choice(1, "leave", (Outcome(0.7, 2, runs=1), Outcome(0.3, 0)))),
+    ),
+    "an activity's name": lambda one: replace(
+        one, activities=(one.activities[0], replace(one.activities[1], name="exit"))
+    ),
+    "an activity's costs": lambda one: replace(one, activities=(one.activities[0], slower())),
+    "a bound": lambda one: one.with_bounds(damage=3.0),
+    "what is counted": lambda one: replace(
+        one, constraints=(replace(one.constraints[0], counts={0: 1}), one.constraints[1])
+    ),
+    "a constraint less": lambda one: replace(one, constraints=one.constraints[:1]),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_problems_that_differ_are_not_equal(what: str) -> None:
+    assert DIFFERENT[what](retrying()) != retrying()
+
+
+COPIES = {
+    "built again": lambda problem: retrying(),
+    "pickled": lambda problem: pickle.loads(pickle.dumps(problem)),
+    "copied": copy.copy,
+    "copied deeply": copy.deepcopy,
+    "named": lambda problem: problem.named("a house", "with a fire", {"cross": (0, 0)}, {"leave": "hall"}),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_problems_that_say_the_same_are_equal(how: str) -> None:
+    problem = retrying()
+    _ = problem.flattening.cssp, problem.choice_start
+    other = COPIES[how](problem)
+    assert other == problem
+    assert hash(other) == hash(problem)
+    assert {problem: 1}[other] == 1
+    for activity in other.activities:
+        assert not activity.cssp.costs.flags.writeable
+        assert not activity.cssp.transitions.data.flags.writeable
+    assert other.flattening.cssp == problem.flattening.cssp
+
+
+def test_what_was_computed_is_not_sent_along() -> None:
+    problem = retrying()
+    _ = problem.flattening.cssp
+    assert problem.flattening is problem.flattening
+    assert "flattening" not in pickle.loads(pickle.dumps(problem)).__dict__
+
+
+def test_counts_and_places_cannot_be_changed() -> None:
+    counts = {0: 1}
+    constraint = Constraint("damage", 2.0, counts)
+    counts[1] = 1
+    assert constraint.counts == {0: 1}
+    for problem in (retrying(), pickle.loads(pickle.dumps(retrying())), copy.deepcopy(retrying())):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            problem.constraints[0].counts[0] = 2
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            problem.positions["hall"] = (1, 1)
+        for array in (problem.bounds, problem.choice_start, problem.activity_choice):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+        with pytest.raises(FrozenInstanceError):
+            problem.start = 1
+
+
+def test_the_same_problem_under_a_name() -> None:
+    problem = retrying()
+    named = problem.named("a house", "with a fire", positions={"hall": (1, 2)}, rooms={"cross": "hall"})
+    assert (named.name, named.description) == ("a house", "with a fire")
+    assert named.positions == {"hall": (1, 2)}
+    # An activity that is not mentioned has a room of its own.
+    assert [activity.room for activity in named.activities] == ["hall", "leave"]
+    again = named.named("another")
+    assert (again.name, again.description) == ("another", "")
+    assert again.positions == {"hall": (1, 2)}
+    assert [activity.room for activity in again.activities] == ["hall", "leave"]
+    assert (problem.name, problem.positions) == ("", {})
+    assert [activity.room for activity in problem.activities] == ["cross", "leave"]
+
+
+def test_a_name_survives_other_bounds_and_pickling() -> None:
+    named = retrying().named("a house", positions={"cross": (1, 2)})
+    for other in (named.with_bounds(damage=1.0), pickle.loads(pickle.dumps(named))):
+        assert (other.name, other.positions) == ("a house", {"cross": (1, 2)})
+
+
+def test_the_world_of_an_activity_is_that_of_its_problem() -> None:
+    assert retrying().world(0) is None
+    building = small_building()
+    assert building.world(1) is building.activities[1].cssp.world
+    assert isinstance(building.world(1), GridWorld)
 
 
 def test_the_primary_cost_has_the_name_the_activities_agree_on() -> None:

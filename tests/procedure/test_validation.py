@@ -113,6 +113,10 @@ CASES: dict[str, tuple[Callable[[Plan], object], str]] = {
         lambda plan: plan.choose(Outcome(nan, plan.out)),
         "event 'start', choice 'more': an outcome has probability nan; give a number from 0 to 1",
     ),
+    "a probability in words": (
+        lambda plan: plan.choose(Outcome("often", plan.out)),  # type: ignore[arg-type]
+        "event 'start', choice 'more': an outcome has probability often; give a number from 0 to 1",
+    ),
     "negative": (
         lambda plan: plan.choose(Outcome(-0.5, plan.out), Outcome(1.5, plan.hall)),
         "event 'start', choice 'more': an outcome has probability -0.5; give a number from 0 to 1",
@@ -179,6 +183,10 @@ CASES: dict[str, tuple[Callable[[Plan], object], str]] = {
     "bound that is no number": (
         lambda plan: plan.constrain({plan.cross: "damage"}, at_most=nan),
         "constraint 'damage': nan is no upper bound; give a finite number, or inf for none",
+    ),
+    "bound in words": (
+        lambda plan: plan.constrain({plan.cross: "damage"}, at_most="2"),  # type: ignore[arg-type]
+        "constraint 'damage': 2 is no upper bound; give a finite number, or inf for none",
     ),
     "bound of minus infinity": (
         lambda plan: plan.constrain({plan.cross: "damage"}, at_most=-inf),

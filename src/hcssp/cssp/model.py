@@ -227,7 +227,7 @@ class CSSP:
     @cached_property
     def row_state(self) -> IntArray:
         """The state each row belongs to."""
-        return np.repeat(np.arange(self.num_states), np.diff(self.row_start))
+        return frozen(np.repeat(np.arange(self.num_states), np.diff(self.row_start)))
 
     @cached_property
     def state_index(self) -> Mapping[Hashable, int]:
@@ -267,7 +267,7 @@ class CSSP:
 def bound_violations(where: str, bound: float) -> list[str]:
     """What is wrong with a bound: a finite one below zero is legal, and merely infeasible."""
     try:
-        legal = float(bound) > -np.inf
+        legal = not isinstance(bound, str) and float(bound) > -np.inf
     except (TypeError, ValueError):
         legal = False
     return [] if legal else [f"{where}: {bound} is no upper bound; give a finite number, or inf for none"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.cssp.conversion import as_array
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.frames import frame
@@ -44,7 +45,7 @@ class DeterministicPolicy:
     rows: IntArray
 
     def __post_init__(self) -> None:
-        rows = read_only(np.array(self.rows, dtype=np.int64))
+        rows = policy_array("rows", self.rows, np.int64)
         object.__setattr__(self, "rows", rows)
         problem = self.problem
         if rows.shape != (problem.num_states,):
@@ -57,9 +58,8 @@ class DeterministicPolicy:
         wrong = misplaced(rows, problem.row_start)
         if len(wrong):
             raise InvalidProblem(
-                f"state {problem.state_labels[int(state)]!r}: the policy takes row {rows[state]}, but its "
-                f"rows are {problem.row_start[state]} to {problem.row_start[state + 1] - 1} "
-                f"({NO_ROW} for none)"
+                f"state {problem.state_labels[int(state)]!r}: the policy takes row {rows[state]}, but "
+                f"{rows_in_words(problem.row_start, int(state))} ({NO_ROW} for none)"
                 for state in wrong[:MOST_SHOWN]
             )
 
@@ -124,7 +124,7 @@ class RandomisedPolicy:
     probabilities: FloatArray
 
     def __post_init__(self) -> None:
-        probabilities = read_only(np.array(self.probabilities, dtype=np.float64))
+        probabilities = policy_array("probabilities", self.probabilities, np.float64)
         object.__setattr__(self, "probabilities", probabilities)
         if probabilities.shape != (self.problem.num_rows,):
             raise InvalidProblem(
@@ -177,7 +177,8 @@ class RandomisedPolicy:
         return np.array_equal(self.probabilities, other.probabilities) and self.problem == other.problem
 
     def __hash__(self) -> int:
-        return hash(self.probabilities.tobytes())
+        # Adding nought makes -0.0, which is equal to 0.0, the same number.
+        return hash((self.probabilities + 0.0).tobytes())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -192,17 +193,38 @@ def state_of(problem: CSSP, label: Hashable) -> int:
     UnknownName
         If there is none.
     """
-    # What was read from JSON is meant as a tuple.
-    known = tuple(label) if isinstance(label, list) else label
+    # What was read from JSON or computed with arrays is meant as a tuple.
+    known = tuple(np.asarray(label).tolist()) if isinstance(label, list | np.ndarray) else label
     if known not in problem.state_index:
         raise UnknownName("state", str(label), (str(each) for each in problem.state_labels))
     return problem.state_index[known]
+
+
+def policy_array(name: str, given: Any, kind: type[np.generic]) -> Any:
+    """What was given for a policy's rows or probabilities, as an array of its own that nobody changes.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be one.
+    """
+    found: list[str] = []
+    array = as_array(f"the policy's {name}", given, kind, True, found)
+    if found:
+        raise InvalidProblem(found)
+    return array
 
 
 def misplaced(rows: IntArray, row_start: IntArray) -> IntArray:
     """The states whose row is neither one of their own nor none."""
     own = (rows >= row_start[:-1]) & (rows < row_start[1:])
     return np.flatnonzero(~own & (rows != NO_ROW))
+
+
+def rows_in_words(row_start: IntArray, state: int) -> str:
+    """Which rows a state has, for an error message."""
+    first, last = int(row_start[state]), int(row_start[state + 1]) - 1
+    return f"its rows are {first} to {last}" if first <= last else "it has none"
 
 
 def read_only(array: Any) -> Any:

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hcssp.cssp.conversion import frozen
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.verbs import verb
 
 if TYPE_CHECKING:
@@ -92,6 +93,9 @@ class Choice:
     event: int
     name: str
     outcomes: tuple[Outcome, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outcomes", tuple(self.outcomes))
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,7 @@ class HCSSP:
     def choice_start(self) -> IntArray:
         """Choices ``choice_start[e]:choice_start[e + 1]`` are those at event ``e``."""
         events = [choice.event for choice in self.choices]
-        return np.searchsorted(events, np.arange(self.num_events + 1)).astype(np.int64)
+        return frozen(np.searchsorted(events, np.arange(self.num_events + 1)).astype(np.int64))
 
     def choices_at(self, event: int) -> range:
         """The indices of the choices at `event`."""
@@ -237,7 +241,7 @@ class HCSSP:
             for outcome in choice.outcomes:
                 if outcome.runs is not None:
                     found[outcome.runs] = index
-        return found
+        return frozen(found)
 
     @cached_property
     def activity_outcome(self) -> tuple[Outcome, ...]:
@@ -248,7 +252,7 @@ class HCSSP:
     @property
     def bounds(self) -> FloatArray:
         """The bound of each constraint."""
-        return np.array([constraint.at_most for constraint in self.constraints], dtype=np.float64)
+        return frozen(np.array([constraint.at_most for constraint in self.constraints], dtype=np.float64))
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -269,11 +273,23 @@ class HCSSP:
         return names.pop() if len(names) == 1 else "cost"
 
     def event_index(self, name: str) -> int:
-        """The event called `name`; an error that lists the events if there is none."""
+        """The event called `name`.
+
+        Raises
+        ------
+        UnknownName
+            If there is none; the message suggests the nearest.
+        """
         return _position("event", name, self.events)
 
     def activity_index(self, name: str) -> int:
-        """The activity called `name`; an error that lists the activities if there is none."""
+        """The activity called `name`.
+
+        Raises
+        ------
+        UnknownName
+            If there is none; the message suggests the nearest.
+        """
         return _position("activity", name, [activity.name for activity in self.activities])
 
     def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> HCSSP:
@@ -346,8 +362,6 @@ class HCSSP:
 
 
 def _position(kind: str, name: str, names: Sequence[str]) -> int:
-    try:
-        return names.index(name)
-    except ValueError:
-        listed = ", ".join(repr(each) for each in names) or "none"
-        raise InvalidProblem([f"{kind} {name!r}: there is none of that name; there are {listed}"]) from None
+    if name not in names:
+        raise UnknownName(kind, str(name), names)
+    return names.index(name)

@@ -10,12 +10,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, IntArray
-from hcssp.cssp.policy import MOST_SHOWN, NO_ROW, DeterministicPolicy, misplaced, read_only
+from hcssp.cssp.policy import (
+    MOST_SHOWN,
+    NO_ROW,
+    DeterministicPolicy,
+    misplaced,
+    policy_array,
+    read_only,
+    rows_in_words,
+)
 from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.procedure.entries import EventState
@@ -44,7 +53,7 @@ class ProcedurePolicy:
     rows: IntArray
 
     def __post_init__(self) -> None:
-        rows = read_only(np.array(self.rows, dtype=np.int64))
+        rows = policy_array("rows", self.rows, np.int64)
         object.__setattr__(self, "rows", rows)
         flattening = self.problem.flattening
         if rows.shape != (flattening.num_states,):
@@ -59,7 +68,7 @@ class ProcedurePolicy:
             labels, row_start = flattening.state_labels, flattening.row_start
             raise InvalidProblem(
                 f"{labels[int(state)]!r}: the policy takes what is not there (flat row {rows[state]}, "
-                f"but its rows are {row_start[state]} to {row_start[state + 1] - 1})"
+                f"but {rows_in_words(row_start, int(state))})"
                 for state in wrong[:MOST_SHOWN]
             )
 
@@ -79,6 +88,11 @@ class ProcedurePolicy:
         activities
             For each activity a local row for each of its states, :data:`~hcssp.cssp.policy.NO_ROW` in goals
             and where the policy never goes.
+
+        Raises
+        ------
+        InvalidProblem
+            If they do not fit the problem.
         """
         flattening = problem.flattening
         shapes = [np.shape(rows) for rows in activities]
@@ -90,25 +104,41 @@ class ProcedurePolicy:
                     f"need {wanted}; give one row a state"
                 ]
             )
+        found = [
+            f"the policy has a choice for {state!r}, but the event states are {flattening.event_states}"
+            for state in choices.keys() - set(flattening.event_states)
+        ]
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         for state, (event, entry) in enumerate(flattening.event_states):
             choice = choices.get((event, entry), NO_ROW)
             if choice != NO_ROW:
                 rows[state] = flattening.event_row_start[state] + choice - problem.choice_start[event]
         for index, activity in enumerate(problem.activities):
-            local = np.asarray(activities[index])[~activity.cssp.goals]
-            flat = np.where(local == NO_ROW, NO_ROW, local + flattening.row_offset[index])
+            cssp = activity.cssp
+            local = policy_array(f"rows for activity {activity.name!r}", activities[index], np.int64)
+            found += [
+                f"activity {activity.name!r}, state {cssp.state_labels[int(goal)]!r}: the policy takes row "
+                f"{local[goal]}, but the state is a goal; give {NO_ROW}"
+                for goal in np.flatnonzero(cssp.goals & (local != NO_ROW))
+            ]
+            inside = local[~cssp.goals]
+            # Below nought nothing is added: what is no row here must not become one there.
+            flat = np.where(inside < 0, inside, inside + flattening.row_offset[index])
             rows[flattening.state_offset[index] : flattening.state_offset[index + 1]] = flat
+        if found:
+            raise InvalidProblem(found[:MOST_SHOWN])
         return cls(problem, rows)
 
     @cached_property
     def choices(self) -> Mapping[EventState, int]:
         """From the event states that the policy has a choice for to indices of the problem's choices."""
         flattening = self.problem.flattening
-        return {
-            flattening.event_states[state]: int(flattening.event_row_choice[self.rows[state]])
-            for state in np.flatnonzero(self.rows[: flattening.num_event_states] != NO_ROW)
-        }
+        return MappingProxyType(
+            {
+                flattening.event_states[state]: int(flattening.event_row_choice[self.rows[state]])
+                for state in np.flatnonzero(self.rows[: flattening.num_event_states] != NO_ROW)
+            }
+        )
 
     @cached_property
     def activities(self) -> tuple[IntArray, ...]:
@@ -130,7 +160,13 @@ class ProcedurePolicy:
         return DeterministicPolicy(self.problem.activities[index].cssp, self.activities[index])
 
     def action(self, activity: str | int, state: Hashable) -> Hashable:
-        """The label of the action taken in a state of an activity; None where there is none."""
+        """The label of the action taken in a state of an activity; None where there is none.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such activity or state.
+        """
         return self.activity(activity).action(state)
 
     def choice(self, event: str, entry: Hashable | None = None) -> str | None:
@@ -142,8 +178,21 @@ class ProcedurePolicy:
             The event's name.
         entry
             The label of the state that the event is entered in, where that can differ.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such event.
+        InvalidProblem
+            If the event is not entered in that state, or in several and none is named.
         """
-        chosen = self.choices.get((self.problem.event_index(event), entry))
+        index = self.problem.event_index(event)
+        # What was read from JSON is meant as a tuple.
+        label = tuple(entry) if isinstance(entry, list) else entry
+        entries = [known for number, known in self.problem.flattening.event_states if number == index]
+        if label not in entries:
+            raise InvalidProblem([_wrong_entry(event, label, entries)])
+        chosen = self.choices.get((index, label))
         return None if chosen is None else self.problem.choices[chosen].name
 
     def choice_names(self) -> dict[Hashable, str]:
@@ -195,6 +244,15 @@ class ProcedurePolicy:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         read_only(self.rows)
+
+
+def _wrong_entry(event: str, entry: Hashable | None, entries: Sequence[Hashable | None]) -> str:
+    listed = ", ".join(repr(each) for each in entries if each is not None)
+    if not listed:
+        return f"event {event!r}: it is always entered in the same way, not in {entry!r}; name no state"
+    if entry is None:
+        return f"event {event!r}: the choice may depend on the state it is entered in; name one of {listed}"
+    return f"event {event!r}: it is not entered in {entry!r}; name one of {listed}"
 
 
 def policy_of(problem: CSSP | HCSSP, rows: IntArray) -> DeterministicPolicy | ProcedurePolicy:

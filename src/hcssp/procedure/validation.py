@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import fsum, isnan
+from math import fsum
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -101,16 +102,20 @@ def _choice(problem: HCSSP, choice: Choice) -> Iterator[str]:
         return
     probabilities = [outcome.probability for outcome in choice.outcomes]
     for outcome in choice.outcomes:
-        if isnan(outcome.probability) or outcome.probability < 0:
+        if not _is_likely(outcome.probability):
             yield f"{where}: an outcome has probability {outcome.probability}; give a number from 0 to 1"
         if not is_index(outcome.event, problem.num_events):
             yield f"{where}: there is no event {outcome.event!r}; pass what add_event returned"
         if outcome.runs is not None and not is_index(outcome.runs, problem.num_activities):
             yield f"{where}: there is no activity {outcome.runs!r}; pass what add_activity returned"
-    if all(probability >= 0 for probability in probabilities):
+    if all(_is_likely(probability) for probability in probabilities):
         total = fsum(probabilities)
         if not abs(total - 1.0) <= PROBABILITY_TOLERANCE:
             yield f"{where}: probabilities sum to {total:.10g}, not 1"
+
+
+def _is_likely(probability: object) -> bool:
+    return isinstance(probability, Real) and float(probability) >= 0.0
 
 
 def _constraint(problem: HCSSP, constraint: Constraint) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force_flat
-from hcssp.contract.progress import Progress
 from hcssp.dual.activity_budget import within
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.paper import Instance, activity_planning
@@ -115,10 +113,10 @@ def test_only_with_shortcuts_an_answer_depends_on_what_was_asked_before(shortcut
 def test_what_rounding_leaves_undecided_is_not_impossible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def undecided(*_: object) -> Iterator[Progress]:
-        yield Progress(lower_bound=5.0)
+    def undecided(*_: object) -> tuple[float, float, None]:
+        return 5.0, inf, None
 
-    monkeypatch.setattr("hcssp.methods.paper.algorithm_2_activity_planning.branch", undecided)
+    monkeypatch.setattr("hcssp.methods.paper.algorithm_2_activity_planning.prove", undecided)
     instance = Instance(in_a_row([ways(*THREE_WAYS)], damage=3.5), shortcuts=True)
     answer = activity_planning(instance, 0, np.array([3.5]), inf)
     assert (answer.plan, answer.lower_bound, answer.upper_bound) == (None, 5.0, inf)

@@ -16,9 +16,11 @@ import pytest
 import hcssp.methods.paper.sharp
 from allocation_boxes import THREE_WAYS, in_a_row, ways
 from brute_force_procedures import brute_force
+from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
+from hcssp.contract.solver import Context
 from hcssp.contract.stop import MaxIterations
 from hcssp.errors import UnknownName
 from hcssp.methods.paper import MODES, BudgetAllocation, Instance, find_mode
@@ -45,8 +47,8 @@ class Recorded:
         self.name = solver.name
         self.steps: list[Progress] = []
 
-    def iterate(self, problem: HCSSP) -> Iterator[Progress]:
-        for step in self._solver.iterate(problem):
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        for step in self._solver.iterate(problem, context):
             self.steps.append(step)
             yield step
 
@@ -95,7 +97,7 @@ def test_published_with_infinite_iterations_is_the_optimum_once_it_ends(seed: in
 def test_published_does_not_always_end_at_once() -> None:
     """Were all of them trivial, or none, the tests above would say little."""
     solver = BudgetAllocation(inf, "published")
-    ends = [solve(instance(seed)[0], solver, [MaxIterations(2)]).stopped_by for seed in range(40)]
+    ends = [solve(instance(seed)[0], solver, [MaxIterations(2)]).ending.reason for seed in range(40)]
     assert ends.count("iterations") > 5
     assert ends.count("infeasible") > 2
 
@@ -123,7 +125,7 @@ def test_published_with_a_gap_that_stays_goes_on_until_it_is_stopped() -> None:
     result = run(problem, solver, 300, 7.0)
     assert result.ending.reason == "iterations"
     assert result.lower_bound < 7.0 < result.upper_bound
-    assert solve(problem, BudgetAllocation(0), [MaxIterations(300)]).stopped_by == "converged"
+    assert solve(problem, BudgetAllocation(0), [MaxIterations(300)]).ending.reason == "converged"
 
 
 def test_published_has_no_dual_of_the_whole() -> None:
@@ -157,7 +159,7 @@ PIECES = [
     "hcssp.methods.paper.sharp.lower_bound.is_dominated",
     "hcssp.methods.paper.sharp.suggestions.spend_the_rest",
     "hcssp.methods.paper.solver.ascend",
-    "hcssp.methods.paper.algorithm_2_activity_planning.branch",
+    "hcssp.methods.paper.algorithm_2_activity_planning.prove",
 ]
 """What sharp does beyond the paper, each where it is called."""
 
@@ -188,7 +190,7 @@ def test_published_uses_none_of_them(iterations: float, monkeypatch: pytest.Monk
         return [[point[1:] for point in result.trace] for result in results]
 
     before = traces()
-    for piece in [*PIECES, "hcssp.methods.paper.algorithm_3_procedural_planning.branch"]:
+    for piece in [*PIECES, "hcssp.methods.paper.algorithm_3_procedural_planning.prove"]:
         monkeypatch.setattr(piece, refuse)
     assert traces() == before
 

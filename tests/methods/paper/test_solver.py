@@ -34,7 +34,7 @@ def test_epsilon_stops_early() -> None:
     # Two rooms within 7: the bounds of the first box are 4.25 and 11 in the mode sharp.
     problem = in_a_row([ways(*THREE_WAYS)] * 2, damage=7.0)
     result = solve(problem, BudgetAllocation(iterations=0, epsilon=6.8))
-    assert result.ending.reason == "epsilon"
+    assert result.ending.reason == "gap"
     assert result.iterations == 1
     assert result.upper_bound - result.lower_bound == pytest.approx(6.75)
     assert solve(problem, BudgetAllocation(iterations=0, epsilon=6.7)).iterations > 1
@@ -56,13 +56,13 @@ def test_without_bounds_it_is_the_unconstrained_optimum(mode: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_details_are_the_budgets_of_the_activities_that_run(mode: Any) -> None:
+def test_the_budgets_are_those_of_the_activities_that_run(mode: Any) -> None:
     problem = small_building(1.0)
     result = solve(problem, BudgetAllocation(mode=mode), [Gap(1.0)])
     running = [each for each in result.evaluation.activities if each.expected_executions > 0.0]
-    assert set(result.details) == {each.name for each in running}
+    assert set(result.budgets) == {each.name for each in running}
     for each in running:
-        assert each.usage_per_execution["damage"] <= result.details[each.name]["damage"] + 1e-6
+        assert each.usage_per_execution["damage"] <= result.budgets[each.name]["damage"] + 1e-6
 
 
 def test_a_procedure_with_a_cycle_is_referred_to_another_method() -> None:
