@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from brute_force_procedures import brute_force as brute_force_procedure
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
-from hcssp.evaluation.exact import Evaluation, evaluate, expected_remaining
+from hcssp.evaluation import is_proper, narrate, simulate
+from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate, expected_remaining
 from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
 from random_procedures import random_procedure
@@ -213,3 +215,56 @@ def test_the_shares_sum_to_the_whole_which_is_the_brute_force(seed: int, several
         for constraint, used in zip(problem.constraints, costs[1:], strict=True):
             shares = [activity.usage.get(constraint.name, 0.0) for activity in answer.activities]
             assert sum(shares) == pytest.approx(used)
+
+
+def test_each_kind_of_problem_has_its_kind_of_answer() -> None:
+    single = evaluated(attempts(0.5))
+    assert type(single) is Evaluation
+    whole = evaluate(retrying(), dash_last())
+    assert type(whole) is ProcedureEvaluation
+    flat = retrying().flattening.cssp
+    assert evaluate(flat, DeterministicPolicy(flat, dash_last().rows)).costs == pytest.approx(whole.costs)
+
+
+def test_a_policy_is_judged_by_the_bounds_of_the_problem_it_is_given_with() -> None:
+    tight, loose = attempts(0.5, bound=3.0), attempts(0.5, bound=5.0)
+    assert evaluate(loose, only(tight)).keeps_bounds()
+    assert evaluate(tight, only(loose)).violations() == {"wear": pytest.approx(1.0)}
+    assert evaluate(tight, RandomisedPolicy(loose, [1.0])).violations() == {"wear": pytest.approx(1.0)}
+    assert evaluate(retrying().with_bounds(damage=8.0), dash_last()).keeps_bounds()
+    assert evaluate(retrying().with_bounds(damage=7.0), dash_last()).violations() == {
+        "damage": pytest.approx(1.0)
+    }
+
+
+@pytest.mark.parametrize(
+    ("problem", "policy", "message"),
+    [
+        (retrying(), only(attempts(0.5)), "a DeterministicPolicy is no policy of a HCSSP"),
+        (retrying(), RandomisedPolicy(attempts(0.5), [1.0]), "a RandomisedPolicy is no policy of a HCSSP"),
+        (attempts(0.5), dash_last(), "a ProcedurePolicy is no policy of a CSSP"),
+        (attempts(0.5), np.array([0, -1]), "a ndarray is no policy of a CSSP"),
+        (retrying().flattening, dash_last(), "a ProcedurePolicy is no policy of a Flattening"),
+    ],
+)
+def test_a_policy_of_another_kind_of_problem_is_refused(problem: Any, policy: Any, message: str) -> None:
+    remedy = "give a CSSP with a deterministic or randomised policy, or a procedure with one of its own"
+    for judge in (evaluate, simulate):
+        with pytest.raises(InvalidProblem) as caught:
+            judge(problem, policy)
+        assert str(caught.value) == f"{message}; {remedy}"
+
+
+def test_who_knows_single_problems_only_refuses_procedures_as_well() -> None:
+    for judge in (is_proper, expected_remaining, lambda *what: next(narrate(*what))):
+        with pytest.raises(InvalidProblem, match="a ProcedurePolicy is no policy of a CSSP"):
+            judge(attempts(0.5), dash_last())
+        with pytest.raises(InvalidProblem, match="a DeterministicPolicy is no policy of a HCSSP"):
+            judge(retrying(), only(attempts(0.5)))
+
+
+def test_a_policy_of_a_problem_of_another_size_is_refused() -> None:
+    with pytest.raises(InvalidProblem, match=r"rows of shape \(2,\), but the problem has 21 states"):
+        evaluate(gambler(21, 0.5), only(attempts(0.5)))
+    with pytest.raises(InvalidProblem, match=r"rows of shape \(5,\), but the flat problem has 7 states"):
+        evaluate(forking(), dash_last())

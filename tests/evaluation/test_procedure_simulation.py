@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
+from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.procedure_simulation import narrate_procedure
-from hcssp.evaluation.simulation import simulate
+from hcssp.evaluation.procedure_simulation import ProcedureSimulation, narrate_procedure
+from hcssp.evaluation.simulation import Simulation, simulate
 from hcssp.procedure import Outcome, ProcedureBuilder, ProcedurePolicy
 from random_procedures import random_procedure
 from small_procedures import corridor, dash_last, fork, forking, retrying
@@ -111,3 +112,20 @@ def test_the_state_that_an_event_is_entered_in_is_told() -> None:
 def test_a_told_run_that_is_cut_off_reaches_nothing() -> None:
     (leg,) = narrate_procedure(dash_last(), max_steps=1)
     assert (leg.activity, leg.actions, leg.reaches) == ("cross", (), None)
+
+
+def test_each_kind_of_problem_has_its_kind_of_simulation() -> None:
+    whole = simulate(retrying(), dash_last(), runs=4000, seed=2)
+    assert type(whole) is ProcedureSimulation
+    flat = retrying().flattening.cssp
+    single = simulate(flat, DeterministicPolicy(flat, dash_last().rows), runs=4000, seed=2)
+    assert type(single) is Simulation
+    assert single.cost_names == whole.cost_names
+    allowed = 5 * (single.standard_errors + whole.standard_errors)
+    assert np.all(np.abs(single.means - whole.means) <= allowed)
+
+
+def test_runs_are_compared_with_the_bounds_of_the_problem_that_is_given() -> None:
+    looser = simulate(retrying().with_bounds(damage=100.0), dash_last(), runs=50)
+    assert looser.bounds.tolist() == [100.0, np.inf]
+    assert np.array_equal(looser.totals, simulate(retrying(), dash_last(), runs=50).totals)

@@ -3,14 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.cssp.builder import CSSPBuilder
+from brute_force import brute_force
+from hcssp.cssp import CSSP, CSSPBuilder, DeterministicPolicy
 from hcssp.errors import ImpossibleObservation, ImproperPolicy, NoSolution
-from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.exact import evaluate, expected_remaining
 from hcssp.execution import Run
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
-from small_procedures import corridor, dash_last, fork, forking, retrying
+from known_optima import start_in_goal, two_starts
+from random_problems import random_cssp
+from small_procedures import corridor, dash_last, fork, forking, retrying, risky_room
 
 
 def fast() -> ProcedurePolicy:
@@ -211,3 +214,148 @@ def test_a_solved_plan_begins_a_run_under_whatever_bounds() -> None:
 def test_without_a_plan_there_is_nothing_to_begin() -> None:
     with pytest.raises(NoSolution, match="no policy keeps the bound on 'damage'"):
         solve(small_building(-1.0)).start()
+
+
+def followed(problem: CSSP, rows: list[int]) -> Run:
+    return Run(DeterministicPolicy(problem, np.array(rows)))
+
+
+def test_a_single_problem_is_followed_without_events() -> None:
+    run = followed(risky_room().with_bounds(damage=5.0), [1, -1])
+    assert run.possible() == [(None, "in")]
+    first = run.step("in")
+    assert (first.event, first.activity, first.state, first.action) == ("", None, "in", "dash")
+    assert not first.over
+    assert first.spent == {"time": 0.0, "damage": 0.0}
+    assert first.remaining == pytest.approx({"time": 2.0, "damage": 8.0})
+    assert first.budget_left == {"damage": 5.0}
+    assert run.possible() == [(None, "in"), (None, "out")]
+    # The dash failed: it is as at the start, but for what it cost.
+    again = run.step("in")
+    assert (again.state, again.action, again.remaining) == ("in", "dash", first.remaining)
+    assert (again.spent, again.budget_left) == ({"time": 1.0, "damage": 4.0}, {"damage": 1.0})
+    last = run.step("out")
+    assert last.over
+    assert run.over
+    assert (last.action, last.spent, last.budget_left) == (
+        None,
+        {"time": 2.0, "damage": 8.0},
+        {"damage": -3.0},
+    )
+    assert set(last.remaining.values()) == {0.0}
+    assert run.possible() == []
+    with pytest.raises(ImpossibleObservation, match=r"^the end: the run is over; begin another one$"):
+        run.step("out")
+
+
+def test_where_a_single_problem_begins_in_one_state_nothing_need_be_told() -> None:
+    run = followed(risky_room(), [0, -1])
+    assert run.step().action == "round"
+    assert run.step().over
+
+
+def test_decisions_of_a_single_problem_in_words() -> None:
+    run = followed(risky_room().with_bounds(damage=5.0), [1, -1])
+    assert str(run.decision) == "at the start; to come: time 2, damage 8; left: damage 5"
+    assert str(run.step()) == "in state 'in': dash; to come: time 2, damage 8; left: damage 5"
+    assert str(run.step("in")) == "in state 'in': dash; to come: time 2, damage 8; left: damage 1"
+    assert str(run.step("out")) == "over; spent: time 2, damage 8; left: damage -3"
+
+
+def test_one_of_several_initial_states_is_told() -> None:
+    problem, rows = two_starts(2.5), [1, 2, -1]
+    run = followed(problem, rows)
+    assert not run.over
+    assert run.decision.action is None
+    assert not run.decision.over
+    assert run.decision.remaining == pytest.approx({"time": 3.5, "damage": 1.0})
+    assert run.possible() == [(None, "near"), (None, "far"), (None, "out")]
+    with pytest.raises(
+        ImpossibleObservation, match=r"^the start: tell what was observed; possible: 'near', 'far', 'out'$"
+    ):
+        run.step()
+    near = run.step("near")
+    assert (near.action, near.remaining) == ("run", {"time": 2.0, "damage": 4.0})
+    assert followed(problem, rows).step("far").action == "walk"
+    # Some of the time it begins outside, and there is nothing to do.
+    outside = followed(problem, rows)
+    assert outside.step("out").over
+    assert outside.over
+    assert set(outside.decision.spent.values()) == {0.0}
+
+
+def test_a_single_problem_may_begin_in_its_goal() -> None:
+    run = followed(start_in_goal(0.0), [-1, -1])
+    assert not run.over
+    assert not run.decision.over
+    assert run.possible() == [(None, "out")]
+    assert str(run.step()) == "over; spent: time 0, damage 0; left: damage 0"
+    assert run.over
+
+
+@pytest.mark.parametrize("told", ["far", "problem", "begin", "start", "end", ("in",)])
+def test_where_a_single_problem_cannot_begin(told: object) -> None:
+    # It has states, and nothing else can be observed: not even the names of the procedure it is run as.
+    run = followed(risky_room(), [1, -1])
+    with pytest.raises(ImpossibleObservation) as caught:
+        run.step(told)
+    assert str(caught.value) == f"the start: {told!r} cannot be observed next; possible: 'in'"
+    assert run.possible() == [(None, "in")]
+    assert run.step("in").action == "dash"
+
+
+def test_a_single_problem_has_no_outcomes() -> None:
+    run = followed(risky_room(), [1, -1])
+    with pytest.raises(
+        ImpossibleObservation, match=r"^the start: there is no outcome 'problem' but a first state"
+    ):
+        run.step("in", outcome="problem")
+    run.step("in")
+    with pytest.raises(
+        ImpossibleObservation,
+        match=r"^state 'in', action 'dash': an action has no outcome 'end' but a next state",
+    ):
+        run.step("out", outcome="end")
+
+
+def test_an_impossible_observation_of_a_single_problem_changes_nothing() -> None:
+    run = followed(risky_room(), [1, -1])
+    before = run.step("in")
+    with pytest.raises(ImpossibleObservation) as caught:
+        run.step("attic")
+    assert str(caught.value) == (
+        "state 'in', action 'dash': 'attic' cannot be observed next; possible: 'in', 'out'"
+    )
+    with pytest.raises(ImpossibleObservation, match="tell what was observed; possible: 'in', 'out'"):
+        run.step()
+    assert run.decision == before
+    assert run.step("out").over
+
+
+def test_an_improper_policy_of_a_single_problem_is_told_in_its_own_words() -> None:
+    with pytest.raises(ImproperPolicy, match="no action in state 'in'"):
+        followed(risky_room(), [-1, -1])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_spent_and_to_come_are_those_of_the_exact_evaluation(seed: int) -> None:
+    problem = random_cssp(seed, infeasible=0.0)
+    policy = DeterministicPolicy(problem, brute_force(problem).policies[0])
+    remaining = expected_remaining(problem, policy)
+    generator = np.random.default_rng(seed)
+    for _ in range(20):
+        run = Run(policy)
+        spent = np.zeros(len(problem.cost_names))
+        decision = run.decision
+        assert list(decision.remaining.values()) == pytest.approx(evaluate(problem, policy).costs.tolist())
+        while not decision.over:
+            if decision.state is not None:
+                row = policy.rows[problem.state_index[decision.state]]
+                assert decision.action == problem.action_labels[row]
+                spent += problem.costs[:, row]
+            possible = run.possible()
+            _, told = possible[generator.integers(len(possible))]
+            decision = run.step(told)
+            assert list(decision.spent.values()) == pytest.approx(spent.tolist())
+            to_come = remaining[:, problem.state_index[told]].tolist()
+            assert list(decision.remaining.values()) == pytest.approx(to_come)

@@ -137,6 +137,8 @@ def fitted(problem: CSSP, policy: Policy) -> Policy:
     InvalidProblem
         If it does not fit.
     """
+    if not isinstance(problem, CSSP) or not isinstance(policy, DeterministicPolicy | RandomisedPolicy):
+        raise mismatch(problem, policy)
     if policy.problem is problem:
         return policy
     if isinstance(policy, DeterministicPolicy):

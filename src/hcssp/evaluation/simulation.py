@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import Policy, mismatch
 from hcssp.evaluation.steps import Walk, draw_starts, steps_of
@@ -230,7 +231,7 @@ def simulate(
         return simulate_procedure(
             policy if policy.problem is problem else policy.under(problem), runs, seed, max_steps
         )
-    if not isinstance(problem, CSSP) or isinstance(policy, ProcedurePolicy):
+    if not isinstance(problem, CSSP) or not isinstance(policy, DeterministicPolicy | RandomisedPolicy):
         raise mismatch(problem, policy)
     require_positive(runs=runs, max_steps=max_steps)
     generator = np.random.default_rng(seed)

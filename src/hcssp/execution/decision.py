@@ -13,7 +13,8 @@ class Decision:
     Attributes
     ----------
     action
-        The label of the action to take, or at an event the name of the choice; None once the run is over.
+        The label of the action to take, or at an event the name of the choice; None once the run is over, and
+        before it is told where a single problem begins.
     event
         The event that was reached last; empty in a single problem, which has none.
     activity
@@ -27,6 +28,8 @@ class Decision:
         The expected costs from here to the end, by name, this action's included.
     budget_left
         For each constraint the bound less what is spent; ``inf`` where there is no bound.
+    over
+        Whether the end is reached and nothing is left to do.
     """
 
     action: Hashable | None
@@ -36,15 +39,12 @@ class Decision:
     spent: Mapping[str, float]
     remaining: Mapping[str, float]
     budget_left: Mapping[str, float]
-
-    @property
-    def over(self) -> bool:
-        """Whether the end is reached and nothing is left to do."""
-        return self.action is None
+    over: bool = False
 
     def __str__(self) -> str:
         if not self.event:
-            where = "over" if self.over else f"in state {self.state!r}: {self.action}"
+            where = "at the start" if self.action is None else f"in state {self.state!r}: {self.action}"
+            where = "over" if self.over else where
         elif self.activity is None:
             what = "over" if self.over else f"choose {self.action}"
             entered = "" if self.state is None else f" (entered in {self.state!r})"

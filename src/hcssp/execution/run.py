@@ -72,6 +72,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImpossibleObservation
+from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
@@ -86,6 +87,9 @@ class Run:
     def __init__(self, policy: DeterministicPolicy | ProcedurePolicy) -> None:
         # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
         self._single = isinstance(policy, DeterministicPolicy)
+        if isinstance(policy, DeterministicPolicy):
+            # Here an improper policy is told in the words of its own problem.
+            induced_chain(policy.problem, policy).require_proper()
         self._problem = as_procedure(policy.problem)
         self._policy = as_procedure_policy(self._problem, policy)
         self._flattening = self._problem.flattening
@@ -139,7 +143,10 @@ class Run:
 
     @property
     def decision(self) -> Decision:
-        """What to do now; the same that the last step told."""
+        """What to do now; the same that the last step told.
+
+        Before the first step of a single problem there is no action yet: it may begin in several states.
+        """
         flattening, state = self._flattening, self._flat_state
         names = flattening.cost_names
         spent = dict(zip(names, self._spent.tolist(), strict=True))
@@ -162,6 +169,7 @@ class Run:
             spent=spent,
             remaining=dict(zip(names, self._remaining[:, state].tolist(), strict=True)),
             budget_left={c.name: c.at_most - spent[c.name] for c in self._problem.constraints},
+            over=state == flattening.end,
         )
 
     @property
@@ -178,7 +186,10 @@ class Run:
             return [(None, labels[local]) for local in self._successors()]
         if self.over:
             return []
-        return [(self._name(each), self._start_label(each, start)) for each, start in self._outcomes()]
+        return [
+            (None if self._single else self._name(each), self._start_label(each, start))
+            for each, start in self._outcomes()
+        ]
 
     @property
     def _flat_state(self) -> int:
@@ -254,8 +265,12 @@ class Run:
         return found
 
     def _observed_outcome(self, seen: Hashable | None, outcome: str | None) -> tuple[Outcome, int | None]:
-        """How the choice turned out."""
+        """How the choice turned out; in a single problem, where it begins."""
         possible = self._outcomes()
+        if self._single and outcome is not None:
+            raise ImpossibleObservation(
+                f"{self._where()}: there is no outcome {outcome!r} but a first state; tell that"
+            )
 
         def named(each: Outcome, name: Hashable) -> bool:
             return name in (self._name(each), self._problem.events[each.event])
@@ -266,16 +281,12 @@ class Run:
             exactly = [pair for pair in matching if self._name(pair[0]) == seen]
             loosely = [pair for pair in matching if named(pair[0], seen)]
             # An activity's own name says more than that of the event behind it.
-            matching = by_state or exactly or loosely
+            matching = by_state if self._single else by_state or exactly or loosely
         if len(matching) != 1:
             told = seen if outcome is None else (outcome if seen is None else (outcome, seen))
             raise self._impossible(
                 told,
-                [
-                    repr(self._name(each))
-                    + ("" if start is None else f" in {self._start_label(each, start)!r}")
-                    for each, start in (matching or possible)
-                ],
+                [self._shown(each, start) for each, start in (matching or possible)],
                 unclear=bool(matching),
             )
         return matching[0]
@@ -292,14 +303,18 @@ class Run:
         return self._problem.activities[outcome.runs].cssp.state_labels[start]
 
     def _shown(self, outcome: Outcome, start: int | None) -> str:
+        """An outcome and the state that it begins in, for an error message."""
+        if self._single:
+            return repr(self._start_label(outcome, start))
         where = "" if start is None else f" in {self._start_label(outcome, start)!r}"
         return repr(self._name(outcome)) + where
 
     def _where(self) -> str:
         decision = self.decision
         if self._single:
-            where = "the start" if decision.state is None else f"state {decision.state!r}"
-            return where if decision.action is None else f"{where}, action {decision.action!r}"
+            if decision.action is None:
+                return "the end" if decision.over else "the start"
+            return f"state {decision.state!r}, action {decision.action!r}"
         if decision.activity is None:
             choice = "" if decision.over else f", choice {decision.action!r}"
             return f"event {decision.event!r}{choice}"
