@@ -21,7 +21,7 @@ incumbent only if it keeps the bounds; nothing is done to improve it.
 >>> *_, last = LinearProgram().iterate(plan.build())
 >>> round(last.lower_bound, 6), last.upper_bound, last.prices.tolist()
 (2.5, 3.0, [0.5])
->>> last.details.policy.probabilities.tolist()
+>>> last.randomised.probabilities.tolist()
 [0.75, 0.25]
 """
 

@@ -176,7 +176,8 @@ class ProcedureOracle(Oracle):
             for outcome in choice.outcomes:
                 moves[index, flattening.event_state(outcome.event)] += outcome.probability
         states = np.arange(procedure.num_states)
-        problem = CSSP(
+        # Estimates may fall a hair below zero by rounding, which the rules for a user's problem forbid.
+        problem = CSSP.unchecked(
             transitions=csr_array(moves),
             row_start=np.searchsorted(procedure.row_state[rows], np.append(states, len(states))),
             costs=self._costs[:, rows],
