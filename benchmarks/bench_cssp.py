@@ -99,7 +99,7 @@ def measure_ours(name: str, cap: float) -> dict[str, Any]:
         "branching_seconds": branching,
         "branching_nodes": result.iterations,
         "branching_gap": figure(result.gap),
-        "branching_stopped_by": result.ending.reason,
+        "branching_stopped_by": str(result.ending.reason),
         "upper_bound": figure(result.upper_bound),
         "factorisation_seconds": median(factorisations),
     }

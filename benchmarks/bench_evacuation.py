@@ -80,7 +80,7 @@ def measure_bound(scenario: str, bound: float, cap: float) -> dict[str, Any]:
         "total_seconds": total,
         "nodes": result.iterations,
         "status": str(result.status),
-        "stopped_by": result.ending.reason,
+        "stopped_by": str(result.ending.reason),
         "lower_bound": figure(result.lower_bound),
         "upper_bound": figure(result.upper_bound),
         "gap": figure(result.gap),
@@ -110,10 +110,9 @@ def unit_seconds(problem: Any) -> list[float]:
 
 def measure_highs(method: str, cap: float) -> dict[str, Any]:
     """Time one of HiGHS's methods on the linear program of the flattened problem."""
-    from hcssp.procedure.flattening import Flattening
     from hcssp.scenarios.evacuation import evacuation
 
-    return time_linear_program(Flattening(evacuation(COMPARED_BOUND)).cssp, method, cap)
+    return time_linear_program(evacuation(COMPARED_BOUND).flattening.cssp, method, cap)
 
 
 def time_command(threads: str) -> dict[str, Any]:

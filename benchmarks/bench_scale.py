@@ -65,7 +65,7 @@ def measure_scale(scale: int, bound: float, cap: float) -> dict[str, Any]:
         "lower_bound": figure(result.lower_bound),
         "upper_bound": figure(result.upper_bound),
         "gap": figure(result.gap),
-        "stopped_by": result.ending.reason,
+        "stopped_by": str(result.ending.reason),
         "peak_memory_mb": memory,
     }
 

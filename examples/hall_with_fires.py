@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from hcssp import Gap, GridWorld, MaxRuntime, PolicyBranching, render_policy, solve
+from hcssp import Gap, GridWorld, MaxRuntime, render_policy, solve
 
 HALL = """
 ####################
@@ -30,15 +30,15 @@ def main() -> None:
     problem = hall.to_cssp()
     for bound in (inf, 1.0, 0.1):
         bounded = problem.with_bounds(damage=bound)
-        result = solve(bounded, PolicyBranching(), stop=[Gap(1e-6), MaxRuntime(30)])
-        time, damage = result.evaluation.cost("time"), result.evaluation.cost("damage")
+        plan = solve(bounded, stop=[Gap(1e-6), MaxRuntime(30)])
+        time, damage = plan.cost("time"), plan.cost("damage")
         print("No bound on damage" if bound == inf else f"Expected damage at most {bound:g}")
-        print(f"  {result.status}: expected time {time:.4f}, expected damage {damage:.4f}")
-        print(f"  proven: no deterministic policy needs less than {result.lower_bound:.4f}")
-        if bound < inf and result.stochastic is not None and result.prices is not None:
-            print(f"  a randomised policy could reach {result.stochastic.value:.4f}")
-            print(f"  price of damage at this bound: {result.prices['damage']:.2f} of time a unit")
-        print("\n" + render_policy(hall, bounded, result.policy) + "\n")
+        print(f"  {plan.status}: expected time {time:.4f}, expected damage {damage:.4f}")
+        print(f"  proven: no deterministic policy needs less than {plan.lower_bound:.4f}")
+        if bound < inf and plan.stochastic is not None and plan.prices is not None:
+            print(f"  a randomised policy could reach {plan.stochastic.value:.4f}")
+            print(f"  price of damage at this bound: {plan.prices['damage']:.2f} of time a unit")
+        print("\n" + render_policy(hall, bounded, plan.policy) + "\n")
     print("# wall   → heading   ⇒ heading, from a fire   G goal")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from doc_blocks import PageRun
-from hcssp.evaluation.procedure_simulation import simulate
+from hcssp.evaluation import simulate
 from hcssp.files import load_problem
 from hcssp.files.plan import load_plan
 

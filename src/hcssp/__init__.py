@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from hcssp.contract.trace import Trace as Trace
     from hcssp.contract.trace import TracePoint as TracePoint
     from hcssp.cssp.arrays import from_arrays as from_arrays
+    from hcssp.cssp.builder import ActionHandle as ActionHandle
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
+    from hcssp.cssp.builder import StateHandle as StateHandle
     from hcssp.cssp.exploration import explore as explore
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
     from hcssp.dual.ascent import Infeasibility as Infeasibility
+    from hcssp.dual.flat_oracle import FlatMinimum as FlatMinimum
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
+    from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
     from hcssp.dual.oracle import Minimum as Minimum
     from hcssp.dual.oracle import Oracle as Oracle
     from hcssp.dual.oracle import Vertex as Vertex
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
+    "ActionHandle": "hcssp.cssp.builder",
     "Activity": "hcssp.procedure.model",
     "ActivityEvaluation": "hcssp.evaluation.exact",
     "ActivityHandle": "hcssp.procedure.builder",
@@ -137,8 +142,10 @@ _HOME = {
     "EventHandle": "hcssp.procedure.builder",
     "explore": "hcssp.cssp.exploration",
     "FirstPlan": "hcssp.contract.stop",
+    "FlatMinimum": "hcssp.dual.flat_oracle",
     "FlatOracle": "hcssp.dual.flat_oracle",
     "Flattening": "hcssp.procedure.flattening",
+    "FlatVertex": "hcssp.dual.flat_oracle",
     "from_arrays": "hcssp.cssp.arrays",
     "Gap": "hcssp.contract.stop",
     "GridWorld": "hcssp.cssp.grid",
@@ -190,6 +197,7 @@ _HOME = {
     "small_building": "hcssp.scenarios.evacuation",
     "solve": "hcssp.solving.solve",
     "Solver": "hcssp.contract.solver",
+    "StateHandle": "hcssp.cssp.builder",
     "stationary": "hcssp.dual.stochastic",
     "Status": "hcssp.contract.proof",
     "StochasticOptimum": "hcssp.dual.stochastic",

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -100,25 +101,29 @@ def test_bounds_that_nothing_keeps(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "hcssp: no plan: the least achievable damage is " in printed.err
 
 
+@pytest.mark.parametrize(
+    "interrupted", ["hcssp.solving.trade_off._on_curve", "hcssp.methods.policy_branching.branch"]
+)
 def test_a_signal_leaves_the_points_finished_so_far(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, interrupted: str
 ) -> None:
-    import hcssp.solving.trade_off
-
-    real = hcssp.solving.trade_off.evaluate_rows
+    """Between two searches, and within one of them, which a signal only ends."""
+    module, _, name = interrupted.rpartition(".")
+    real = getattr(import_module(module), name)
     calls: list[int] = []
 
-    def interrupted(*arguments: Any) -> Any:
+    def signalled(*arguments: Any) -> Any:
         calls.append(1)
         if len(calls) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
         return real(*arguments)
 
-    monkeypatch.setattr(hcssp.solving.trade_off, "evaluate_rows", interrupted)
+    monkeypatch.setattr(interrupted, signalled)
     assert main([*CURVE, "--json", "--quiet"]) == 130
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert 0 < len(document["points"]) < 5
+    assert len(calls) == 3
+    assert len(document["points"]) == 2
     assert document["least"] is None
     assert "hcssp: interrupted; the points are those finished so far" in printed.err
 

@@ -11,7 +11,10 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.interruption import Interruption
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
+from hcssp.contract.solver import Context
 from hcssp.contract.stop import Gap
 
 # A gap that no proof of this size of problem reaches while a test waits.
@@ -44,7 +47,7 @@ class Interrupted:
 
     name = "interrupted"
 
-    def iterate(self, problem: object) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
         yield Progress(lower_bound=1.0)
         os.kill(os.getpid(), signal.SIGTERM)
         yield Progress(lower_bound=2.0)
@@ -74,11 +77,11 @@ def test_a_signal_after_the_end_does_not_lose_the_plan() -> None:
     done = Progress(lower_bound=1.0, upper_bound=1.0)
     with Interruption() as interruption:
         interruption.begin()
-        assert interruption.watching([Gap(0.1)])(done) == "gap"
+        assert interruption.watching([Gap(0.1)])(done) == Ending(Reason.GAP)
         os.kill(os.getpid(), signal.SIGINT)
     with Interruption() as interruption:
         interruption.begin()
-        interruption.look(Progress(finished="proved"))
+        interruption.look(Progress(ending=Ending(Reason.PROVED)))
         os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -102,4 +105,4 @@ def test_a_swallowed_interruption_is_noticed_at_the_next_step() -> None:
         interruption.begin()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-        assert interruption.watching([])(Progress()) == "interrupted"
+        assert interruption.watching([])(Progress()) == Ending(Reason.INTERRUPTED)

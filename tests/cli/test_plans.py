@@ -15,9 +15,9 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
+from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
 from hcssp.files.plan import load_plan
-from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
 from hcssp.solving.solve import solve
@@ -71,7 +71,7 @@ def test_whatever_ends_a_run_its_plan_is_left(
     assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
     assert plan.lower_bound <= plan.upper_bound
     assert plan.trace[-1].upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
-    assert plan.ending.reason == ("" if killed else "interrupted")
+    assert plan.ending == Ending(Reason.UNKNOWN if killed else Reason.INTERRUPTED)
 
 
 def test_the_plan_is_saved_as_it_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -113,17 +113,17 @@ def test_without_a_plan_an_old_file_stays(capsys: pytest.CaptureFixture[str], tm
 
 def test_every_better_plan_is_saved_and_a_better_bound_now_and_then(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    rows = solve(PROBLEM, PolicyBranching()).policy.to_flat(PROBLEM.flattening)
-    saver = PlanSaver(path, PROBLEM, "small-building", "exact", None)
+    policy = solve(PROBLEM).policy
+    saver = PlanSaver(path, PROBLEM, "exact", None)
     saver(Progress(seconds=0.1, lower_bound=1.0))
     assert not path.exists()
-    saver(Progress(seconds=0.2, lower_bound=1.0, upper_bound=30.0, incumbent=rows))
+    saver(Progress(seconds=0.2, lower_bound=1.0, upper_bound=30.0, incumbent=policy))
     assert load_plan(path, PROBLEM).upper_bound == 30.0
-    saver(Progress(seconds=0.3, lower_bound=2.0, upper_bound=30.0, incumbent=rows))
+    saver(Progress(seconds=0.3, lower_bound=2.0, upper_bound=30.0, incumbent=policy))
     assert load_plan(path, PROBLEM).lower_bound == 1.0
-    saver(Progress(seconds=0.4, lower_bound=2.0, upper_bound=29.0, incumbent=rows))
+    saver(Progress(seconds=0.4, lower_bound=2.0, upper_bound=29.0, incumbent=policy))
     assert load_plan(path, PROBLEM).lower_bound == 2.0
-    saver(Progress(seconds=60.0, lower_bound=3.0, upper_bound=29.0, incumbent=rows))
+    saver(Progress(seconds=60.0, lower_bound=3.0, upper_bound=29.0, incumbent=policy))
     saved = load_plan(path, PROBLEM)
     assert saved.lower_bound == 3.0
     assert [point.seconds for point in saved.trace] == [0.1, 0.2, 0.3, 0.4, 60.0]

@@ -8,7 +8,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.terminal import Style
+from hcssp.cli.terminal import style_of
 from hcssp.contract.progress import Progress
 
 
@@ -81,12 +81,12 @@ def test_no_color_leaves_only_the_cursor(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("NO_COLOR", "1")
     text = printed(Terminal(), Talk.REWRITTEN_LINE, count=5, every=1.0)
     assert "\x1b" not in text.replace("\r\x1b[K", "")
-    assert not Style.of(Terminal()).enabled
+    assert not style_of(Terminal()).enabled
 
 
 def test_emphasis_is_for_terminals() -> None:
-    assert Style.of(Terminal()).strong("x") == "\x1b[1mx\x1b[0m"
-    assert Style.of(io.StringIO()).strong("x") == "x"
+    assert style_of(Terminal()).strong("x") == "\x1b[1mx\x1b[0m"
+    assert style_of(io.StringIO()).strong("x") == "x"
 
 
 def test_elsewhere_lines_come_at_a_modest_rate() -> None:

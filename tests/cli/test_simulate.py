@@ -7,11 +7,9 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli.simulation_text import condensed, simulation_in_words
-from hcssp.cli.terminal import Style
-from hcssp.contract.stop import Gap
-from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.procedure_simulation import Action, Leg, narrate_procedure, simulate
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.evaluation.procedure_simulation import Action, Leg, narrate_procedure, simulate_procedure
+from hcssp.evaluation.simulation import MAX_STEPS
+from hcssp.reports.plan_words import Style
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
 
@@ -93,22 +91,18 @@ def test_equal_actions_are_counted_together() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    problem = forking().with_bounds(damage=float("inf"))
-    policy = solve(problem, PolicyBranching(), [Gap(1e-6)]).policy
-    exact = evaluate(problem, policy)
-    runs = simulate(problem, policy, runs=50)
-    told = simulation_in_words("title", runs, exact, list(narrate_procedure(problem, policy)), Style())
+    plan = solve(forking().with_bounds(damage=float("inf"))).as_procedure()
+    runs = simulate_procedure(plan.policy, 50, 0, MAX_STEPS)
+    told = simulation_in_words("title", runs, plan.costs, list(narrate_procedure(plan.policy)), Style())
     assert "damage: there is no bound" in told
     assert "At event 'hall', entered in " in told
 
 
 def test_runs_that_are_cut_off_are_told() -> None:
-    problem = retrying()
-    policy = solve(problem, PolicyBranching(), [Gap(1e-6)]).policy
-    exact = evaluate(problem, policy)
-    runs = simulate(problem, policy, runs=50, max_steps=3)
-    legs = list(narrate_procedure(problem, policy, max_steps=1))
-    told = simulation_in_words("title", runs, exact, legs, Style())
+    plan = solve(retrying()).as_procedure()
+    runs = simulate_procedure(plan.policy, 50, 0, max_steps=3)
+    legs = list(narrate_procedure(plan.policy, max_steps=1))
+    told = simulation_in_words("title", runs, plan.costs, legs, Style())
     assert f"{runs.num_truncated} runs were cut off before their end" in told
     assert "The run was cut off here." in told
 

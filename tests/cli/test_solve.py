@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import isfinite
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.contract.stop import Gap
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.methods.paper import BudgetAllocation
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 
@@ -17,6 +18,7 @@ KEYS = [
     "method",
     "status",
     "stopped_by",
+    "stop_detail",
     "lower_bound",
     "upper_bound",
     "gap",
@@ -53,9 +55,9 @@ def test_the_json_object_has_the_promised_keys(capsys: pytest.CaptureFixture[str
 
 def test_the_figures_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     document = answer(capsys, "--bound", "damage=2")
-    result = solve(small_building(2.0), PolicyBranching(), [Gap(1e-6)])
+    result = solve(small_building(2.0))
     assert document["upper_bound"] == pytest.approx(result.upper_bound, rel=1e-9)
-    assert document["constraints"]["damage"]["expected"] == pytest.approx(result.evaluation.cost("damage"))
+    assert document["constraints"]["damage"]["expected"] == pytest.approx(result.cost("damage"))
     assert document["constraints"]["damage"]["at_most"] == 2.0
     gap = (document["upper_bound"] - document["lower_bound"]) / document["upper_bound"]
     assert document["gap"] == pytest.approx(gap, abs=1e-12)
@@ -183,13 +185,26 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected time between 27.719" in printed.out
     assert "this plan is optimal" in printed.out
     assert "a plan that draws lots could reach 25.353872" in printed.out
-    assert "Stopped because the wanted gap is reached: method exact" in printed.out
+    assert "Stopped because the wanted gap was reached: method exact" in printed.out
     rows = [line.split() for line in printed.out.splitlines()]
     assert ["activity", "executions", "time", "share", "damage", "budget", "share"] in rows
     assert ["go-to-door", "1.0000", "6.8995", "24.9%", "1.4794", "1.4794", "78.0%"] in rows
     # A fifth of the time, 5.52 each time.
     assert ["return-to-E", "0.2000", "5.5199", "4.0%", "0.6496", "0.6496", "6.8%"] in rows
     assert ["in", "all", "27.7191", "1.8969", "2.0000"] in rows
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--gap", "0.5"], ["--method", "budget-allocation", "--gap", "0.4"]]
+)
+def test_the_words_are_those_of_the_plan(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """``print(plan)`` and the command line tell the same, but for the clock."""
+    assert main(["solve", "small-building", "--bound", "damage=2", "--quiet", *arguments]) == 0
+    solver = BudgetAllocation() if "--method" in arguments else None
+    gap = float(arguments[-1]) if arguments else 1e-6
+    plan = solve(small_building(2.0), solver, Gap(gap))
+    seconds = re.compile(r"\d+\.\d\d s")
+    assert seconds.sub("* s", capsys.readouterr().out) == seconds.sub("* s", str(plan)) + "\n"
 
 
 def test_a_loose_gap_is_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:

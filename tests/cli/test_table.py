@@ -9,7 +9,8 @@ from hcssp.cli.table import wanted_rows
 from hcssp.cli.table_rows import TableRow, row_document
 from hcssp.cli.table_text import footnotes, header, row_text
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Status, TracePoint
+from hcssp.contract.proof import Interval
+from hcssp.contract.trace import Trace, TracePoint
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.methods.paper import MODES
 from hcssp.scenarios import small_building
@@ -25,13 +26,12 @@ def result(seconds: float = 0.0, optimum: float | None = None, trace: tuple[Trac
     if optimum is not None:
         stochastic = StochasticOptimum(optimum, np.ones(1), (), np.ones((1, 2)))
     last = trace[-1] if trace else TracePoint(0.0, -INF, INF)
-    return Result(
-        status=Status.FEASIBLE,
-        lower_bound=last.lower_bound,
-        upper_bound=last.upper_bound,
+    return Plan(
+        small_building(),
+        proof=Interval(last.lower_bound, last.upper_bound),
         seconds=seconds,
         stochastic=stochastic,
-        trace=trace,
+        trace=Trace(trace),
     )
 
 

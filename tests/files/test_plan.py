@@ -14,20 +14,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.stop import Gap
-from hcssp.contract.trace import TracePoint
-from hcssp.errors import CannotWrite, HcsspError, InvalidPlan
+from hcssp.contract.proof import Interval
+from hcssp.contract.stop import MaxIterations
+from hcssp.contract.trace import Trace
+from hcssp.errors import CannotWrite, HcsspError, InvalidPlan, NoSolution
 from hcssp.files.atomic import check_writable, write_atomically
 from hcssp.files.plan import load_plan, plan_document, run_lengths, save_plan
-from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import HCSSP, ProcedurePolicy
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
+from known_optima import KNOWN, knapsack
 from small_procedures import forking, retrying
 
 PROBLEM = small_building(2.0)
-PLAN = solve(PROBLEM, PolicyBranching(), [Gap(1e-6)])
+PLAN = solve(PROBLEM).as_procedure()
 DOCUMENT = json.dumps(plan_document(PLAN))
 
 
@@ -41,19 +45,78 @@ def written(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 
 @pytest.mark.parametrize("problem", [PROBLEM, retrying(), forking(), small_building(inf)])
 def test_a_plan_comes_back_as_it_was(tmp_path: Path, problem: HCSSP) -> None:
-    plan = solve(problem, PolicyBranching(), [Gap(1e-6)])
+    plan = solve(problem).as_procedure()
     plan = replace(plan, budgets={"cross": {"damage": 1.5}})
     save_plan(tmp_path / "plan.json", plan)
     # The bounds of the problem at hand do not matter, those of the plan come back.
-    again = load_plan(tmp_path / "plan.json", problem.with_bounds({c.name: 7.0 for c in problem.constraints}))
+    other_bounds = problem.with_bounds({c.name: 7.0 for c in problem.constraints})
+    again = load_plan(tmp_path / "plan.json", other_bounds).as_procedure()
+    assert again == plan
     assert again.bounds == plan.bounds
     assert again.policy.choices == plan.policy.choices
     for rows, other in zip(again.policy.activities, plan.policy.activities, strict=True):
         assert np.array_equal(rows, other)
-    for name in ("name", "method", "lower_bound", "upper_bound", "trace", "stopped_by", "seconds", "budgets"):
+    for name in (
+        "name",
+        "method",
+        "lower_bound",
+        "upper_bound",
+        "trace",
+        "ending",
+        "seconds",
+        "budgets",
+        "prices",
+    ):
         assert getattr(again, name) == getattr(plan, name)
     assert again.evaluate().costs == pytest.approx(plan.evaluate().costs)
     assert again.evaluation is None
+
+
+@pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if known.optimum < inf])
+def test_every_kind_of_plan_comes_back_equal(tmp_path: Path, name: str) -> None:
+    """Of a C-SSP and of a procedure alike, whatever it is called."""
+    problem: Problem = KNOWN[name].problem
+    named = problem.named(name) if isinstance(problem, HCSSP) else problem.derive(name=name)
+    plan = solve(named)
+    plan.save(tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json", problem)
+    assert again == plan
+    assert type(again.policy) is type(plan.policy)
+    assert (again.prices, again.ending, again.trace) == (plan.prices, plan.ending, plan.trace)
+    assert json.loads((tmp_path / "plan.json").read_text())["problem"]["name"] == name
+    # It can go on from there.
+    assert solve(named, start=again) == plan
+
+
+def test_a_plan_of_a_single_problem_speaks_of_its_states(tmp_path: Path) -> None:
+    plan = solve(knapsack(7.5))
+    plan.save(tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json", knapsack(1.0))
+    assert again.bounds == {"damage": 7.5}
+    assert [again.action(f"room-{room}") for room in range(4)] == ["hurry", "hurry", "walk", "walk"]
+    with pytest.raises(InvalidPlan, match="this plan is for another problem"):
+        load_plan(tmp_path / "plan.json", retrying())
+
+
+def test_why_a_search_ended_comes_back(tmp_path: Path) -> None:
+    plan = solve(PROBLEM, BudgetAllocation(), stop=lambda p: "battery low" if p.incumbent else None)
+    plan.save(tmp_path / "plan.json")
+    again = load_plan(tmp_path / "plan.json", PROBLEM)
+    assert again.ending == Ending(Reason.CRITERION, "battery low")
+    assert again.budgets == plan.budgets
+    assert again.budgets
+
+
+def test_a_reason_of_another_version_is_told_as_a_detail(tmp_path: Path) -> None:
+    again = load_plan(written(tmp_path, set_at("stopped_by", "full moon")), PROBLEM)
+    assert again.ending == Ending(Reason.UNKNOWN, "full moon")
+
+
+def test_what_was_not_found_cannot_be_saved(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("old")
+    with pytest.raises(NoSolution, match="no feasible policy was found before the stop"):
+        solve(PROBLEM, stop=MaxIterations(0)).save(tmp_path / "plan.json")
+    assert (tmp_path / "plan.json").read_text() == "old"
 
 
 def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
@@ -76,8 +139,8 @@ def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_has_proven_less(tmp_path: Path) -> None:
-    trace = (TracePoint(0.1, -inf, inf), TracePoint(0.2, 1.0, 30.0))
-    early = Plan(PROBLEM, PLAN.policy, "small-building", "exact", 1.0, 30.0, trace)
+    trace = Trace([(0.1, -inf, inf), (0.2, 1.0, 30.0)])
+    early = Plan(PROBLEM, PLAN.policy, proof=Interval(1.0, 30.0), method="exact", trace=trace)
     save_plan(tmp_path / "plan.json", early)
     document = json.loads((tmp_path / "plan.json").read_text())
     assert (document["stopped_by"], document["evaluation"], document["status"]) == (None, None, "feasible")
@@ -230,9 +293,9 @@ def test_run_lengths_say_the_same(actions: list[int]) -> None:
 
 
 def test_a_policy_without_a_choice_can_be_kept(tmp_path: Path) -> None:
-    policy = ProcedurePolicy({}, PLAN.policy.activities)
+    policy = ProcedurePolicy.compose(PROBLEM, {}, PLAN.policy.activities)
     save_plan(tmp_path / "plan.json", Plan(PROBLEM, policy))
-    assert load_plan(tmp_path / "plan.json", PROBLEM).policy.choices == {}
+    assert load_plan(tmp_path / "plan.json", PROBLEM).as_procedure().policy.choices == {}
 
 
 class Broken(Exception):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
-from hcssp.contract.proof import Status
+from hcssp.contract.proof import Infeasible, Status
 from hcssp.contract.stop import Gap, MaxIterations, Target
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
@@ -103,8 +103,8 @@ def test_plateaus_under_other_bounds(bound: float) -> None:
 
 def test_a_hazard_grid_is_proved_by_factorisation_and_by_sweeps_alike() -> None:
     problem = hazard_grid(12, 12, seed=5, bound=0.2)
-    first = solve(problem, PolicyBranching(evaluation="factorise"))
-    second = solve(problem, PolicyBranching(evaluation="sweep"))
+    first = solve(problem, PolicyBranching(evaluation="factorise"), stop=())
+    second = solve(problem, PolicyBranching(evaluation="sweep"), stop=())
     assert first.status is second.status is Status.OPTIMAL
     assert second.upper_bound == pytest.approx(first.upper_bound, rel=1e-8)
     assert first.stochastic is not None
@@ -114,7 +114,7 @@ def test_a_hazard_grid_is_proved_by_factorisation_and_by_sweeps_alike() -> None:
 
 def test_targets_and_gaps_stop_it_early() -> None:
     problem = hazard_grid(12, 12, seed=5, bound=0.2)
-    whole = solve(problem, PolicyBranching())
+    whole = solve(problem, PolicyBranching(), stop=())
     early = solve(problem, PolicyBranching(), stop=[Gap(0.2)])
     assert early.ending.reason == "gap"
     assert early.gap <= 0.2
@@ -127,7 +127,7 @@ def test_targets_and_gaps_stop_it_early() -> None:
 
 def test_the_same_problem_gives_the_same_run() -> None:
     problem = random_cssp(11)
-    first, second = (solve(problem, PolicyBranching()) for _ in range(2))
+    first, second = (solve(problem, PolicyBranching(), stop=()) for _ in range(2))
     assert [point[1:] for point in first.trace] == [point[1:] for point in second.trace]
     assert first.iterations == second.iterations
 
@@ -141,7 +141,7 @@ def test_the_units_of_the_costs_do_not_matter(seed: int, scale: float) -> None:
     scaled = replace(problem, costs=problem.costs * units[:, np.newaxis], bounds=problem.bounds * scale)
     # The tolerance on bounds is absolute below one, so that the scaled problem may be a little looser.
     expected = brute_force(scaled).value if scale < 1.0 else truth.value
-    result = solve(scaled, PolicyBranching())
+    result = solve(scaled, PolicyBranching(), stop=())
     if expected == np.inf:
         assert result.status is Status.INFEASIBLE
     else:
@@ -155,11 +155,12 @@ def infeasible_in_all_ways() -> list[CSSP | HCSSP]:
 
 @pytest.mark.parametrize("problem", infeasible_in_all_ways(), ids=["flat", "procedure"])
 def test_a_bound_that_nothing_can_keep_is_proved_with_its_least_value(problem: CSSP | HCSSP) -> None:
-    result = solve(problem, PolicyBranching())
+    result = solve(problem, PolicyBranching(), stop=())
     assert result.status is Status.INFEASIBLE
-    assert result.infeasibility is not None
-    assert result.infeasibility.allowed == -1.0
-    assert result.infeasibility.least >= 0.0
+    assert isinstance(result.proof, Infeasible)
+    assert result.proof.weights is not None
+    assert result.proof.weights.allowed == -1.0
+    assert result.proof.weights.least >= 0.0
     assert "raise the bound" in result.message
 
 

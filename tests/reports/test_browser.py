@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 
 from chromium import Browser, find_chromium
-from hcssp.contract.stop import Gap
-from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.reports import Scene, page_data, save_page
+from hcssp.reports import page_data, save_page
 from hcssp.reports.candidates import draw_curve
 from hcssp.scenarios import small_building
-from hcssp.scenarios.evacuation import SMALL
 from hcssp.solving.solve import solve
 from small_procedures import retrying
 
@@ -33,10 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> dict[str, Any]:
-    problem = small_building(2.0)
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    curve = draw_curve(problem, "damage", [0.5, 1.0, 2.0, 4.0])
-    data = page_data(Scene.of_building("small-building", SMALL, problem), result, curve, samples=300)
+    plan = solve(small_building(2.0)).as_procedure()
+    curve = draw_curve(plan, "damage", [0.5, 1.0, 2.0, 4.0])
+    data = page_data(plan, curve, samples=300)
     save_page(folder / "report.html", data)
     return data
 
@@ -236,9 +232,8 @@ def test_it_prints_on_a4_without_controls(page: Browser) -> None:
 
 
 def test_a_problem_of_tables_is_shown_as_tables(browser: Browser, folder: Path) -> None:
-    problem = retrying()
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    save_page(folder / "tables.html", page_data(Scene("retrying", problem), result, samples=100))
+    plan = solve(retrying().named("retrying"))
+    save_page(folder / "tables.html", page_data(plan, samples=100))
     browser.complaints.clear()
     browser.open(folder / "tables.html")
     assert browser.run("document.getElementById('bar').hidden")

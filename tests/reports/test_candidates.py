@@ -5,15 +5,14 @@ from math import inf
 import numpy as np
 import pytest
 
+from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap
 from hcssp.errors import UnknownName
 from hcssp.evaluation.exact import evaluate
-from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.reports.candidates import (
     along_curve,
     curve_bounds,
     draw_curve,
-    reported,
     spaced,
     varied_constraint,
 )
@@ -46,20 +45,23 @@ def test_without_a_bound_the_points_cover_everything() -> None:
 
 
 def test_the_scarcest_constraint_is_varied_unless_another_is_asked_for() -> None:
-    problem = retrying()
-    assert varied_constraint(problem, Result(prices={"damage": 0.0, "damage-at-last": 3.0})) == "damage"
-    assert varied_constraint(problem, Result(), "damage-at-last") == "damage-at-last"
+    prices = {"damage": 0.0, "damage-at-last": 3.0}
+    plan = Plan(retrying(), prices=prices).as_procedure()
+    # Of constraints without a bound there is enough.
+    assert varied_constraint(plan) == "damage"
+    bounded = Plan(retrying().with_bounds({"damage-at-last": 1.0}), prices=prices).as_procedure()
+    assert varied_constraint(bounded) == "damage-at-last"
+    assert varied_constraint(plan, "damage-at-last") == "damage-at-last"
     with pytest.raises(UnknownName, match="there is no constraint 'damge'; did you mean 'damage'"):
-        varied_constraint(problem, Result(), "damge")
+        varied_constraint(plan, "damge")
 
 
 def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> None:
-    problem = small_building(2.0)
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    bounds = curve_bounds(problem, "damage", 7)
-    curve = draw_curve(problem, "damage", bounds)
-    plans, own = along_curve(problem, reported(problem, result), curve)
-    assert plans[own].policy is result.policy
+    solved = solve(small_building(2.0)).as_procedure()
+    bounds = curve_bounds(solved, "damage", 7)
+    curve = draw_curve(solved, "damage", bounds)
+    plans, own = along_curve(solved, curve)
+    assert plans[own].policy is solved.policy
     assert [plan.problem.constraints[0].at_most for plan in plans] == bounds
     costs = []
     for plan in plans:
@@ -69,12 +71,12 @@ def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> Non
         assert plan.lower_bound <= plan.upper_bound + 1e-9
         costs.append(plan.upper_bound)
     assert np.all(np.diff(costs) <= 1e-9)
-    exact = solve(problem.with_bounds(damage=bounds[0]), PolicyBranching(), [Gap(1e-9)])
+    exact = solve(solved.problem.with_bounds(damage=bounds[0]), stop=Gap(1e-9))
     assert plans[0].lower_bound <= exact.upper_bound + 1e-9 <= plans[0].upper_bound + 1e-3
 
 
 def test_an_interrupted_curve_keeps_the_points_that_are_done() -> None:
-    problem = small_building(2.0)
+    solved = Plan(small_building(2.0)).as_procedure()
     seen = []
 
     def stop(point: CurvePoint) -> None:
@@ -82,6 +84,6 @@ def test_an_interrupted_curve_keeps_the_points_that_are_done() -> None:
         if len(seen) == 2:
             raise KeyboardInterrupt
 
-    curve = draw_curve(problem, "damage", [0.0, 1.0, 2.0], on_point=stop)
+    curve = draw_curve(solved, "damage", [0.0, 1.0, 2.0], on_point=stop)
     assert curve.points == tuple(seen)
     assert len(curve.points) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from math import inf, nan
 from typing import Any
@@ -11,13 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.contract.stop import Gap
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
 from hcssp.files.problems.loading import load_problem_text
-from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP
-from hcssp.reports import Scene, page_data, page_html
+from hcssp.reports import page_data, page_html
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.cells import DECADES, LEVELS
 from hcssp.reports.placement import place
@@ -30,12 +30,11 @@ VOID = {"meta", "input", "br", "hr", "img", "link", "source", "rect", "line", "p
 
 
 @pytest.fixture(scope="module")
-def reported() -> tuple[HCSSP, Result, dict[str, Any]]:
-    problem = small_building(2.0)
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    curve = draw_curve(problem, "damage", [0.5, 1.0, 2.0, 4.0])
-    scene = Scene.of_building("small-building", SMALL, problem, "three rooms & a door </script>")
-    return problem, result, page_data(scene, result, curve, samples=500)
+def reported() -> tuple[ProcedurePlan, dict[str, Any]]:
+    problem = small_building(2.0).named("small-building", "three rooms & a door </script>")
+    plan = solve(problem).as_procedure()
+    curve = draw_curve(plan, "damage", [0.5, 1.0, 2.0, 4.0])
+    return plan, page_data(plan, curve, samples=500)
 
 
 def decode(entry: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -46,11 +45,11 @@ def decode(entry: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def test_costs_executions_and_choices_are_those_of_the_evaluation(
-    reported: tuple[HCSSP, Result, dict[str, Any]],
+    reported: tuple[ProcedurePlan, dict[str, Any]],
 ) -> None:
-    problem, result, data = reported
+    solved, data = reported
+    problem, evaluation = solved.problem, solved.costs
     plan = data["plans"][data["reported"]]
-    evaluation = result.evaluation
     assert plan["costs"] == {name: evaluation.cost(name) for name in ("time", "damage")}
     assert plan["bounds"] == {"damage": 2.0}
     for written, exact in zip(plan["activities"], evaluation.activities, strict=True):
@@ -60,11 +59,12 @@ def test_costs_executions_and_choices_are_those_of_the_evaluation(
     chosen = {problem.choices[i].name for i, count in enumerate(plan["choices"]) if count > 0}
     assert chosen == {"go-to-door", "open-door", "return-to-E", "leave-through-E", "leave-through-door"}
     assert plan["choices"][problem.choices_at(problem.start)[0]] == 1.0
-    assert data["plans"][data["reported"]]["lower"] == result.lower_bound
+    assert data["plans"][data["reported"]]["lower"] == solved.lower_bound
 
 
-def test_cells_hold_the_policy_and_the_visits(reported: tuple[HCSSP, Result, dict[str, Any]]) -> None:
-    problem, result, data = reported
+def test_cells_hold_the_policy_and_the_visits(reported: tuple[ProcedurePlan, dict[str, Any]]) -> None:
+    solved, data = reported
+    problem = solved.problem
     plan = data["plans"][data["reported"]]
     flattening = problem.flattening
     grids = SMALL.grids()
@@ -76,8 +76,8 @@ def test_cells_hold_the_policy_and_the_visits(reported: tuple[HCSSP, Result, dic
         cells, headings, visits = decode(data["grids"][written["grid"]])
         first, last = flattening.state_offset[index : index + 2]
         exact = np.zeros(activity.cssp.num_states)
-        exact[~activity.cssp.goals] = result.evaluation.visits[first:last] / written["executions"]
-        rows = result.policy.activities[index]
+        exact[~activity.cssp.goals] = solved.costs.visits[first:last] / written["executions"]
+        rows = solved.policy.activities[index]
         for state, (column, line) in enumerate(grids[activity.name].cells):
             if rows[state] == NO_ROW or exact[state] == 0.0:
                 assert cells[line, column] == 0
@@ -88,9 +88,9 @@ def test_cells_hold_the_policy_and_the_visits(reported: tuple[HCSSP, Result, dic
 
 
 def test_the_curve_s_plans_are_in_order_and_the_reported_one_is_among_them(
-    reported: tuple[HCSSP, Result, dict[str, Any]],
+    reported: tuple[ProcedurePlan, dict[str, Any]],
 ) -> None:
-    _, result, data = reported
+    solved, data = reported
     assert [plan["bounds"]["damage"] for plan in data["plans"]] == [0.5, 1.0, 2.0, 4.0]
     assert data["reported"] == 2
     uppers = [plan["upper"] for plan in data["plans"]]
@@ -99,13 +99,13 @@ def test_the_curve_s_plans_are_in_order_and_the_reported_one_is_among_them(
         assert plan["lower"] <= plan["upper"]
         assert plan["costs"]["damage"] <= plan["bounds"]["damage"] + 1e-9
     assert data["curve"]["points"][2]["bound"] == 2.0
-    assert data["history"][-1][1] == pytest.approx(result.lower_bound)
+    assert data["history"][-1][1] == pytest.approx(solved.lower_bound)
 
 
 def test_the_words_tell_the_figures_and_round_bounds_the_right_way(
-    reported: tuple[HCSSP, Result, dict[str, Any]],
+    reported: tuple[ProcedurePlan, dict[str, Any]],
 ) -> None:
-    _, _, data = reported
+    _, data = reported
     plan = data["plans"][data["reported"]]
     cost, proven, *_ = plan["words"]
     assert cost == (
@@ -115,7 +115,7 @@ def test_the_words_tell_the_figures_and_round_bounds_the_right_way(
     assert "no deterministic plan that keeps the same bounds has an expected time below 27.7191" in proven
     assert "this plan's is 27.7192 at most" in proven
     assert "the plan is optimal" in proven
-    assert "because the proof was as tight as was asked for" in data["stopped"]
+    assert "because the wanted gap was reached" in data["stopped"]
 
 
 class Reader(HTMLParser):
@@ -151,8 +151,8 @@ class Reader(HTMLParser):
         self.data[self._id] = self.data.get(self._id, "") + text
 
 
-def test_the_page_is_well_formed_and_self_contained(reported: tuple[HCSSP, Result, dict[str, Any]]) -> None:
-    _, _, data = reported
+def test_the_page_is_well_formed_and_self_contained(reported: tuple[ProcedurePlan, dict[str, Any]]) -> None:
+    _, data = reported
     page = page_html(data)
     reader = Reader()
     reader.feed(page)
@@ -177,11 +177,17 @@ def plain_types(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bool)
 
 
-@pytest.mark.parametrize("problem", [retrying(), forking(), small_building(inf)])
+def without_rooms(problem: HCSSP) -> HCSSP:
+    """The same problem, whose states are no cells."""
+    activities = [replace(each, cssp=each.cssp.derive(world=None)) for each in problem.activities]
+    return replace(problem, activities=tuple(activities))
+
+
+@pytest.mark.parametrize("problem", [retrying(), forking(), without_rooms(small_building(inf))])
 def test_data_is_plain_and_free_of_nan_for_tables_and_without_bounds(problem: HCSSP) -> None:
-    result = solve(problem, PolicyBranching(), [Gap(1e-6)])
-    curve = draw_curve(problem, problem.constraints[0].name, [2.0, 8.0])
-    data = page_data(Scene("tables", problem), result, curve, samples=100, runs=3)
+    plan = solve(problem).as_procedure()
+    curve = draw_curve(plan, problem.constraints[0].name, [2.0, 8.0])
+    data = page_data(plan, curve, samples=100, runs=3)
     assert plain_types(data)
     json.dumps(data, allow_nan=False)
     states = [each["states"] for each in data["plans"][0]["activities"] if "states" in each]
@@ -192,16 +198,15 @@ def test_data_is_plain_and_free_of_nan_for_tables_and_without_bounds(problem: HC
 
 
 def test_a_number_that_json_does_not_know_is_refused(
-    reported: tuple[HCSSP, Result, dict[str, Any]],
+    reported: tuple[ProcedurePlan, dict[str, Any]],
 ) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        page_html({**reported[2], "stochastic": nan})
+        page_html({**reported[1], "stochastic": nan})
 
 
-def test_a_result_without_a_plan_has_no_page() -> None:
-    problem = small_building(2.0)
+def test_without_a_policy_there_is_no_page() -> None:
     with pytest.raises(NoSolution):
-        page_data(Scene.of_building("small", SMALL, problem), Result())
+        page_data(Plan(small_building(2.0)))
 
 
 def test_rooms_stand_where_the_file_says_and_below_each_other_otherwise() -> None:
@@ -226,8 +231,8 @@ def test_rooms_stand_where_the_file_says_and_below_each_other_otherwise() -> Non
             over: {}
     """
     loaded = load_problem_text(text)
-    scene = Scene("file", loaded.problem, loaded.worlds, loaded.rooms, loaded.positions)
-    panels = {panel.title: panel for panel in place(scene)}
+    problem = loaded.problem.named(loaded.name, positions=loaded.positions, rooms=loaded.rooms)
+    panels = {panel.title: panel for panel in place(problem)}
     assert panels["hall"].corner == (0, 0)
     assert panels["yard"].corner == (5, 0)
     assert panels["three"].corner[1] >= 4

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from hcssp.contract.stop import Gap
-from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP
-from hcssp.reports import Scene, draw_budget, draw_histograms, draw_history, look_ahead
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.reports import draw_budget, draw_histograms, draw_history, look_ahead
 from hcssp.reports.outlook import histogram
 from hcssp.reports.plots import plan_pictures
 from hcssp.scenarios import small_building
-from hcssp.scenarios.evacuation import SMALL
 from hcssp.solving.solve import solve
 from small_procedures import retrying
 
@@ -18,41 +17,37 @@ pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
-def solved() -> tuple[HCSSP, Result]:
-    problem = small_building(2.0)
-    return problem, solve(problem, PolicyBranching(), [Gap(1e-6)])
+def solved() -> ProcedurePlan:
+    return solve(small_building(2.0)).as_procedure()
 
 
-def test_the_budget_has_a_bar_for_every_activity_that_runs(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    (axes,) = draw_budget(problem, result.evaluation).get_axes()
+def test_the_budget_has_a_bar_for_every_activity_that_runs(solved: ProcedurePlan) -> None:
+    (axes,) = draw_budget(solved).get_axes()
     widths = sorted(bar.get_width() for bar in axes.patches)
-    used = sorted(a.usage["damage"] for a in result.evaluation.activities if a.expected_executions)
+    used = sorted(a.usage["damage"] for a in solved.costs.activities if a.expected_executions)
     assert widths == pytest.approx(used)
-    assert sum(widths) == pytest.approx(result.evaluation.cost("damage"))
+    assert sum(widths) == pytest.approx(solved.costs.cost("damage"))
     assert axes.get_title() == "expected damage: 1.8969 of at most 2"
     assert all(bar.get_hatch() for bar in axes.patches)
 
 
-def test_the_history_ends_with_the_proven_interval(solved: tuple[HCSSP, Result]) -> None:
-    _, result = solved
-    (axes,) = draw_history(result, "time").get_axes()
+def test_the_history_ends_with_the_proven_interval(solved: ProcedurePlan) -> None:
+    (axes,) = draw_history(solved).get_axes()
     upper, lower = (line.get_ydata() for line in axes.get_lines())
-    assert (lower[-1], upper[-1]) == pytest.approx((result.lower_bound, result.upper_bound), rel=1e-9)
+    assert (lower[-1], upper[-1]) == pytest.approx((solved.lower_bound, solved.upper_bound), rel=1e-9)
     assert np.all(np.diff(lower) >= 0.0)
     assert np.all(np.diff(upper) <= 0.0)
     assert axes.get_ylabel() == "expected time"
 
 
 def test_a_history_of_nothing_says_so() -> None:
-    (axes,) = draw_history(Result()).get_axes()
+    (axes,) = draw_history(Plan(small_building())).get_axes()
     assert [text.get_text() for text in axes.texts] == ["nothing was proven"]
 
 
-def test_the_histograms_count_every_run_and_mark_those_above_the_bound(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    outlook = look_ahead(problem, result.policy, runs=400, seed=1)
-    time, damage = draw_histograms(outlook, result.evaluation).get_axes()
+def test_the_histograms_count_every_run_and_mark_those_above_the_bound(solved: ProcedurePlan) -> None:
+    outlook = look_ahead(solved, runs=400, seed=1)
+    time, damage = draw_histograms(outlook, solved.costs).get_axes()
     for axes in (time, damage):
         assert sum(bar.get_height() for bar in axes.patches) == pytest.approx(100.0)
     above = sum(bar.get_height() for bar in damage.patches if "\\" in bar.get_hatch())
@@ -61,13 +56,12 @@ def test_the_histograms_count_every_run_and_mark_those_above_the_bound(solved: t
     assert outlook.costs[0].exceeding is None
 
 
-def test_the_outlook_agrees_with_the_exact_means(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    outlook = look_ahead(problem, result.policy, runs=4000, seed=2)
+def test_the_outlook_agrees_with_the_exact_means(solved: ProcedurePlan) -> None:
+    outlook = look_ahead(solved, runs=4000, seed=2)
     assert outlook.unfinished == 0
     for cost in outlook.costs:
         half = cost.mean.high - cost.mean.value
-        assert abs(cost.mean.value - result.evaluation.cost(cost.name)) < 2.0 * half
+        assert abs(cost.mean.value - solved.costs.cost(cost.name)) < 2.0 * half
         assert cost.counts.sum() == outlook.runs
         assert list(cost.percentiles) == sorted(cost.percentiles)
 
@@ -79,12 +73,9 @@ def test_a_histogram_counts_everything_once(values: list[float]) -> None:
     assert len(edges) == len(counts) + 1
 
 
-def test_all_pictures_can_be_drawn_with_rooms_and_without(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    names = [name for name, _ in plan_pictures(Scene.of_building("small", SMALL, problem), result)]
+def test_all_pictures_can_be_drawn_with_rooms_and_without(solved: ProcedurePlan) -> None:
+    names = [name for name, _ in plan_pictures(solved)]
     assert names == ["rooms", "budget", "costs", "history"]
-    unplaced = Scene("small", problem, SMALL.grids())
-    assert next(iter(plan_pictures(unplaced, result)))[0] == "rooms"
-    tables = retrying()
-    solved_tables = solve(tables, PolicyBranching(), [Gap(1e-6)])
-    assert "rooms" not in [name for name, _ in plan_pictures(Scene("tables", tables), solved_tables)]
+    unplaced = replace(solved, problem=solved.problem.named("small", positions={}))
+    assert next(iter(plan_pictures(unplaced)))[0] == "rooms"
+    assert "rooms" not in [name for name, _ in plan_pictures(solve(retrying()))]

@@ -6,38 +6,27 @@ import numpy as np
 import pytest
 
 from hcssp.cli import main
-from hcssp.contract.stop import Gap
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
-from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP
-from hcssp.reports import Scene, draw_rooms
+from hcssp.reports import draw_rooms
 from hcssp.reports.passages import passages
 from hcssp.scenarios import small_building
-from hcssp.scenarios.evacuation import SMALL
 from hcssp.solving.solve import solve
 
 matplotlib = pytest.importorskip("matplotlib")
 
 
-def scene(problem: HCSSP) -> Scene:
-    return Scene.of_building("small-building", SMALL, problem)
-
-
 @pytest.fixture(scope="module")
-def solved() -> tuple[HCSSP, Result]:
-    problem = small_building(2.0)
-    return problem, solve(problem, PolicyBranching(), [Gap(1e-6)])
+def solved() -> ProcedurePlan:
+    return solve(small_building(2.0)).as_procedure()
 
 
-def test_passages_carry_what_the_plan_does(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    found = {each.name: each for each in passages(scene(problem), result.policy, result.evaluation)}
+def test_passages_carry_what_the_plan_does(solved: ProcedurePlan) -> None:
+    found = {each.name: each for each in passages(solved)}
     assert set(found) == {"go-to-door", "return-to-E", "leave-through-E", "leave-through-door"}
     for name, passage in found.items():
-        index = problem.activity_index(name)
-        cssp = problem.activities[index].cssp
-        actions = result.policy.activity(index).actions(cssp)
+        actions = solved.policy.activity(name).actions()
         drawn = {
             (int(column), int(row)): DIRECTIONS[heading]
             for (column, row), heading in zip(passage.cells, passage.headings, strict=True)
@@ -48,9 +37,8 @@ def test_passages_carry_what_the_plan_does(solved: tuple[HCSSP, Result]) -> None
     assert found["return-to-E"].executions == pytest.approx(0.2)
 
 
-def test_the_busiest_passage_has_the_cell(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    found = {each.name: each for each in passages(scene(problem), result.policy, result.evaluation)}
+def test_the_busiest_passage_has_the_cell(solved: ProcedurePlan) -> None:
+    found = {each.name: each for each in passages(solved)}
     first, second = found["go-to-door"], found["return-to-E"]
     cells = [
         tuple(map(tuple, p.where_busiest([o]).cells.tolist())) for p, o in ((first, second), (second, first))
@@ -60,9 +48,8 @@ def test_the_busiest_passage_has_the_cell(solved: tuple[HCSSP, Result]) -> None:
     assert set(cells[0]) | set(cells[1]) == union
 
 
-def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: tuple[HCSSP, Result]) -> None:
-    problem, result = solved
-    figure = draw_rooms(scene(problem), result)
+def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: ProcedurePlan) -> None:
+    figure = draw_rooms(solved)
     titles = [axes.get_title() for axes in figure.get_axes()]
     panels = [title.split(" ")[0] for title in titles if "executed" in title]
     assert panels == ["go-to-door", "leave-through-door", "return-to-E", "leave-through-E"]
@@ -73,9 +60,9 @@ def test_the_picture_has_a_panel_for_every_activity_that_runs(solved: tuple[HCSS
     assert len(hatched) == 3 + 4
 
 
-def test_a_result_without_a_plan_cannot_be_drawn() -> None:
+def test_without_a_policy_there_is_nothing_to_draw() -> None:
     with pytest.raises(NoSolution):
-        draw_rooms(scene(small_building()), Result())
+        draw_rooms(Plan(small_building()))
 
 
 def test_the_command_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

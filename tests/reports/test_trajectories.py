@@ -3,11 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.contract.stop import Gap
+from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS
-from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, Flattening
-from hcssp.reports import Scene
+from hcssp.procedure import HCSSP
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.scenarios import small_building
 from hcssp.scenarios.evacuation import SMALL
@@ -17,23 +15,21 @@ from small_procedures import forking, retrying
 STEPS = dict(zip("01234", [(0, -1), (1, 0), (0, 1), (-1, 0), (0, 0)], strict=True))
 
 
-def solved(problem: HCSSP) -> tuple[Flattening, Result]:
-    return problem.flattening, solve(problem, PolicyBranching(), [Gap(1e-6)])
+def solved(problem: HCSSP) -> ProcedurePlan:
+    return solve(problem).as_procedure()
 
 
 def test_the_mean_of_many_runs_is_the_exact_cost() -> None:
-    flattening, result = solved(small_building(2.0))
-    totals = np.array([run.totals for run in draw_runs(flattening, result.policy, 4000, seed=1)])
+    plan = solved(small_building(2.0))
+    totals = np.array([run.totals for run in draw_runs(plan.policy, 4000, seed=1)])
     error = 4.0 * totals.std(axis=0) / np.sqrt(len(totals))
-    assert np.all(np.abs(totals.mean(axis=0) - result.evaluation.costs) < error)
+    assert np.all(np.abs(totals.mean(axis=0) - plan.costs.costs) < error)
 
 
 def test_a_run_goes_from_opening_to_opening_and_its_costs_add_up() -> None:
     problem = small_building(2.0)
-    scene = Scene.of_building("small", SMALL, problem)
-    flattening, result = solved(problem)
-    for run in draw_runs(flattening, result.policy, 30, seed=2):
-        written = run_data(scene, flattening, run)
+    for run in draw_runs(solved(problem).policy, 30, seed=2):
+        written = run_data(problem.flattening, run)
         assert written["finished"]
         assert written["before"] == [problem.start]
         event = problem.start
@@ -59,24 +55,22 @@ def test_a_run_goes_from_opening_to_opening_and_its_costs_add_up() -> None:
 
 @pytest.mark.parametrize("problem", [retrying(), forking()])
 def test_runs_through_tables_count_their_steps(problem: HCSSP) -> None:
-    flattening, result = solved(problem)
-    for run in draw_runs(flattening, result.policy, 20, seed=3):
-        written = run_data(Scene("tables", problem), flattening, run)
+    for run in draw_runs(solved(problem).policy, 20, seed=3):
+        written = run_data(problem.flattening, run)
         assert all("moves" not in leg for leg in written["legs"])
         assert written["legs"][-1]["events"][-1] == problem.end
 
 
 def test_the_same_seed_gives_the_same_runs() -> None:
-    flattening, result = solved(small_building(2.0))
-    first, second = (draw_runs(flattening, result.policy, 5, seed=7) for _ in range(2))
+    policy = solved(small_building(2.0)).policy
+    first, second = (draw_runs(policy, 5, seed=7) for _ in range(2))
     assert all(np.array_equal(one.states, other.states) for one, other in zip(first, second, strict=True))
 
 
 def test_a_run_that_takes_too_long_is_cut_off_and_says_so() -> None:
     problem = small_building(2.0)
-    flattening, result = solved(problem)
-    runs = draw_runs(flattening, result.policy, 5, seed=0, max_steps=3)
+    runs = draw_runs(solved(problem).policy, 5, seed=0, max_steps=3)
     assert not any(run.finished for run in runs)
-    written = run_data(Scene.of_building("small", SMALL, problem), flattening, runs[0])
+    written = run_data(problem.flattening, runs[0])
     assert not written["finished"]
     assert written["legs"][-1]["events"] == []

@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Status
+from hcssp.contract.proof import Infeasible, Status
+from hcssp.contract.solver import Solver
 from hcssp.contract.stop import Gap, MaxIterations
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import NoSolution
 from hcssp.evaluation import evaluate
-from hcssp.evaluation.exact import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
-from hcssp.solving.solve import Solver, constraint_names, solve
+from hcssp.procedure import ProcedurePolicy
+from hcssp.solving.solve import solve
 from known_optima import KNOWN, Known
 
 EXACT: dict[str, Solver] = {
@@ -37,7 +38,7 @@ SOLVERS = EXACT | INEXACT
 @cache
 def answer(problem: str, solver: str) -> Plan:
     """The answer of a solver that runs to its end; asked for by several tests, computed once."""
-    return solve(KNOWN[problem].problem, SOLVERS[solver])
+    return solve(KNOWN[problem].problem, SOLVERS[solver], stop=())
 
 
 ON_ALL = pytest.mark.parametrize("name", KNOWN)
@@ -69,12 +70,11 @@ def check_interval(result: Plan, optimum: float) -> None:
 def check_policy(known: Known, result: Plan) -> None:
     """The policy costs what is said and keeps the bounds, by code that no solver uses."""
     problem = known.problem
-    if isinstance(problem, CSSP):
-        assert isinstance(result.policy, DeterministicPolicy)
-        evaluation = evaluate(problem, result.policy)
-    else:
-        evaluation = evaluate(problem, result.policy)
+    kind = DeterministicPolicy if isinstance(problem, CSSP) else ProcedurePolicy
+    assert isinstance(result.policy, kind)
+    evaluation = evaluate(problem, result.policy)
     assert evaluation.keeps_bounds()
+    assert result.evaluation is not None
     np.testing.assert_allclose(evaluation.costs, result.evaluation.costs, rtol=1e-12, atol=1e-12)
     assert result.upper_bound == float(result.evaluation.costs[0])
 
@@ -107,7 +107,8 @@ def test_whatever_is_claimed_is_true(name: str, solver: str) -> None:
         assert mixed[0] == close_to(known.stochastic)
     else:
         assert result.status is Status.INFEASIBLE
-        assert result.infeasibility is not None
+        assert isinstance(result.proof, Infeasible)
+        assert result.proof.weights is not None
 
 
 @ON_ALL
@@ -151,9 +152,9 @@ def test_prices_are_named_and_those_of_unbounded_costs_are_zero(name: str, solve
     if result.status is Status.INFEASIBLE:
         return
     assert result.prices is not None
-    assert tuple(result.prices) == constraint_names(problem)
+    assert tuple(result.prices) == problem.constraint_names
     assert all(price >= 0.0 for price in result.prices.values())
-    for constraint, bound in zip(constraint_names(problem), problem.bounds, strict=True):
+    for constraint, bound in zip(problem.constraint_names, problem.bounds, strict=True):
         if bound >= 100.0:
             assert result.prices[constraint] == 0.0
 
@@ -163,11 +164,12 @@ def test_prices_are_named_and_those_of_unbounded_costs_are_zero(name: str, solve
 def test_an_unbearable_bound_is_named_with_the_least_achievable_value(name: str, solver: str) -> None:
     known = KNOWN[name]
     result = answer(name, solver)
-    proof = result.infeasibility
+    assert isinstance(result.proof, Infeasible)
+    proof = result.proof.weights
     assert proof is not None
     offending = int(np.argmax(proof.weights))
     assert proof.weights[offending] == pytest.approx(1.0, abs=1e-6)
-    cost = constraint_names(known.problem)[offending]
+    cost = known.problem.constraint_names[offending]
     bound = known.problem.bounds[offending]
     assert proof.least == close_to(known.least or 0.0, 1e-6)
     assert result.message == (

@@ -9,6 +9,7 @@ import pytest
 from brute_force import brute_force
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Status
+from hcssp.contract.solver import Solver
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation import evaluate
@@ -16,7 +17,7 @@ from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.solving.solve import Solver, solve
+from hcssp.solving.solve import solve
 from random_problems import random_cssp
 
 CHUNK = 30
@@ -64,7 +65,7 @@ def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) 
     for seed in range(first, first + CHUNK):
         problem = random_cssp(seed)
         optimum = brute_force(problem).value
-        results = {name: solve(problem, solver) for name, solver in SOLVERS.items()}
+        results = {name: solve(problem, solver, stop=()) for name, solver in SOLVERS.items()}
         for name, result in results.items():
             wrong = complaints(problem, result, optimum, exact=name != "linear program")
             failures += [f"seed {seed}, {name}: {complaint}" for complaint in wrong]
@@ -84,7 +85,7 @@ def test_free_moves_deceive_none_of_them(first: int) -> None:
         problem = random_cssp(seed, zero_costs=1.0)
         optimum = brute_force(problem).value
         for name in ("policy branching", "anytime"):
-            wrong = complaints(problem, solve(problem, SOLVERS[name]), optimum, exact=True)
+            wrong = complaints(problem, solve(problem, SOLVERS[name], stop=()), optimum, exact=True)
             failures += [f"seed {seed}, {name}: {complaint}" for complaint in wrong]
     assert failures == []
 

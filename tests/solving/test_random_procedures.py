@@ -56,8 +56,8 @@ def test_branching_on_the_hierarchy_the_integer_program_and_brute_force_agree(fi
         best = brute_force(problem).optimum(problem.bounds)
         optimum = inf if best is None else best[0]
         results = {
-            "policy branching": solve(problem, PolicyBranching()),
-            "mixed-integer program": solve(problem, MixedInteger()),
+            "policy branching": solve(problem, PolicyBranching(), stop=()),
+            "mixed-integer program": solve(problem, MixedInteger(), stop=()),
         }
         for name, result in results.items():
             failures += [f"seed {seed}, {name}: {wrong}" for wrong in complaints(problem, result, optimum)]
@@ -86,7 +86,7 @@ def test_free_steps_and_bounds_on_the_very_edge_are_no_obstacle(first: int) -> N
             bounded = problem.with_bounds({problem.constraints[0].name: bound})
             best = every.optimum(bounded.bounds)
             optimum = inf if best is None else best[0]
-            result = solve(bounded, PolicyBranching())
+            result = solve(bounded, PolicyBranching(), stop=())
             slack = 1e-9 * (1.0 + optimum) if optimum < inf else 0.0
             # At the edge the bound pays for the tolerance, by its price: the gap may stay open a little.
             if optimum == inf:
@@ -106,8 +106,8 @@ def test_the_flat_problem_has_the_same_optimum_and_the_same_relaxation(first: in
     failures = []
     for seed in range(first, first + CHUNK):
         problem = procedure(seed)
-        whole = solve(problem, PolicyBranching())
-        flat = solve(problem.flattening.cssp, PolicyBranching())
+        whole = solve(problem, PolicyBranching(), stop=())
+        flat = solve(problem.flattening.cssp, PolicyBranching(), stop=())
         relaxed = [inf if r.stochastic is None else r.stochastic.value for r in (whole, flat)]
         if whole.status is not flat.status:
             failures.append(f"seed {seed}: {whole.status}, flat {flat.status}")

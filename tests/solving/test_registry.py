@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
 from hcssp.errors import UnknownName
@@ -12,10 +14,15 @@ def test_a_method_is_called_what_its_solver_is_called(name: str) -> None:
 
 
 def test_options_reach_the_solver() -> None:
-    assert vars(find_method("milp").make(time_limit=3.0)) == {"time_limit": 3.0}
     assert find_method("budget-allocation").make(iterations=7).iterations == 7  # type: ignore[attr-defined]
     assert find_method("budget-allocation").make(mode="published").mode == "published"  # type: ignore[attr-defined]
     assert find_method("budget-allocation").make().mode == "sharp"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_takes_the_options_that_it_lists(name: str) -> None:
+    method = find_method(name)
+    assert tuple(signature(method.make).parameters) == method.options
 
 
 def test_an_unknown_method_is_told_with_a_guess() -> None:

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Problem
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Status
-from hcssp.contract.stop import Gap, MaxIterations, MaxRuntime, Target
+from hcssp.contract.proof import Infeasible, Interval, Status
+from hcssp.contract.solver import Context, Solver
+from hcssp.contract.stop import FirstPlan, Gap, MaxIterations, MaxRuntime, NoImprovement, Target
+from hcssp.contract.trace import Trace
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.ascent import Infeasibility
 from hcssp.dual.stochastic import StochasticOptimum
-from hcssp.errors import InvalidPlan, NoSolution
+from hcssp.errors import InvalidPlan, InvalidProblem, NoSolution
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.solving.solve import Known, Solver, UnsoundResult, explain, solve
+from hcssp.solving.solve import UnsoundResult, solve
 from known_optima import knapsack, roads
 from small_procedures import retrying
 
-ROUND, THROUGH, DASH = (np.array([row, -1]) for row in range(3))
+ROADS = roads(damage=4.0)
+ROUND, THROUGH, DASH = (DeterministicPolicy(ROADS, np.array([row, -1])) for row in range(3))
 """Policies of :func:`known_optima.roads`, which cost 10, 6 and 4, with damage 0, 2 and 6."""
 
 
@@ -38,8 +44,10 @@ class Told:
     story: list[Progress]
     name: str = "told"
     closed: list[bool] = field(default_factory=list)
+    context: Context = field(default_factory=Context)
 
-    def iterate(self, problem: Any) -> Iterator[Progress]:
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        self.context = context
         try:
             yield from self.story
         finally:
@@ -50,11 +58,16 @@ def problem() -> CSSP:
     return roads(damage=4.0)
 
 
+def from_before(policy: DeterministicPolicy, lower_bound: float = -inf, **parts: Any) -> Plan:
+    """A plan of an earlier run; what it says of its cost is not believed."""
+    return Plan(problem(), policy, proof=Interval(lower_bound, 99.0), **parts)
+
+
 def test_a_solver_that_says_nothing_has_proved_nothing() -> None:
     result = solve(problem(), Told([]))
     assert result.status is Status.UNKNOWN
     assert result.ending.reason == "exhausted"
-    assert (result.lower_bound, result.upper_bound, result.trace) == (-inf, inf, ())
+    assert (result.lower_bound, result.upper_bound, result.trace) == (-inf, inf, Trace())
     with pytest.raises(NoSolution, match="no feasible policy was found before the stop"):
         _ = result.policy
 
@@ -68,7 +81,7 @@ def test_the_trace_only_tightens_whatever_the_solver_says() -> None:
         Progress(seconds=5.0, lower_bound=5.0, upper_bound=6.0, incumbent=THROUGH),
     ]
     seen: list[Progress] = []
-    result = solve(problem(), Told(story), on_progress=seen.append)
+    result = solve(problem(), Told(story), stop=(), on_progress=seen.append)
     # What changes nothing leaves no point.
     assert [tuple(point) for point in result.trace] == [
         (1.0, 1.0, inf),
@@ -83,13 +96,13 @@ def test_the_trace_only_tightens_whatever_the_solver_says() -> None:
         (3.0, 6.0),
         (5.0, 6.0),
     ]
-    assert result.policy.rows.tolist() == THROUGH.tolist()
+    assert result.policy == THROUGH
     assert (result.lower_bound, result.upper_bound) == (5.0, 6.0)
     assert result.status is Status.FEASIBLE
 
 
 def test_what_was_known_once_is_not_forgotten() -> None:
-    mixture = StochasticOptimum(5.0, np.ones(1), (THROUGH,), np.array([[6.0, 2.0, 3.0]]))
+    mixture = StochasticOptimum(5.0, np.ones(1), (THROUGH.rows,), np.array([[6.0, 2.0, 3.0]]))
     story = [
         Progress(lower_bound=1.0, prices=np.array([0.5, 0.0]), stochastic=mixture),
         Progress(lower_bound=2.0),
@@ -102,23 +115,27 @@ def test_what_was_known_once_is_not_forgotten() -> None:
 @pytest.mark.parametrize(
     ("criteria", "reason", "iterations"),
     [
-        ([], "told to", 4),
+        ([], "converged", 4),
+        (MaxIterations(2), "iterations", 2),
         ([MaxIterations(2)], "iterations", 2),
         ([Gap(0.5)], "gap", 3),
         ([MaxRuntime(1.5)], "time limit", 2),
         ([Target(6.0)], "target", 3),
         ([Gap(0.5), MaxIterations(1)], "iterations", 1),
-        ([Gap(0.0), Target(1.0)], "told to", 4),
+        ([Gap(0.0), Target(1.0)], "converged", 4),
+        (FirstPlan(), "first plan", 2),
+        ([NoImprovement(1.0), Gap(0.0)], "converged", 4),
+        (NoImprovement(0.0), "no improvement", 2),
     ],
 )
-def test_the_first_criterion_that_holds_stops_the_solver(
-    criteria: list[Any], reason: str, iterations: int
-) -> None:
+def test_the_first_criterion_that_holds_stops_the_solver(criteria: Any, reason: str, iterations: int) -> None:
     story = [
         Progress(seconds=1.0, iterations=1, lower_bound=1.0),
         Progress(seconds=2.0, iterations=2, lower_bound=4.0, upper_bound=10.0, incumbent=ROUND),
         Progress(seconds=3.0, iterations=3, lower_bound=4.0, upper_bound=6.0, incumbent=THROUGH),
-        Progress(seconds=4.0, iterations=4, lower_bound=5.0, upper_bound=6.0, finished="told to"),
+        Progress(
+            seconds=4.0, iterations=4, lower_bound=5.0, upper_bound=6.0, ending=Ending(Reason.CONVERGED)
+        ),
         Progress(seconds=5.0, iterations=5, lower_bound=6.0, upper_bound=6.0),
     ]
     told = Told(story)
@@ -164,23 +181,16 @@ def test_infeasible_is_told_from_not_found() -> None:
     assert not_found.message == (
         "no feasible policy was found before the stop (iterations); one may still exist"
     )
-    proof = Infeasibility(np.array([0.0, 1.0]), 3.0, 2.0)
-    proved = solve(problem(), Told([Progress(lower_bound=inf, infeasibility=proof, finished="infeasible")]))
+    proof = Infeasible(Infeasibility(np.array([0.0, 1.0]), 3.0, 2.0))
+    ending = Ending(Reason.INFEASIBLE)
+    proved = solve(problem(), Told([Progress(lower_bound=inf, infeasible=proof, ending=ending)]))
     assert proved.status is Status.INFEASIBLE
-    assert proved.infeasibility is proof
+    assert proved.proof is proof
+    assert proved.ending == ending
     assert proved.message == (
         "no policy keeps the bound on 'fuel': the least achievable fuel is 3, above the bound 2; "
         "raise the bound"
     )
-
-
-def test_several_offending_bounds_are_explained_together() -> None:
-    proof = Infeasibility(np.array([0.25, 0.0, 0.75]), 3.0, 2.0)
-    assert explain(("noise", "risk", "fuel"), proof) == (
-        "no policy keeps the bounds together: the least achievable 0.25 * noise + 0.75 * fuel is 3, "
-        "above what the bounds allow, 2; raise one of them"
-    )
-    assert explain(("noise",), None) == "no deterministic policy keeps the bounds (proved by search)"
 
 
 class InterruptedAt:
@@ -202,8 +212,8 @@ class InterruptedAt:
     ids=["branching", "anytime", "milp", "lp"],
 )
 def test_ctrl_c_returns_what_is_known(solver: Solver, call: int) -> None:
-    reference = solve(knapsack(6.0), solver)
-    result = solve(knapsack(6.0), solver, on_progress=InterruptedAt(call))
+    reference = solve(knapsack(6.0), solver, stop=())
+    result = solve(knapsack(6.0), solver, stop=(), on_progress=InterruptedAt(call))
     assert result.ending.reason in ("interrupted", reference.ending.reason)
     assert result.lower_bound <= 31.0 + 1e-9
     assert result.upper_bound >= 31.0 - 1e-9
@@ -230,14 +240,14 @@ def test_ctrl_c_within_the_solver_is_an_ordinary_stop_too() -> None:
     class Interrupted:
         name = "interrupted"
 
-        def iterate(self, problem: Any) -> Iterator[Progress]:
+        def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
             yield Progress(lower_bound=4.0, upper_bound=10.0, incumbent=ROUND)
             raise KeyboardInterrupt
 
     result = solve(problem(), Interrupted())
     assert result.ending.reason == "interrupted"
     assert result.status is Status.FEASIBLE
-    assert result.policy.rows.tolist() == ROUND.tolist()
+    assert result.policy == ROUND
 
 
 def test_other_errors_are_not_swallowed() -> None:
@@ -250,44 +260,171 @@ def test_other_errors_are_not_swallowed() -> None:
     assert told.closed == [True]
 
 
-def test_what_is_known_from_before_is_the_first_incumbent() -> None:
-    story = [Progress(seconds=1.0, lower_bound=5.0), Progress(seconds=2.0, lower_bound=7.0, finished="done")]
-    result = solve(problem(), Told(story), known=Known(ROUND, 10.0))
+def test_a_plan_from_before_is_the_first_incumbent() -> None:
+    story = [
+        Progress(seconds=1.0, lower_bound=5.0),
+        Progress(seconds=2.0, lower_bound=7.0, ending=Ending(Reason.CONVERGED)),
+    ]
+    result = solve(problem(), Told(story), start=from_before(ROUND))
     assert (result.status, result.lower_bound, result.upper_bound) == (Status.FEASIBLE, 7.0, 10.0)
-    assert result.policy.rows.tolist() == ROUND.tolist()
-    assert result.trace == ((0.0, -inf, 10.0), (1.0, 5.0, 10.0), (2.0, 7.0, 10.0))
+    assert result.policy == ROUND
+    assert result.trace == Trace([(0.0, -inf, 10.0), (1.0, 5.0, 10.0), (2.0, 7.0, 10.0)])
     better = solve(
-        problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), known=Known(ROUND, 10.0, 3.0)
+        problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), start=from_before(ROUND, 3.0)
     )
     assert (better.lower_bound, better.upper_bound) == (3.0, 6.0)
-    assert better.policy.rows.tolist() == THROUGH.tolist()
+    assert better.policy == THROUGH
 
 
-def test_what_is_known_may_suffice() -> None:
+def test_a_plan_from_before_may_suffice() -> None:
     told = Told([Progress(lower_bound=6.0)])
-    result = solve(problem(), told, [Gap(0.01)], known=Known(THROUGH, 6.0, 6.0))
-    assert (result.status, result.ending.reason, told.closed) == (Status.OPTIMAL, "gap", [])
+    result = solve(problem(), told, [Gap(0.01)], start=from_before(THROUGH, 6.0))
+    assert (result.status, result.ending.reason, told.closed) == (Status.OPTIMAL, Reason.GAP, [])
 
 
-def test_a_known_policy_is_judged_like_any_other() -> None:
-    with pytest.raises(UnsoundResult, match="breaks its bounds"):
-        solve(problem(), Told([]), known=Known(DASH, 4.0))
+def test_what_was_proven_under_other_bounds_is_not_taken_over() -> None:
+    looser = from_before(ROUND, 8.0).under(problem().with_bounds(damage=1.0))
+    looser = replace(looser, proof=Interval(8.0, 10.0))
+    result = solve(problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), start=looser)
+    assert (result.lower_bound, result.upper_bound) == (-inf, 6.0)
+
+
+def test_a_plan_that_breaks_the_bounds_is_not_begun_with() -> None:
+    told = Told([Progress(lower_bound=5.0)])
+    result = solve(problem(), told, start=from_before(DASH, 4.0))
+    assert (result.status, result.lower_bound, result.found) == (Status.UNKNOWN, 5.0, False)
+    assert told.context.known_cost == inf
+
+
+def test_a_plan_from_before_is_judged_like_any_other() -> None:
+    better = Told([Progress(upper_bound=6.0, incumbent=THROUGH)])
     with pytest.raises(InvalidPlan, match=r"the plan's lower bound 8\.0 is not true: a plan of cost 6\.0"):
-        solve(problem(), Told([Progress(upper_bound=6.0, incumbent=THROUGH)]), known=Known(ROUND, 10.0, 8.0))
+        solve(problem(), better, start=from_before(ROUND, 8.0))
+    with pytest.raises(InvalidProblem, match="the plan to start with is one for another problem"):
+        solve(knapsack(6.0), better, start=from_before(ROUND))
 
 
-def test_details_stay_with_the_policy_that_they_are_about() -> None:
-    own = Progress(upper_bound=10.0, incumbent=ROUND, details="of round")
-    assert (
-        solve(problem(), Told([own]), known=Known(THROUGH, 6.0, details="of through")).details == "of through"
-    )
-    assert solve(problem(), Told([own])).details == "of round"
+def test_a_solver_is_told_what_is_known() -> None:
+    told = Told([])
+    plan = from_before(ROUND)
+    solve(problem(), told, [Gap(0.1), MaxRuntime(7.0)], start=plan)
+    assert told.context == Context(10.0, 7.0, plan.memory)
+    solve(problem(), told, ())
+    assert (told.context.known_cost, told.context.time_limit) == (inf, inf)
+    assert told.context.memory is not plan.memory
+
+
+def test_by_default_a_search_ends_once_the_plan_is_called_optimal() -> None:
+    story = [
+        Progress(lower_bound=6.0 - 1e-5, upper_bound=6.0, incumbent=THROUGH),
+        Progress(lower_bound=6.0 - 1e-6, upper_bound=6.0, incumbent=THROUGH),
+        Progress(lower_bound=6.0, upper_bound=6.0, incumbent=THROUGH, ending=Ending(Reason.PROVED)),
+    ]
+    result = solve(problem(), Told(story))
+    assert (result.ending.reason, result.lower_bound) == (Reason.GAP, 6.0 - 1e-6)
+    assert solve(problem(), Told(story), ()).ending.reason is Reason.PROVED
+
+
+def test_by_default_the_solver_is_the_exact_one() -> None:
+    result = solve(problem())
+    assert (result.method, result.status, result.upper_bound) == ("exact", Status.OPTIMAL, 6.0)
+
+
+def test_what_cannot_be_called_is_no_criterion() -> None:
+    with pytest.raises(
+        InvalidProblem, match=r"stop criterion 10: give a criterion, such as MaxRuntime\(10\)"
+    ):
+        solve(problem(), stop=[10])  # type: ignore[list-item]
+
+
+def test_budgets_stay_with_the_policy_that_they_are_about() -> None:
+    own = Progress(upper_bound=10.0, incumbent=ROUND, budgets={"cross": {"damage": 0.0}})
+    given = from_before(THROUGH, budgets={"cross": {"damage": 2.0}})
+    assert solve(problem(), Told([own]), start=given).budgets == {"cross": {"damage": 2.0}}
+    assert solve(problem(), Told([own])).budgets == {"cross": {"damage": 0.0}}
 
 
 @pytest.mark.parametrize(("damage", "known"), [(4.0, ROUND), (4.0, THROUGH), (0.0, ROUND)])
-def test_branching_goes_on_from_a_known_cost(damage: float, known: np.ndarray) -> None:
+def test_branching_goes_on_from_a_known_cost(damage: float, known: DeterministicPolicy) -> None:
     bounded = roads(damage=damage)
-    cost = float(evaluate(bounded, DeterministicPolicy(bounded, known)).costs[0])
-    result = solve(bounded, PolicyBranching(known_cost=cost), known=Known(known, cost))
+    start = Plan(bounded, known.under(bounded))
+    result = solve(bounded, PolicyBranching(), (), start=start)
     assert (result.status, result.upper_bound) == (Status.OPTIMAL, {4.0: 6.0, 0.0: 10.0}[damage])
     assert result.ending.reason == "proved"
+    assert evaluate(bounded, result.policy).keeps_bounds()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "infeasible",
+        "proved",
+        Reason.INFEASIBLE,
+        Reason.PROVED,
+        Ending(Reason.PROVED),
+        Ending(Reason.INFEASIBLE),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_no_stop_criterion_can_prove_anything(answer: Any, after: int) -> None:
+    story = [
+        Progress(iterations=1, lower_bound=1.0),
+        Progress(iterations=2, lower_bound=3.0, upper_bound=6.0, incumbent=THROUGH),
+        Progress(iterations=3, lower_bound=6.0, upper_bound=6.0, ending=Ending(Reason.PROVED)),
+    ]
+    result = solve(
+        problem(), Told(story), stop=lambda progress: answer if progress.iterations > after else None
+    )
+    if after == 2:
+        # The solver's own end comes first.
+        assert (result.status, result.ending) == (Status.OPTIMAL, Ending(Reason.PROVED))
+        return
+    assert result.status is (Status.UNKNOWN if after == 0 else Status.FEASIBLE)
+    assert result.ending == Ending(Reason.CRITERION, str(answer))
+    assert (result.lower_bound, result.upper_bound) == ((1.0, inf) if after == 0 else (3.0, 6.0))
+    words = str(result)
+    assert f"Stopped because a stop criterion said so ({answer})" in words
+    for claim in (
+        "the proof was complete",
+        "it was proven that there is no plan",
+        "optimal (",
+        "no policy keeps",
+    ):
+        assert claim not in words + result.message
+
+
+@pytest.mark.parametrize(
+    "answer", ["infeasible", Reason.INFEASIBLE, Reason.PROVED, Ending(Reason.PROVED)], ids=repr
+)
+@pytest.mark.parametrize("task", [knapsack(6.0), retrying()], ids=["flat", "procedure"])
+def test_a_feasible_problem_stays_feasible_whatever_a_criterion_says(task: Problem, answer: Any) -> None:
+    result = solve(task, stop=lambda progress: answer if progress.incumbent is not None else None)
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert result.policy is not None
+    assert result.ending.reason is Reason.CRITERION
+    assert "a stop criterion said so" in str(result)
+    assert "proven that there is no plan" not in str(result)
+
+
+def test_a_solver_that_calls_a_feasible_problem_infeasible_is_found_out() -> None:
+    liar = [
+        Progress(lower_bound=3.0, upper_bound=6.0, incumbent=THROUGH),
+        Progress(lower_bound=inf, infeasible=Infeasible(), ending=Ending(Reason.INFEASIBLE)),
+    ]
+    with pytest.raises(
+        UnsoundResult, match=r"nothing is feasible, says the solver, but a policy of cost 6\.0 is"
+    ):
+        solve(problem(), Told(liar))
+    # A plan from before knows better, too.
+    with pytest.raises(UnsoundResult, match=r"but a policy of cost 10\.0 is"):
+        solve(problem(), Told(liar[1:]), start=from_before(ROUND))
+
+
+def test_a_solvers_word_alone_makes_nothing_infeasible() -> None:
+    """Only a proof does: why a search ended is another question."""
+    word = Progress(lower_bound=2.0, ending=Ending(Reason.INFEASIBLE))
+    with pytest.raises(UnsoundResult, match=r"it gives no proof; it must set Progress\.infeasible"):
+        solve(problem(), Told([word]))
+    with pytest.raises(UnsoundResult, match=r"but a policy of cost 6\.0 is"):
+        solve(problem(), Told([replace(word, upper_bound=6.0, incumbent=THROUGH)]))

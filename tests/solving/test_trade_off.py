@@ -7,11 +7,15 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from brute_force_procedures import AllPolicies, brute_force
+from hcssp.contract.ending import Reason
+from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
+from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import CurvePoint, trade_off
+from hcssp.ssp.policy_iteration import PolicyIteration
 from random_procedures import random_procedure
 from small_procedures import forking, retrying
 
@@ -62,7 +66,9 @@ def test_the_curve_is_the_hull_of_all_policies(seed: int, several_exits: bool) -
         assert point.lower_bound - 1e-7 <= truth[0] <= point.upper_bound + 1e-7
         assert point.gap <= 1e-7
         assert point.stochastic == pytest.approx(np.interp(point.bound, *hull.T), abs=1e-6)
-        assert point.evaluation.cost(name) <= point.bound + 1e-8
+        assert point.plan.problem.bounds[0] == point.bound
+        assert point.plan.evaluate().cost(name) <= point.bound + 1e-8
+        assert point.plan.evaluate().costs[0] == pytest.approx(point.upper_bound)
         assert point.stochastic <= point.lower_bound + 1e-9
     inside = hull[(hull[:, 0] > curve.breakpoints[0, 0] + 1e-6) & (hull[:, 0] < asked[-1])]
     found = curve.breakpoints[:, 0]
@@ -94,7 +100,13 @@ def test_a_bound_that_nothing_keeps_has_no_price() -> None:
     curve = trade_off(small_building(), "damage", [-1.0, 2.0], on_point=told.append)
     assert [point.bound for point in told] == [-1.0, 2.0]
     first = curve.points[0]
-    assert (first.stochastic, first.price, first.lower_bound, first.policy) == (inf, None, inf, None)
+    assert (first.stochastic, first.price, first.lower_bound, first.plan.found) == (inf, None, inf, False)
+    assert first.plan.status is Status.INFEASIBLE
+    assert first.plan.ending.reason is Reason.INFEASIBLE
+    assert first.plan.message == (
+        "no policy keeps the bound on 'damage': the least achievable damage is 0, above the bound -1; "
+        "raise the bound"
+    )
     assert len(trade_off(small_building(), "damage", [-2.0, -1.0]).breakpoints) == 0
 
 
@@ -138,3 +150,44 @@ def test_the_curve_begins_where_the_bounds_can_be_kept_together() -> None:
     assert curve.least == pytest.approx(0.0, abs=1e-9)
     assert [point.upper_bound for point in curve.points] == [inf, pytest.approx(2.0), pytest.approx(1.0)]
     assert curve.breakpoints == pytest.approx(np.array([[1.0, 2.0], [2.0, 1.0]]), abs=1e-6)
+
+
+def test_every_point_is_a_plan_under_its_bound() -> None:
+    curve = trade_off(small_building(), "damage", [1.0, 2.0], gap=1e-6)
+    for point in curve.points:
+        fresh = solve(small_building(bound=point.bound))
+        assert point.plan.problem == fresh.problem
+        assert point.plan.name == "small-building"
+        assert point.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-5)
+        assert point.plan.prices == {"damage": point.price}
+        assert point.gap == point.plan.gap
+    assert curve.problem == small_building()
+
+
+def test_a_memory_is_shared_with_what_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = solve(small_building(bound=2.0))
+    planned = 0
+    plan_anew = PolicyIteration.minimise
+
+    def counted(*arguments: object, **options: object) -> object:
+        nonlocal planned
+        planned += 1
+        return plan_anew(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(PolicyIteration, "minimise", counted)
+    with_memory = trade_off(small_building(), "damage", [2.0], gap=1e-6, memory=plan.memory)
+    shared, planned = planned, 0
+    alone = trade_off(small_building(), "damage", [2.0], gap=1e-6)
+    assert shared < planned
+    assert with_memory.points[0].upper_bound == pytest.approx(alone.points[0].upper_bound)
+    assert with_memory.points[0].plan.memory is plan.memory
+
+
+def test_the_points_as_a_table() -> None:
+    curve = trade_off(small_building(), "damage", [-1.0, 2.0], gap=1e-6)
+    frame = curve.to_frame()
+    assert frame.index.name == "damage"
+    assert list(frame.index) == [-1.0, 2.0]
+    assert list(frame.columns) == ["lower_bound", "upper_bound", "stochastic", "price"]
+    assert frame.loc[2.0, "upper_bound"] == curve.points[1].upper_bound
+    assert frame.loc[-1.0, "upper_bound"] == inf

@@ -77,7 +77,7 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
         "claimed": {
             "method": told.method,
             "cost": plain(told.upper_bound),
-            "lower_bound": plain(told.lower_bound),
+            "lower_bound": plain(told.lower_bound) if told.bounds == plan.bounds else None,
         },
     }
 
@@ -97,26 +97,26 @@ def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style
         expected = f"{evaluation.cost(name):.6f} expected"
         lines.append(f"  {name}: {expected}, at most {constraint.at_most:g} allowed: {verdict}")
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
-    blocks.append(style.strong("The file says") + "\n" + _claims(told, cost))
+    blocks.append(style.strong("The file says") + "\n" + _claims(told, plan, cost))
     blocks.append("The plan keeps its bounds." if not violations else "The plan does NOT keep its bounds.")
     return "\n\n".join(blocks)
 
 
-def _claims(plan: Plan, cost: float) -> str:
-    """What the file says, beside what is true."""
+def _claims(told: Plan, plan: ProcedurePlan, cost: float) -> str:
+    """What the file says, beside what is true; about other bounds than its own it says nothing."""
     from math import isfinite
 
     from hcssp.reports.figures import rounded_down
 
     primary = plan.problem.primary_name
     lines = []
-    if isfinite(plan.upper_bound):
-        agrees = abs(plan.upper_bound - cost) <= 1e-6 * max(1.0, abs(cost))
-        lines.append(f"  expected {primary} {plan.upper_bound:.6f}, which is {'' if agrees else 'NOT '}so")
-    if isfinite(plan.lower_bound):
-        least = rounded_down(plan.lower_bound, 6)
+    if isfinite(told.upper_bound):
+        agrees = abs(told.upper_bound - cost) <= 1e-6 * max(1.0, abs(cost))
+        lines.append(f"  expected {primary} {told.upper_bound:.6f}, which is {'' if agrees else 'NOT '}so")
+    if told.bounds == plan.bounds and isfinite(told.lower_bound):
+        least = rounded_down(told.lower_bound, 6)
         lines.append(
             f"  no plan that keeps these bounds has an expected {primary} below {least} "
-            f"(proven by the method {plan.method!r}, not checked here)"
+            f"(proven by the method {told.method!r}, not checked here)"
         )
     return "\n".join(lines) or "  nothing about these bounds"

@@ -110,10 +110,10 @@ def read_plan(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tu
     from hcssp.errors import ImproperPolicy, InvalidPlan
     from hcssp.files.plan import load_plan
 
-    plan = load_plan(path, problem)
-    plan = plan.under(with_bounds(problem.with_bounds(plan.bounds), bounds))
+    told = load_plan(path, problem)
+    plan = told.under(with_bounds(problem.with_bounds(told.bounds), bounds))
     try:
-        return plan, plan.evaluated()
+        return told, plan.evaluated()
     except ImproperPolicy as error:
         raise InvalidPlan([f"{path}: {error}"]) from error
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import inf
 from typing import Any
 
 from hcssp.contract.ending import Ending, Reason
@@ -183,13 +182,15 @@ class Plan:
         return simulate(self.problem, self.policy, runs, seed, max_steps)
 
     def under(self, problem: Problem) -> Plan:
-        """The same policy for the same problem under other bounds, for which nothing is proven yet."""
+        """The same policy for the same problem under other bounds, for which nothing is proven yet.
+
+        Whether it keeps them, and what it proves then, :meth:`evaluated` finds out.
+        """
         if problem.bounds.tolist() == self.problem.bounds.tolist():
             return replace(self, problem=problem)
         return Plan(
             problem,
             None if self.found_policy is None else _under(self.found_policy, problem),
-            proof=Interval(-inf, self.upper_bound),
             method=self.method,
             memory=self.memory,
         )

@@ -7,7 +7,7 @@ Four ways to make one: :class:`CSSPBuilder`, :func:`explore`, :func:`from_arrays
 from __future__ import annotations
 
 from hcssp.cssp.arrays import from_arrays
-from hcssp.cssp.builder import Action, CSSPBuilder, State
+from hcssp.cssp.builder import ActionHandle, CSSPBuilder, StateHandle
 from hcssp.cssp.exploration import explore
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_drawing import render_policy
@@ -19,14 +19,14 @@ from hcssp.cssp.validation import validated, violations
 __all__ = [
     "CSSP",
     "NO_ROW",
-    "Action",
+    "ActionHandle",
     "CSSPBuilder",
     "DeterministicPolicy",
     "GridWorld",
     "Hazard",
     "Prepared",
     "RandomisedPolicy",
-    "State",
+    "StateHandle",
     "explore",
     "from_arrays",
     "prepare",

@@ -33,7 +33,7 @@ from hcssp.cssp.model import CSSP
 
 
 @dataclass(frozen=True)
-class State:
+class StateHandle:
     """A state of a builder, as :meth:`CSSPBuilder.add_state` returns it."""
 
     index: int
@@ -41,14 +41,14 @@ class State:
 
 
 @dataclass(frozen=True)
-class Action:
+class ActionHandle:
     """An action of a builder, as :meth:`CSSPBuilder.add_action` returns it."""
 
-    state: State
+    state: StateHandle
     label: Hashable
 
 
-StateLike = State | Hashable
+StateLike = StateHandle | Hashable
 """A handle, or the label of a state that has been added before."""
 
 
@@ -68,12 +68,12 @@ class CSSPBuilder:
     ) -> None:
         names = (cost_names,) if isinstance(cost_names, str) else tuple(cost_names)
         self._assembly = Assembly(names)
-        self._states: list[State] = []
+        self._states: list[StateHandle] = []
         self._goals: dict[int, None] = {}
         self._initial: dict[int, float] | None = None
         self._bounds = dict(bounds or {})
 
-    def add_state(self, label: Hashable | None = None) -> State:
+    def add_state(self, label: Hashable | None = None) -> StateHandle:
         """A new state; without a label it is called by its number."""
         index = self._assembly.state_index
         if label is None:
@@ -83,13 +83,13 @@ class CSSPBuilder:
         elif label in index:
             self._assembly.found.append(f"state {label!r}: two states have this label; give each its own")
             return self._states[index[label]]
-        state = State(self._assembly.add_state(label), label)
+        state = StateHandle(self._assembly.add_state(label), label)
         self._states.append(state)
         return state
 
-    def add_goal(self, state: StateLike | None = None) -> State:
+    def add_goal(self, state: StateLike | None = None) -> StateHandle:
         """Make a state a goal; a label that is new adds the state as well."""
-        if isinstance(state, State):
+        if isinstance(state, StateHandle):
             if self._index("add_goal names", state) is None:
                 return state
             goal = state
@@ -107,7 +107,7 @@ class CSSPBuilder:
         to: Mapping[Any, float] | StateLike,
         costs: Costs = 0.0,
         arrival_costs: Mapping[Any, Costs] | None = None,
-    ) -> Action:
+    ) -> ActionHandle:
         """An action of `state`.
 
         Parameters
@@ -125,7 +125,7 @@ class CSSPBuilder:
             Paid in addition if that next state is reached; folded into the expected costs.
         """
         assembly = self._assembly
-        name = state.label if isinstance(state, State) else state
+        name = state.label if isinstance(state, StateHandle) else state
         place = f"state {name!r}, action {label!r}"
         index = self._index(f"{place}: it belongs to", state)
         outcomes: Mapping[Any, float] = to if isinstance(to, Mapping) else {to: 1.0}
@@ -135,7 +135,7 @@ class CSSPBuilder:
         arrivals = dict(arrival_costs or {})
         for reached, given in outcomes.items():
             successor = self._index(f"{place}: it leads to", reached)
-            shown = reached.label if isinstance(reached, State) else reached
+            shown = reached.label if isinstance(reached, StateHandle) else reached
             probability = assembly.number(f"{place}: the probability of reaching state {shown!r}", given)
             # An unknown state has been noted; a loop in its stead spares a second complaint about sums.
             successors.append(successor if successor is not None else index or 0)
@@ -144,21 +144,21 @@ class CSSPBuilder:
                 arrival = assembly.cost_vector(f"{place}, next state {shown!r}", arrivals.pop(reached))
                 assembly.fold(vector, probability, arrival)
         for reached in arrivals:
-            shown = reached.label if isinstance(reached, State) else reached
+            shown = reached.label if isinstance(reached, StateHandle) else reached
             assembly.found.append(
                 f"{place}: arrival_costs names state {shown!r}, which `to` does not; name it the same way"
             )
         if index is not None:
             assembly.add_row(index, label, successors, probabilities, vector)
-            return Action(self._states[index], label)
-        return Action(State(-1, name), label)
+            return ActionHandle(self._states[index], label)
+        return ActionHandle(StateHandle(-1, name), label)
 
     def set_initial(self, initial: StateLike | Mapping[Any, float]) -> None:
         """Begin in a state, or in one drawn from a distribution; replaces what was set before."""
         distribution: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
         indices: dict[int, float] = {}
         for state, given in distribution.items():
-            shown = state.label if isinstance(state, State) else state
+            shown = state.label if isinstance(state, StateHandle) else state
             probability = self._assembly.number(f"state {shown!r}: its initial probability", given)
             index = self._index("the initial distribution names", state)
             # An unknown state has been noted; its share goes to the first, so that sums come out right.
@@ -184,7 +184,7 @@ class CSSPBuilder:
 
     def _index(self, told: str, state: StateLike) -> int | None:
         """The index of a handle or label, or None with a violation noted."""
-        if isinstance(state, State):
+        if isinstance(state, StateHandle):
             if state.index < len(self._states) and self._states[state.index] is state:
                 return state.index
             problem, shown = "was made by another builder; add it to this one", state.label

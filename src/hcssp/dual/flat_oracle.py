@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Literal
 
@@ -16,23 +17,38 @@ from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.dual.repair import Part, improve
 from hcssp.errors import InvalidProblem
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import System
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
 
 class FlatVertex(Vertex):
-    """A policy of the prepared problem; its visits are computed when they are asked for."""
+    """A policy of the prepared problem; its visits are computed when they are asked for.
 
-    def __init__(self, optimum: ScalarOptimum, system: System) -> None:
-        self.costs = optimum.costs
-        self.values = optimum.values
-        self._rows = optimum.rows
-        self._system = system
+    Parameters
+    ----------
+    rows
+        A row for each live state.
+    costs, values
+        Its expected costs, and those to go from every live state.
+    visits_of
+        Computes the expected visits of the live states under such rows.
+    """
+
+    def __init__(
+        self,
+        rows: IntArray,
+        costs: FloatArray,
+        values: FloatArray,
+        visits_of: Callable[[IntArray], FloatArray],
+    ) -> None:
+        self.costs = costs
+        self.values = values
+        self._rows = rows
+        self._visits_of = visits_of
 
     @property
     def rows(self) -> IntArray:
@@ -40,7 +56,7 @@ class FlatVertex(Vertex):
 
     @cached_property
     def visits(self) -> FloatArray:
-        return self._system.visits(self._rows)
+        return self._visits_of(self._rows)
 
 
 class FlatMinimum(Minimum):
@@ -92,7 +108,8 @@ class FlatOracle(Oracle):
             optimum = self._solver.minimise(weights, allowed)
         if optimum is None:
             return None
-        return FlatMinimum(FlatVertex(optimum, self._solver.system), optimum.bound)
+        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system.visits)
+        return FlatMinimum(vertex, optimum.bound)
 
     def deviations(
         self, vertex: FlatVertex, weights: FloatArray, region: Region
@@ -145,8 +162,7 @@ class FlatOracle(Oracle):
         costs = improve([part], vertex.costs, self.bounds, rounds)
         if costs is None or not part.changed:
             return None
-        costs = self._balance.initial @ part.values
-        return FlatVertex(ScalarOptimum(part.rows, part.values, costs, -np.inf), system)
+        return FlatVertex(part.rows, self._balance.initial @ part.values, part.values, system.visits)
 
     def round_up(self, bound: float) -> float:
         if self._granularity == 0.0 or not np.isfinite(bound):

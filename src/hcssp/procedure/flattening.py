@@ -189,7 +189,7 @@ class Flattening:
         return (self.problem.primary_name, *(constraint.name for constraint in self.problem.constraints))
 
     @property
-    def state_labels(self) -> FlatStateLabels:
+    def state_labels(self) -> Sequence[Hashable]:
         """An event's name, or a pair of an activity's name and its own label; see the class."""
         return FlatStateLabels(self)
 

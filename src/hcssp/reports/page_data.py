@@ -56,7 +56,7 @@ def page_data(
         "format": FORMAT,
         "version": VERSION,
         "hcssp": __version__,
-        "problem": _problem_data(problem),
+        "problem": _problem_data(problem, fingerprint(plan.problem)),
         "sheet": _sheet_data(problem),
         "graph": graph_data(problem),
         "status": str(plan.status),
@@ -72,11 +72,11 @@ def page_data(
     }
 
 
-def _problem_data(problem: HCSSP) -> dict[str, Any]:
+def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
     return {
         "name": problem.name or "plan",
         "description": problem.description,
-        "fingerprint": fingerprint(problem),
+        "fingerprint": fingerprint,
         "primary": problem.primary_name,
         "constraints": [each.name for each in problem.constraints],
         "events": list(problem.events),

@@ -167,10 +167,14 @@ class _Record:
         if progress.incumbent is not None:
             evaluation = evaluate(problem, progress.incumbent)
             cost = float(evaluation.costs[0])
-            self._check(evaluation, cost)
+            self._check(evaluation, cost, ending)
             proof = Interval(min(float(progress.lower_bound), cost), cost)
         elif progress.infeasible is not None:
             proof = progress.infeasible
+        elif ending.reason is Reason.INFEASIBLE:
+            raise UnsoundResult(
+                "nothing is feasible, says the solver, but it gives no proof; it must set Progress.infeasible"
+            )
         return Plan(
             problem=problem,
             found_policy=progress.incumbent,
@@ -188,7 +192,7 @@ class _Record:
             memory=memory,
         )
 
-    def _check(self, evaluation: Evaluation, cost: float) -> None:
+    def _check(self, evaluation: Evaluation, cost: float, ending: Ending) -> None:
         """A policy that breaks its budget, or a bound that is not one, is the worst bug we can have."""
         progress, start = self.progress, self.start
         if not evaluation.keeps_bounds():
@@ -196,7 +200,7 @@ class _Record:
         allowed = CLAIM_TOLERANCE * (1.0 + abs(cost))
         if abs(cost - progress.upper_bound) > allowed:
             raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
-        if progress.infeasible is not None:
+        if progress.infeasible is not None or ending.reason is Reason.INFEASIBLE:
             raise UnsoundResult(f"nothing is feasible, says the solver, but a policy of cost {cost} is")
         if progress.lower_bound > cost + allowed:
             if start is not None and start.lower_bound >= progress.lower_bound:

@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.contract.ending import Reason
+from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible, Interval
 from hcssp.cssp.model import FloatArray
+from hcssp.dual.ascent import Infeasibility
 from hcssp.dual.dual import Dual, maximise
 from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.errors import InvalidProblem
@@ -169,6 +170,11 @@ def trade_off(
         Called with every point when it is done.
     memory
         What was learnt about the problem before, such as ``plan.memory``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C; the points that are done by then have been told to `on_point`.
     """
     began = time.perf_counter()
     names = problem.constraint_names
@@ -300,9 +306,12 @@ def _intervals(
         under = problem.with_bounds({constraint: bound})
         value, price = _on_curve(tangents, bound)
         if bound < least:
-            plan = Plan(under, proof=Infeasible(), method=PolicyBranching.name, memory=memory)
+            plan = _unkept(under, constraint, bound, least, memory)
         else:
             plan = solve(under, stop=_Enough(value, gap, deadline), start=incumbent, memory=memory)
+            if plan.ending.reason is Reason.INTERRUPTED:
+                # Ctrl-C is an ordinary end of one search, but it means all of them.
+                raise KeyboardInterrupt
             plan = _at_least(plan, value)
         if isinstance(plan.proof, Infeasible):
             value, price = inf, None
@@ -311,6 +320,15 @@ def _intervals(
         if plan.found:
             incumbent = plan
         yield CurvePoint(bound, plan, value, price)
+
+
+def _unkept(problem: Problem, constraint: str, bound: float, least: float, memory: Memory) -> Plan:
+    """The answer where the bound is below what any policy can keep to."""
+    weights = np.array([float(name == constraint) for name in problem.constraint_names])
+    proof = Infeasible(Infeasibility(weights, least, bound))
+    return Plan(
+        problem, proof=proof, ending=Ending(Reason.INFEASIBLE), method=PolicyBranching.name, memory=memory
+    )
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,17 @@ import pytest
 from scipy.optimize import linprog
 
 from brute_force import TOLERANCE, BruteForce, brute_force
+from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.evaluation import evaluate
 from hcssp.methods.highs.linear_program import LinearProgram
+from hcssp.methods.highs.mixed_integer import MixedInteger
+from hcssp.solving.solve import solve
+from known_optima import start_in_goal
 from random_problems import random_cssp
 
 
@@ -39,18 +43,20 @@ def test_it_agrees_with_the_best_mixture_of_all_policies(seed: int) -> None:
     optimum = best_mixture(problem, truth)
     progress = last(problem)
     if optimum == np.inf:
-        proof = progress.infeasibility
-        assert progress.ending.reason == "infeasible"
+        assert progress.ending == Ending(Reason.INFEASIBLE)
+        assert progress.infeasible is not None
+        proof = progress.infeasible.weights
         assert proof is not None
         assert proof.weights.sum() == pytest.approx(1.0)
         assert proof.allowed < proof.least <= (truth.costs[:, 1:] @ proof.weights).min() * (1.0 + 1e-12)
         return
-    assert progress.ending.reason == "relaxation solved"
+    assert progress.ending == Ending(Reason.RELAXATION)
     assert progress.lower_bound == pytest.approx(optimum, rel=2e-7, abs=2e-7)
     assert progress.lower_bound <= truth.value <= progress.upper_bound + 1e-9
     assert progress.prices is not None
     assert np.all(progress.prices >= 0.0)
-    randomised = progress.details.evaluation
+    assert progress.randomised is not None
+    randomised = evaluate(problem, progress.randomised)
     assert randomised.costs[0] == pytest.approx(optimum, rel=1e-6, abs=1e-6)
     assert randomised.keeps_bounds(1e-6)
     mixture = progress.stochastic
@@ -58,7 +64,7 @@ def test_it_agrees_with_the_best_mixture_of_all_policies(seed: int) -> None:
     assert mixture.weights.sum() == pytest.approx(1.0)
     assert mixture.weights @ mixture.costs == pytest.approx(randomised.costs, rel=1e-5, abs=1e-5)
     if progress.incumbent is not None:
-        evaluation = evaluate(problem, DeterministicPolicy(problem, progress.incumbent))
+        evaluation = evaluate(problem, progress.incumbent)
         assert evaluation.keeps_bounds()
         assert evaluation.costs[0] == pytest.approx(progress.upper_bound, rel=1e-12)
 
@@ -100,15 +106,17 @@ def test_no_bound_at_all_is_an_unconstrained_problem() -> None:
 
 def test_an_impossible_bound_is_proved_so_with_the_least_value() -> None:
     progress = last(walk_or_jump(0.4))
-    assert progress.ending.reason == "infeasible"
-    assert progress.infeasibility is not None
-    assert progress.infeasibility.least == pytest.approx(0.5)
-    assert progress.infeasibility.allowed == pytest.approx(0.4)
+    assert progress.ending == Ending(Reason.INFEASIBLE)
+    assert progress.infeasible is not None
+    proof = progress.infeasible.weights
+    assert proof is not None
+    assert proof.least == pytest.approx(0.5)
+    assert proof.allowed == pytest.approx(0.4)
 
 
 def test_a_bound_met_only_thanks_to_the_tolerance_is_met() -> None:
     progress = last(walk_or_jump(0.5 - 5e-10))
-    assert progress.ending.reason == "relaxation solved"
+    assert progress.ending == Ending(Reason.RELAXATION)
     assert progress.upper_bound == 3.0
 
 
@@ -133,3 +141,10 @@ def test_a_dead_end_is_an_error_not_an_answer() -> None:
 def test_an_unknown_method_is_refused_at_once() -> None:
     with pytest.raises(InvalidProblem, match="method 'magic' is unknown; HiGHS has choose"):
         LinearProgram("magic")
+
+
+@pytest.mark.parametrize("solver", [LinearProgram(), MixedInteger()])
+def test_a_negative_bound_is_unbearable_even_where_nothing_is_left_to_do(
+    solver: LinearProgram | MixedInteger,
+) -> None:
+    assert solve(start_in_goal(-1.0), solver).status is Status.INFEASIBLE

@@ -7,10 +7,12 @@ import pytest
 
 from brute_force import brute_force
 from brute_force_procedures import brute_force_flat
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.proof import Infeasible
+from hcssp.contract.solver import Context
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation import evaluate
 from hcssp.methods.highs import mixed_integer
 from hcssp.methods.highs.flow_bounds import FlowBounds
@@ -28,17 +30,17 @@ def check(problem: CSSP) -> None:
     for progress in MixedInteger().iterate(problem):
         assert progress.lower_bound <= truth.value + 1e-9 * max(1.0, truth.value)
         assert progress.upper_bound >= truth.value * (1.0 - 1e-12)
-        if np.isfinite(progress.upper_bound) or progress.ending.reason == "infeasible":
+        if np.isfinite(progress.upper_bound) or progress.ending == Ending(Reason.INFEASIBLE):
             lower, upper = max(lower, progress.lower_bound), min(upper, progress.upper_bound)
     if truth.status == "infeasible":
-        assert progress.ending.reason == "infeasible"
+        assert progress.ending == Ending(Reason.INFEASIBLE)
         assert progress.incumbent is None
         return
-    assert progress.ending.reason == "proved"
+    assert progress.ending == Ending(Reason.PROVED)
     assert upper == pytest.approx(truth.value, rel=1e-7, abs=1e-9)
     assert lower == pytest.approx(truth.value, rel=5e-7, abs=5e-9)
     assert progress.incumbent is not None
-    evaluation = evaluate(problem, DeterministicPolicy(problem, progress.incumbent))
+    evaluation = evaluate(problem, progress.incumbent)
     assert evaluation.keeps_bounds()
     assert evaluation.costs[0] == pytest.approx(progress.upper_bound, rel=1e-12)
 
@@ -78,7 +80,7 @@ def test_flow_that_leaks_through_a_loose_limit_is_found_out(monkeypatch: pytest.
             if progress.lower_bound > truth.value * (1.0 + 1e-9):
                 pytest.fail(f"seed {seed}: lower bound {progress.lower_bound} above {truth.value}")
         leaks += progress.iterations > 1
-        if progress.ending.reason == "proved":
+        if progress.ending == Ending(Reason.PROVED):
             assert progress.upper_bound == pytest.approx(truth.value, rel=1e-6)
     assert leaks > 0
 
@@ -94,7 +96,7 @@ def test_unlimited_flows_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         *_, progress = MixedInteger().iterate(random_cssp(seed))
         assert progress.ending is not None
         seen.add(progress.ending)
-    assert "flows too loosely limited for a proof" in seen
+    assert Ending(Reason.CONVERGED, "flows too loosely limited for a proof") in seen
 
 
 def test_randomised_feasible_but_deterministic_infeasible_is_proved() -> None:
@@ -103,16 +105,16 @@ def test_randomised_feasible_but_deterministic_infeasible_is_proved() -> None:
     plan.add_action(here, "loud", to={out: 0.5, here: 0.5}, costs=(1.0, 1.0, 0.0))
     plan.add_action(here, "bold", to={out: 0.5, here: 0.5}, costs=(1.0, 0.0, 1.0))
     *_, progress = MixedInteger().iterate(plan.build())
-    assert progress.ending.reason == "infeasible"
-    assert progress.infeasibility is None
+    assert progress.ending == Ending(Reason.INFEASIBLE)
+    assert progress.infeasible == Infeasible()
 
 
 def test_a_time_limit_leaves_a_true_interval() -> None:
     hazard = Hazard(3, 2, 6, 6, {"damage": 10.0})
     room = GridWorld(width=10, height=10, start=(0, 3), goal=(11, 6), slip=0.1, hazards=[hazard])
     problem = room.to_cssp().with_bounds(damage=9.0)
-    steps = list(MixedInteger(time_limit=0.5).iterate(problem))
-    assert steps[-1].finished in ("time limit", "proved")
+    steps = list(MixedInteger().iterate(problem, Context(time_limit=0.5)))
+    assert steps[-1].ending in (Ending(Reason.TIME_LIMIT), Ending(Reason.PROVED))
     assert all(step.lower_bound <= steps[-1].upper_bound for step in steps)
     assert steps[-1].lower_bound > 0.0
 
@@ -124,9 +126,9 @@ def test_a_procedure_is_solved_flat(seed: int) -> None:
     optimum = brute_force_flat(flat).optimum(flat.bounds)
     *_, progress = MixedInteger().iterate(problem)
     if optimum is None:
-        assert progress.ending.reason == "infeasible"
+        assert progress.ending == Ending(Reason.INFEASIBLE)
         return
-    assert progress.ending.reason == "proved"
+    assert progress.ending == Ending(Reason.PROVED)
     assert progress.upper_bound == pytest.approx(optimum[0], rel=1e-7, abs=1e-9)
     assert progress.incumbent is not None
-    assert evaluate(flat, DeterministicPolicy(flat, progress.incumbent)).keeps_bounds()
+    assert evaluate(problem, progress.incumbent).keeps_bounds()

@@ -233,7 +233,7 @@ class _Search:
         found = self._offer(rows)
         self._raise_lower_bound(answer.dual_bound)
         if not self.limits_valid and found is not None and self.cost_limit <= found.cost:
-            return Ending(Reason.ROUNDING, _LOOSE)
+            return Ending(Reason.CONVERGED, _LOOSE)
         claimed = float(self.problem.costs[0] @ values[: self.problem.num_rows])
         honest = found is not None and found.cost <= claimed + BOUND_TOLERANCE * abs(claimed) + TOLERANCE
         if not honest:
@@ -251,9 +251,9 @@ class _Search:
             return Ending(Reason.FAILED, "HiGHS finds no policy, though one is known")
         if self.incumbent is not None and self.incumbent.cost <= self.cost_limit:
             self._raise_lower_bound(inf)
-            return None if self.limits_valid else Ending(Reason.ROUNDING, _LOOSE)
+            return None if self.limits_valid else Ending(Reason.CONVERGED, _LOOSE)
         if not self.limits_valid:
-            return Ending(Reason.ROUNDING, _LOOSE)
+            return Ending(Reason.CONVERGED, _LOOSE)
         if self.cost_limit >= most:
             self.lower_bound = inf
             return Ending(Reason.INFEASIBLE)

@@ -63,8 +63,8 @@ _OUTCOMES: Mapping[str, Outcome] = {
 }
 
 
+# That nothing is feasible takes a proof of our own; HiGHS's word alone is no reason.
 _REASONS = {
-    Outcome.INFEASIBLE: Reason.INFEASIBLE,
     Outcome.TIME_LIMIT: Reason.TIME_LIMIT,
     Outcome.INTERRUPTED: Reason.INTERRUPTED,
 }

@@ -72,7 +72,7 @@ class EstimatedProcedure(Oracle):
             for outcome in choice.outcomes:
                 moves[index, flattening.event_state(outcome.event)] += outcome.probability
         states = np.arange(procedure.num_states)
-        problem = CSSP(
+        problem = CSSP.unchecked(
             transitions=csr_array(moves),
             row_start=np.searchsorted(procedure.row_state[rows], np.append(states, len(states))),
             costs=self._costs[:, rows],

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.ssp.region import Region
+from known_optima import knapsack, roads
+from small_procedures import forking, retrying
+
+PROBLEMS = pytest.mark.parametrize(
+    "problem", [roads(damage=4.0), retrying(), forking()], ids=["flat", "separable", "entangled"]
+)
+
+
+@PROBLEMS
+def test_an_oracle_is_handed_out_under_any_bounds(problem: Problem) -> None:
+    memory = Memory()
+    first = memory.oracle(problem)
+    stricter = problem.with_bounds({"damage": 1.0})
+    second = memory.oracle(stricter)
+    assert first.bounds.tolist() == problem.bounds.tolist()
+    assert second.bounds.tolist() == stricter.bounds.tolist()
+    assert second.bounds[0] == 1.0
+    # What the first one learns, the second one knows.
+    assert type(first) is type(second)
+    if isinstance(first, HierarchicalOracle) and isinstance(second, HierarchicalOracle):
+        assert second.planners is first.planners
+    if isinstance(first, FlatOracle) and isinstance(second, FlatOracle):
+        assert second._solver is first._solver
+
+
+@PROBLEMS
+def test_an_oracle_that_was_used_under_other_bounds_answers_as_a_new_one(problem: Problem) -> None:
+    memory = Memory()
+    used = memory.oracle(problem)
+    rng = np.random.default_rng(0)
+    for bound in (0.5, 3.0):
+        under = memory.oracle(problem.with_bounds({"damage": bound}))
+        new = Memory().oracle(problem.with_bounds({"damage": bound}))
+        for _ in range(5):
+            weights = np.append(1.0, rng.random(len(problem.bounds)) * 5.0)
+            answers = [oracle.minimise(weights, Region()) for oracle in (under, new)]
+            assert None not in answers
+            first, second = (answer for answer in answers if answer is not None)
+            assert weights @ first.vertex.costs == pytest.approx(float(weights @ second.vertex.costs))
+            assert first.bound == pytest.approx(second.bound)
+    assert used.bounds.tolist() == problem.bounds.tolist()
+
+
+def test_every_way_to_evaluate_has_an_oracle_of_its_own() -> None:
+    memory, problem = Memory(), roads(damage=4.0)
+    swept, factorised = memory.oracle(problem, "sweep"), memory.oracle(problem, "factorise")
+    assert isinstance(swept, FlatOracle)
+    assert isinstance(factorised, FlatOracle)
+    assert type(swept._solver.system) is not type(factorised._solver.system)
+    again = memory.oracle(problem, "sweep")
+    assert isinstance(again, FlatOracle)
+    assert again._solver is swept._solver
+
+
+def test_another_problem_makes_a_memory_begin_anew() -> None:
+    memory = Memory()
+    first = memory.oracle(roads(damage=4.0))
+    other = memory.oracle(knapsack(6.0))
+    assert len(other.row_start) != len(first.row_start)
+    assert isinstance(memory.oracle(retrying()), HierarchicalOracle)
+
+
+def test_what_differs_in_its_bounds_at_most_is_the_same_problem() -> None:
+    assert same_but_for_bounds(roads(damage=4.0), roads(damage=1.0, fuel=3.0))
+    assert same_but_for_bounds(retrying(), retrying().with_bounds({"damage": 7.0}))
+    assert not same_but_for_bounds(roads(damage=4.0), knapsack(4.0))
+    assert not same_but_for_bounds(retrying(), forking())
+    assert not same_but_for_bounds(roads(damage=4.0), retrying())
+    dearer = roads(damage=4.0).derive(costs=roads().costs * 2.0)
+    assert not same_but_for_bounds(roads(damage=4.0), dearer)
