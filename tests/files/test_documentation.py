@@ -14,9 +14,9 @@ import pytest
 from hcssp import Gap, PolicyBranching, solve
 from hcssp.errors import InvalidProblem
 from hcssp.files import load_problem, schema_text
-from hcssp.files.reading.document import parse_document
 from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.limits import Limits
+from hcssp.files.reading.parsing import parse_document
 from hcssp.files.reading.tree import plain
 
 PAGE = (Path(__file__).parents[2] / "docs" / "file-format.md").read_text(encoding="utf-8")

@@ -156,9 +156,9 @@ VALUES = st.recursive(
 
 @given(document=st.dictionaries(st.text(max_size=8), VALUES, min_size=1, max_size=3))
 def test_any_document_is_laid_out_so_that_it_comes_back(document: dict[str, object]) -> None:
-    from hcssp.files.reading.document import parse_document
     from hcssp.files.reading.findings import Findings
     from hcssp.files.reading.limits import Limits
+    from hcssp.files.reading.parsing import parse_document
     from hcssp.files.reading.tree import plain
 
     for text, json in ((to_yaml(document), False), (to_json(document), True)):

@@ -18,8 +18,8 @@ from hcssp.files.problems.csv_table import read_csv_table
 from hcssp.files.problems.drn_table import read_drn_table
 from hcssp.files.problems.layout import to_json, to_yaml
 from hcssp.files.problems.loading import load_problem_text
-from hcssp.files.reading.document import parse_document
 from hcssp.files.reading.findings import Findings
+from hcssp.files.reading.parsing import parse_document
 from hcssp.files.reading.tree import plain
 
 HERE = Path(__file__).parent

@@ -13,9 +13,9 @@ import yaml
 from hcssp.errors import InvalidProblem
 from hcssp.files import dump_scenario, schema_text
 from hcssp.files.problems.loading import load_problem_text
-from hcssp.files.reading.document import parse_document
 from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.limits import Limits
+from hcssp.files.reading.parsing import parse_document
 from hcssp.files.reading.tree import plain
 from hcssp.scenarios.registry import SCENARIOS
 

@@ -19,10 +19,11 @@ from hcssp.files.fingerprint import fingerprint
 from hcssp.files.problems.folder import Folder
 from hcssp.files.problems.models import Models, read_cost_names
 from hcssp.files.problems.procedure import Procedure
-from hcssp.files.reading.document import parse_document, read_document
+from hcssp.files.reading.document import read_document
 from hcssp.files.reading.fields import Field
 from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.limits import Limits
+from hcssp.files.reading.parsing import parse_document
 from hcssp.files.reading.tree import Node
 from hcssp.procedure import HCSSP
 

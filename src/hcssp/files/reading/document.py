@@ -6,10 +6,9 @@ from pathlib import Path
 
 from hcssp.errors import InvalidProblem
 from hcssp.files.reading.findings import Findings
-from hcssp.files.reading.json_events import json_events
 from hcssp.files.reading.limits import Limits
-from hcssp.files.reading.tree import Node, grow
-from hcssp.files.reading.yaml_events import yaml_events
+from hcssp.files.reading.parsing import parse_document
+from hcssp.files.reading.tree import Node
 
 
 def read_document(path: Path, findings: Findings, limits: Limits) -> Node:
@@ -22,12 +21,6 @@ def read_document(path: Path, findings: Findings, limits: Limits) -> Node:
     """
     text = decoded(read_bytes(path, str(path), limits.document_bytes), findings)
     return parse_document(text, findings, limits, json=path.suffix.lower() == ".json")
-
-
-def parse_document(text: str, findings: Findings, limits: Limits, *, json: bool = False) -> Node:
-    """The tree of a text."""
-    events = json_events(text, findings) if json else yaml_events(text, findings)
-    return grow(events, findings, limits)
 
 
 def read_bytes(path: Path, name: str, most: int) -> bytes:
