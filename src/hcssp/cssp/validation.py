@@ -29,7 +29,7 @@ import numpy as np
 
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 MOST_OF_A_KIND = 100
@@ -89,9 +89,14 @@ def bound_array(
     return array
 
 
-def capped(found: Iterator[str]) -> Iterator[str]:
+def unknown_cost(name: str, cost_names: Sequence[str]) -> str:
+    """What to say about a cost that there is not."""
+    return f"there is no cost {name!r}; {did_you_mean(name, cost_names, 'the costs are')}"
+
+
+def capped(found: Iterator[str], most: int = MOST_OF_A_KIND) -> Iterator[str]:
     """The first violations of one rule; one sentence says how many more there are."""
-    yield from islice(found, MOST_OF_A_KIND)
+    yield from islice(found, most)
     remaining = sum(1 for _ in found)
     if remaining:
         yield f"... and {remaining} more of this kind"

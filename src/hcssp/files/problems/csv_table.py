@@ -11,9 +11,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 
+from hcssp.errors import did_you_mean
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
 from hcssp.files.reading.fields import LARGEST_COST, name_problem
-from hcssp.files.reading.findings import did_you_mean
 
 COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000

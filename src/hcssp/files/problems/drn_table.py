@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hcssp.errors import did_you_mean, listed
 from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
 from hcssp.files.reading.fields import LARGEST_COST
-from hcssp.files.reading.findings import did_you_mean, listed
 
 TOLERANCE = 1e-6
 """How far Storm's rounded probabilities may sum from one."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
+from hcssp.errors import did_you_mean, listed
 from hcssp.files.problems.drawing import MapDrawing, read_drawing
 from hcssp.files.problems.targets import Aim
 from hcssp.files.reading.fields import Field
-from hcssp.files.reading.findings import did_you_mean, listed
 from hcssp.files.reading.limits import Limits
 
 TRANSITIONS_OF_A_CELL = 16

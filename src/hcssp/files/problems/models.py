@@ -14,7 +14,7 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.validation import validated
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problems.csv_table import read_csv_table
 from hcssp.files.problems.drn_table import read_drn_table
 from hcssp.files.problems.folder import Folder
@@ -23,7 +23,6 @@ from hcssp.files.problems.inline_table import read_inline_table
 from hcssp.files.problems.table import TableModel
 from hcssp.files.problems.targets import Aim, read_goal, read_start
 from hcssp.files.reading.fields import Field
-from hcssp.files.reading.findings import did_you_mean
 from hcssp.files.reading.limits import Limits
 
 Place = TypeVar("Place", bound=Hashable)

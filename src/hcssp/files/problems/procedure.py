@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import fsum, inf
 
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problems.models import LoadedActivity
 from hcssp.files.reading.fields import Field
-from hcssp.files.reading.findings import did_you_mean
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.procedure.builder import ActivityHandle, EventHandle

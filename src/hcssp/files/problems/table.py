@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from hcssp.cssp.assembly import tidy
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.errors import did_you_mean
 from hcssp.files.problems.targets import Aim, state_label
-from hcssp.files.reading.findings import did_you_mean
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 Wrong = Callable[[int, str, str], None]

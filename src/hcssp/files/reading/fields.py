@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from math import inf, isfinite, isnan
 
-from hcssp.files.reading.findings import Findings, listed
+from hcssp.errors import listed
+from hcssp.files.reading.findings import Findings
 from hcssp.files.reading.tree import Entries, Items, Node, Scalar, joined, shown
 
 LONGEST_NAME = 200
