@@ -12,7 +12,7 @@ import csv
 from collections.abc import Iterator, Mapping
 
 from hcssp.errors import did_you_mean
-from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
+from hcssp.files.problems.table import TableDraft, TableModel, Wrong
 from hcssp.files.reading.fields import LARGEST_COST, name_problem
 
 COLUMNS = ("state", "action", "next", "probability")
@@ -41,77 +41,88 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
     columns = _columns(header[0], header[1], cost_names, wrong)
     if columns is None:
         return None
-    builder = TableBuilder(cost_names, wrong)
-    reader = _LineReader(columns, cost_names, wrong)
-    found: list[tuple[int, str, float, list[float]]] = []
+    draft = TableDraft(cost_names, wrong)
+    fields_of = _Fields(columns, cost_names, wrong)
+    rows: dict[tuple[str, str], int] = {}
+    free = [0.0] * len(cost_names)
+    found: list[int] = []
+    reached: list[str] = []
+    probabilities: list[float] = []
+    paid: list[float] = []
     for count, (line, fields) in enumerate(lines, start=1):
         if count > most:
             wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
             return None
-        transition = reader.read(line, fields)
-        if transition is not None:
-            state, action, reached, probability, costs = transition
-            row = builder.row(builder.state(state, listed=True), action, line, "")
-            found.append((row, reached, probability, costs))
+        read = fields_of.read(line, fields)
+        if read is None:
+            continue
+        state, action, successor, probability, costs = read
+        row = rows.get((state, action))
+        if row is None:
+            row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
+        found.append(row)
+        reached.append(successor)
+        probabilities.append(probability)
+        paid += costs
     if not found:
         wrong(header[0], "", "the table has no transitions")
         return None
     # First all states that have actions, then those that are only led to.
-    for each in found:
-        builder.lead(*each)
-    return builder.build()
+    successors = [draft.state(text) for text in reached]
+    draft.assembly.add_transitions(found, successors, probabilities, paid)
+    return draft.model()
 
 
-class _LineReader:
-    """Reads lines; texts that come again and again are looked at once."""
+class _Fields:
+    """Reads the fields of lines; texts that come again and again are looked at once."""
 
     def __init__(self, columns: Mapping[str, int], cost_names: tuple[str, ...], wrong: Wrong) -> None:
-        self._names = [(name, columns[name]) for name in COLUMNS[:3]]
-        self._numbers = [(name, columns.get(name)) for name in ("probability", *cost_names)]
-        self._width = len(columns)
+        self._columns = columns
+        self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
+        self._costs = [columns.get(name) for name in cost_names]
         self._wrong = wrong
-        self._sound_names: set[str] = set()
-        self._sound_numbers: dict[str, float] = {}
+        self._names: dict[str, str] = {}
+        self._chances: dict[str, float] = {}
+        self._numbers: dict[str, float] = {"": 0.0}
 
     def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
         """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
-        if len(fields) != self._width:
-            self._wrong(line, "", f"{len(fields)} columns instead of {self._width}")
+        if len(fields) != len(self._columns):
+            self._wrong(line, "", f"{len(fields)} columns instead of {len(self._columns)}")
             return None
-        state, action, reached = (self._name(line, name, fields[column]) for name, column in self._names)
-        probability, *costs = (
-            0.0 if column is None else self._number(line, name, fields[column].strip())
-            for name, column in self._numbers
-        )
-        known = [cost for cost in costs if cost is not None]
-        if not (state and action and reached) or probability is None or len(known) < len(costs):
-            return None
-        return state, action, reached, probability, known
+        names, numbers = self._names, self._numbers
+        try:
+            return (
+                names[fields[self._state]],
+                names[fields[self._action]],
+                names[fields[self._next]],
+                self._chances[fields[self._probability]],
+                [0.0 if column is None else numbers[fields[column]] for column in self._costs],
+            )
+        except KeyError:
+            return self.read(line, fields) if self._learn(line, fields) else None
 
-    def _name(self, line: int, column: str, text: str) -> str:
-        """A name; empty, and the mistake noted, if it is none."""
-        name = text.strip()
-        if name in self._sound_names:
-            return name
-        problem = name_problem(name)
-        if problem is not None:
-            self._wrong(line, column, problem)
-            return ""
-        self._sound_names.add(name)
-        return name
-
-    def _number(self, line: int, column: str, text: str) -> float | None:
-        """A number that is not negative; an empty cost is zero."""
-        value = self._sound_numbers.get(text)
-        if value is None:
-            value = _number(text, line, column, self._wrong) if text or column == "probability" else 0.0
-            if value is None:
-                return None
-            self._sound_numbers[text] = value
-        if column == "probability" and (value > 1.0 or not text):
-            self._wrong(line, column, f"{text!r} is not a probability between 0 and 1")
-            return None
-        return value
+    def _learn(self, line: int, fields: list[str]) -> bool:
+        """Look at the texts that are new; whether all of them are sound."""
+        sound = True
+        for column, position in self._columns.items():
+            text = fields[position]
+            if column in COLUMNS[:3]:
+                problem = name_problem(text.strip())
+                if problem is None:
+                    self._names[text] = text.strip()
+            else:
+                most, what, known = 1.0, "a probability between 0 and 1", self._chances
+                if column != "probability":
+                    most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
+                value = known.get(text, _number(text, most))
+                problem = None if value is not None else f"{text.strip()[:60]!r} is not {what}"
+                if value is not None:
+                    known[text] = value
+            if problem is not None:
+                self._wrong(line, column, problem)
+                sound = False
+        return sound
 
 
 def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
@@ -119,7 +130,7 @@ def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(text.split("\n"), strict=True)
     try:
         for fields in reader:
-            if any(each.strip() for each in fields):
+            if any(map(str.strip, fields)):
                 yield reader.line_num, fields
     except csv.Error as error:
         wrong(reader.line_num, "", f"this is not CSV: {error}")
@@ -148,14 +159,10 @@ def _columns(
     return columns if sound else None
 
 
-def _number(text: str, line: int, column: str, wrong: Wrong) -> float | None:
-    """A finite number that is not negative."""
+def _number(text: str, most: float) -> float | None:
+    """A number from 0 to `most`; None for anything else."""
     try:
         value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else -1.0
     except ValueError:
-        wrong(line, column, f"{text[:60]!r} is not a number")
         return None
-    if not 0.0 <= value <= LARGEST_COST:
-        wrong(line, column, f"{text[:60]!r} is not a number from 0 to {LARGEST_COST:g}")
-        return None
-    return value
+    return value if 0.0 <= value <= most else None

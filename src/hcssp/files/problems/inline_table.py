@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcssp.files.problems.grid import read_costs
-from hcssp.files.problems.table import TableBuilder, TableModel
+from hcssp.files.problems.table import TableDraft, TableModel
 from hcssp.files.reading.fields import Field
 
 
@@ -15,9 +15,9 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
     if not states:
         field.wrong("the table is empty; give at least one state with an action")
         return None
-    builder = TableBuilder(cost_names, field.findings.add)
+    draft = TableDraft(cost_names, field.findings.add)
     # First all that are listed, then those that are only led to: so the file decides on their order.
-    numbers = [builder.state(text, listed=True) for text in states]
+    numbers = [draft.state(text, listed=True) for text in states]
     for number, state in zip(numbers, states.values(), strict=True):
         if state.is_nothing:
             continue
@@ -29,10 +29,13 @@ def read_inline_table(field: Field, cost_names: tuple[str, ...]) -> TableModel |
             to = _successors(parts["to"])
             if to is not None:
                 vector = [costs.get(name, 0.0) for name in cost_names]
-                number_of_row = builder.row(number, action, parts["to"].line, parts["to"].path)
-                for reached, probability in to:
-                    builder.lead(number_of_row, reached, probability, vector)
-    return builder.build()
+                number_of_row = draft.row(number, action, vector, parts["to"].line, parts["to"].path)
+                draft.assembly.add_transitions(
+                    [number_of_row] * len(to),
+                    [draft.state(reached) for reached, _ in to],
+                    [probability for _, probability in to],
+                )
+    return draft.model()
 
 
 def _successors(field: Field) -> list[tuple[str, float]] | None:
