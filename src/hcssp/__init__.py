@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from hcssp.execution.plan import Plan as Plan
     from hcssp.files.plan import load_plan as load_plan
     from hcssp.files.plan import save_plan as save_plan
-    from hcssp.files.problems.dumping import dump_problem as dump_problem
-    from hcssp.files.problems.loading import load_problem as load_problem
+    from hcssp.files.problem_file.dumping import dump_problem as dump_problem
+    from hcssp.files.problem_file.loading import load_problem as load_problem
     from hcssp.methods.anytime import Anytime as Anytime
     from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
     from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
@@ -79,7 +79,7 @@ _HOME = {
     "DeadEnd": "hcssp.errors",
     "DeterministicPolicy": "hcssp.cssp.policy",
     "evacuation": "hcssp.scenarios.evacuation",
-    "dump_problem": "hcssp.files.problems.dumping",
+    "dump_problem": "hcssp.files.problem_file.dumping",
     "evaluate": "hcssp.evaluation.exact",
     "evaluate_hierarchical": "hcssp.evaluation.hierarchical",
     "Evaluation": "hcssp.evaluation.exact",
@@ -98,7 +98,7 @@ _HOME = {
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
     "LinearProgram": "hcssp.methods.highs.linear_program",
-    "load_problem": "hcssp.files.problems.loading",
+    "load_problem": "hcssp.files.problem_file.loading",
     "load_plan": "hcssp.files.plan",
     "MaxIterations": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",

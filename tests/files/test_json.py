@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hcssp.errors import InvalidProblem
-from hcssp.files.reading.findings import Findings
-from hcssp.files.reading.limits import Limits
-from hcssp.files.reading.parsing import parse_document
-from hcssp.files.reading.tree import Entries, Items, Node, plain
+from hcssp.files.problem_file.findings import Findings
+from hcssp.files.problem_file.parsing import parse_document
+from hcssp.files.problem_file.source import Limits
+from hcssp.files.problem_file.tree import Entries, Items, Node
+from plain_documents import plain
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 DOCUMENTS = st.recursive(

@@ -9,7 +9,7 @@ import pytest
 
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 
 PROBLEM = """
 format: hcssp-problem

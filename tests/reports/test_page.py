@@ -15,7 +15,7 @@ from hcssp.contract.result import Result
 from hcssp.contract.stop import Gap
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Flattening
 from hcssp.reports import Scene, page_data, page_html

@@ -19,7 +19,7 @@ from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.execution.plan import Plan
-from hcssp.files.reading.document import read_bytes
+from hcssp.files.problem_file.source import read_bytes
 from hcssp.procedure import HCSSP, Activity, Flattening, HierarchicalPolicy
 from hcssp.procedure.entries import EventState
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from hcssp.files.reading.parsing import quoted, resolved
+from hcssp.files.problem_file.parsing import quoted, resolved
 
 WIDTH = 100
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")

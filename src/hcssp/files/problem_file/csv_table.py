@@ -12,8 +12,9 @@ import csv
 from collections.abc import Iterator, Mapping
 
 from hcssp.errors import did_you_mean
-from hcssp.files.problems.table import TableDraft, TableModel, Wrong
-from hcssp.files.reading.fields import LARGEST_COST, name_problem
+from hcssp.files.problem_file.format import LARGEST_COST
+from hcssp.files.problem_file.forms import name_problem
+from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
 
 COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000

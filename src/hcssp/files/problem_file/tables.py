@@ -6,7 +6,8 @@ actions of a goal are left out, since a goal ends the activity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,9 +15,13 @@ import numpy as np
 
 from hcssp.cssp.assembly import Assembly, Table
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.validation import unsound_rows
+from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
 from hcssp.errors import did_you_mean
-from hcssp.files.problems.targets import Aim, state_label
+from hcssp.files.problem_file.format import Table as WrittenTable
+from hcssp.files.problem_file.format import Target
+from hcssp.files.problem_file.tree import Field
+
+_TUPLE = re.compile(r"\(-?\d{1,15}(, ?-?\d{1,15})+\)")
 
 Wrong = Callable[[int, str, str], None]
 """Notes a mistake: its line, its field and what it is."""
@@ -55,20 +60,20 @@ class TableModel:
     def num_transitions(self) -> int:
         return int(self.table.transitions.nnz)
 
-    def states(self, aim: Aim) -> Sequence[int]:
+    def find(self, target: Target, where: Field) -> tuple[int, ...]:
         """The states of a target; none, and a mistake noted, if there are none."""
-        label = state_label(aim.target) if isinstance(aim.target, str) else aim.target
+        label = state_label(target) if isinstance(target, str) else target
         if label in self.index:
             return (self.index[label],)
         if isinstance(label, str) and label in self.places:
-            return self.places[label]
+            return tuple(self.places[label])
         known = [*self.places, *(label for label in self.index if isinstance(label, str))]
-        aim.field.wrong(f"there is no state {label!r} in the table; {did_you_mean(str(label), known)}")
+        where.wrong(f"there is no state {label!r} in the table; {did_you_mean(str(label), known)}")
         return ()
 
-    def cssp(self, start: Mapping[int, float], goal: Sequence[int]) -> CSSP:
-        """The table with a start and a goal, not validated."""
-        return self.table.without_actions_of(goal).cssp(start, goal)
+    def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> tuple[CSSP, None]:
+        """The table with a start and a goal, validated; it has no grid."""
+        return validated(self.table.without_actions_of(goals).cssp(starts, goals)), None
 
 
 class TableDraft:
@@ -147,3 +152,45 @@ class TableDraft:
         remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
         told = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
         self._wrong(*self._where[row], told)
+
+
+def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -> TableModel:
+    """A table that is written into the problem file; mistakes are noted."""
+    draft = TableDraft(cost_names, where.findings.add)
+    # First all that are listed, then those that are only led to: so the file decides on their order.
+    numbers = [draft.state(text, listed=True) for text in table]
+    for number, actions in zip(numbers, table.values(), strict=True):
+        for label, action in (actions or {}).items():
+            if action is None or action.to is None:
+                continue
+            to = {action.to: 1.0} if isinstance(action.to, str) else action.to
+            chances = {reached: chance for reached, chance in to.items() if chance is not None}
+            costs = action.costs or {}
+            for name in costs:
+                if name not in cost_names:
+                    action.where("costs", name).wrong(unknown_cost(name, cost_names))
+            if len(chances) == len(to):
+                place = action.where("to")
+                paid = [costs.get(name) or 0.0 for name in cost_names]
+                row = draft.row(number, label, paid, place.line, place.path)
+                successors = [draft.state(reached) for reached in chances]
+                draft.assembly.add_transitions([row] * len(chances), successors, [*chances.values()])
+    return draft.model()
+
+
+def state_label(text: str) -> Hashable:
+    """What a state of a table is called: its text, or a cell if it is written like one.
+
+    So a table can hand over to a grid, and a grid to a table: exits and entries meet by their labels.
+
+    >>> state_label("hall"), state_label("(3, 4)"), state_label("7")
+    ('hall', (3, 4), '7')
+    """
+    if _TUPLE.fullmatch(text):
+        return tuple(int(number) for number in text[1:-1].split(","))
+    return text
+
+
+def label_text(label: Hashable) -> str:
+    """How a table calls a state or an action: the inverse of :func:`state_label`, as far as there is one."""
+    return label if isinstance(label, str) else str(label)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from hcssp.errors import did_you_mean, listed
-from hcssp.files.problems.table import TableDraft, TableModel, Wrong
-from hcssp.files.reading.fields import LARGEST_COST
+from hcssp.files.problem_file.format import LARGEST_COST
+from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 TOLERANCE = 1e-6
