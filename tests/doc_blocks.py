@@ -30,7 +30,7 @@ from typing import Any
 import yaml
 
 from hcssp.cli import main
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 
 _FENCE = re.compile(
     r"(?:^[ ]*<!-- (?P<remark>[^\n]*?) -->\n\s*)?"

@@ -85,9 +85,9 @@ if TYPE_CHECKING:
     from hcssp.execution.run import Run as Run
     from hcssp.files.plan import load_plan as load_plan
     from hcssp.files.plan import save_plan as save_plan
-    from hcssp.files.problems.dumping import dump_problem as dump_problem
-    from hcssp.files.problems.loading import load as load
-    from hcssp.files.reading.limits import Limits as Limits
+    from hcssp.files.problem_file.dumping import dump_problem as dump_problem
+    from hcssp.files.problem_file.loading import load as load
+    from hcssp.files.problem_file.source import Limits as Limits
     from hcssp.methods.anytime import Anytime as Anytime
     from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
     from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
@@ -132,7 +132,7 @@ _HOME = {
     "DeadEnd": "hcssp.errors",
     "Decision": "hcssp.execution.decision",
     "DeterministicPolicy": "hcssp.cssp.policy",
-    "dump_problem": "hcssp.files.problems.dumping",
+    "dump_problem": "hcssp.files.problem_file.dumping",
     "Ending": "hcssp.contract.ending",
     "Estimate": "hcssp.evaluation.simulation",
     "evacuation": "hcssp.scenarios.evacuation",
@@ -161,9 +161,9 @@ _HOME = {
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
-    "Limits": "hcssp.files.reading.limits",
+    "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",
-    "load": "hcssp.files.problems.loading",
+    "load": "hcssp.files.problem_file.loading",
     "load_plan": "hcssp.files.plan",
     "MaxIterations": "hcssp.contract.stop",
     "MaxMemory": "hcssp.contract.stop",

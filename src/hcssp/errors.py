@@ -6,11 +6,38 @@ turns them into one message on stderr and exit code 2, never into a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 class HcsspError(Exception):
     """Base class of all errors that a user can cause and mend."""
+
+
+class Located(str):
+    """A violation that knows the part it is about, so that a reader of files can name its line.
+
+    Parameters
+    ----------
+    at
+        The way to the part, such as ``("walls", 0)``.
+    told
+        What is wrong with it.
+    place
+        What to call it; by default as Python would.
+
+    >>> print(Located(("walls", 0), "it is too long"))
+    walls[0]: it is too long
+    """
+
+    at: tuple[str | int, ...]
+    told: str
+
+    def __new__(cls, at: tuple[str | int, ...], told: str, place: str = "") -> Self:
+        path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in at)
+        violation = super().__new__(cls, f"{place or path.removeprefix('.')}: {told}")
+        violation.at, violation.told = at, told
+        return violation
 
 
 class _Violations(HcsspError):
@@ -96,3 +123,22 @@ class UnknownName(HcsspError):
         if len(names) > _MOST_LISTED:
             there_are += f" and {len(names) - _MOST_LISTED} more"
         super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message: ``'a', 'b'``; of very many only the first."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return (shown + (f" and {len(names) - most} more" if len(names) > most else "")) or "none"
+
+
+def did_you_mean(name: str, known: Sequence[str], there_are: str = "there are") -> str:
+    """The nearest of the known names as a question, or all of them.
+
+    >>> did_you_mean("wals", ["walls", "slip"]), did_you_mean("x", ["walls", "slip"])
+    ("did you mean 'walls'?", "there are 'walls', 'slip'")
+    """
+    from difflib import get_close_matches
+
+    # Among very many a search would take long, and a list of them all helps nobody.
+    nearest = get_close_matches(name, known[:1000], n=1)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"{there_are} {listed(known)}"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hcssp.cssp import CSSP, GridWorld, Hazard
 from hcssp.cssp.grid import DIRECTIONS
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, Located
 
 STEPS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
 
@@ -152,35 +152,63 @@ def test_every_transition_is_what_walking_gives(data: st.DataObject) -> None:
     ("changes", "expected"),
     [
         ({"width": 0}, "the grid is 0 wide and 3 high; both must be at least 1"),
-        ({"slip": 1.2}, "slip is 1.2; slipping must have a probability between 0 and 1"),
-        ({"slip": (0.6, 0.6)}, "slip is (0.6, 0.6); slipping must have a probability between 0 and 1"),
-        ({"slip": float("nan")}, "slip is nan; slipping must have a probability between 0 and 1"),
+        ({"slip": 1.2}, "slip: 1.2 is not a probability between 0 and 1"),
+        ({"slip": (0.6, 0.6)}, "slip: left and right sum to 1.2, which is more than 1"),
+        ({"slip": (-0.1, 0.6)}, "slip: (-0.1, 0.6) is not a probability between 0 and 1"),
+        ({"slip": float("nan")}, "slip: nan is not a probability between 0 and 1"),
         (
-            {"walls": [(4, 1, 2, 1)]},
-            "wall (4, 1, 2, 1): it must be a rectangle (column, row, width, height) of interior cells, "
-            "columns 1 to 4, rows 1 to 3",
+            {"walls": [(1, 1, 1, 1), (4, 1, 2, 1)]},
+            "walls[1]: the rectangle [4, 1, 2, 1] does not lie inside; columns go from 1 to 4 and rows from "
+            "1 to 3",
         ),
         (
             {"hazards": [Hazard(1, 0, 2, 1, {"damage": 1.0})]},
-            "hazard (1, 0, 2, 1): it must be a rectangle (column, row, width, height) of interior cells, "
-            "columns 1 to 4, rows 1 to 3",
+            "hazards[0]: the rectangle [1, 0, 2, 1] does not lie inside; columns go from 1 to 4 and rows "
+            "from 1 to 3",
         ),
         (
             {"cost_names": ("time",)},
-            "hazard (3, 1, 2, 2): there is no cost 'damage'; the costs are 'time'",
+            "hazards[1].costs.damage: there is no cost 'damage'; the costs are 'time'",
+        ),
+        (
+            {"step_cost": {"tiem": 1.0}, "cost_names": ("time", "damage")},
+            "step_cost.tiem: there is no cost 'tiem'; did you mean 'time'?",
         ),
         (
             {"start": (6, 1)},
-            "start (6, 1): it lies outside; columns go from 0 to 5 and rows from 0 to 4, "
-            "the wall ring included",
+            "start: [6, 1] lies outside of the grid; columns go from 0 to 5 and rows from 0 to 4, the wall "
+            "around it included",
         ),
-        ({"goal": (2, 3)}, "goal (2, 3): it lies in the wall (2, 2, 1, 2); move one of them"),
+        (
+            {"start": {(0, 0): 1.0}},
+            "start[0]: [0, 0] is a corner of the wall around the grid, where no step leads",
+        ),
+        ({"goal": (2, 3)}, "goal: [2, 3] lies in the wall [2, 2, 1, 2]; move one of them"),
+        ({"goal": [(5, 3), (2, 3)]}, "goal[1]: [2, 3] lies in the wall [2, 2, 1, 2]; move one of them"),
     ],
 )
 def test_mistakes_of_the_grid(changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(InvalidProblem) as raised:
         room(**changes)
     assert expected in raised.value.violations
+
+
+def test_a_violation_knows_the_way_to_what_is_wrong() -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        room(cost_names=("time",), walls=[(9, 9, 1, 1)], goal=[(7, 7)], bounds={})
+    located = [violation for violation in raised.value.violations if isinstance(violation, Located)]
+    assert [violation.at for violation in located] == [
+        ("walls", 0),
+        ("hazards", 0, "costs", "damage"),
+        ("hazards", 1, "costs", "damage"),
+        ("goal", 0),
+    ]
+    assert located[1].told == "there is no cost 'damage'; the costs are 'time'"
+
+
+def test_numbers_of_numpy_are_shown_as_numbers() -> None:
+    with pytest.raises(InvalidProblem, match=r"walls\[0\]: the rectangle \[9, 1, 1, 1\] does not"):
+        room(walls=[tuple(np.array([9, 1, 1, 1]))])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hcssp.cssp.grid_map import read_map
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, Located
 
 
 def test_a_map_with_its_ring_counts_from_the_ring() -> None:
@@ -45,19 +45,37 @@ def test_hazards_are_covered_by_disjoint_rectangles() -> None:
     ("text", "expected"),
     [
         ("  \n", ["the map is empty"]),
-        ("S..\n.G", ["line 2 of the map has 2 characters, but the first has 3: '.G'"]),
+        ("S..\n.G", ["line 2: this line of the map has 2 characters, but the first has 3"]),
         (
-            "S.?\n!.G",
+            "\nS.?\n!.G",
             [
-                "line 1, character 3 of the map: '?' has no meaning; "
-                "it must be '#', '.', 'S', 'G' or named among the hazards",
-                "line 2, character 1 of the map: '!' has no meaning; "
-                "it must be '#', '.', 'S', 'G' or named among the hazards",
+                "line 1, character 3: '?' in the map has no meaning; "
+                "it must be '#', '.', 'S', 'G', a hazard or a place of the grid",
+                "line 2, character 1: '!' in the map has no meaning; "
+                "it must be '#', '.', 'S', 'G', a hazard or a place of the grid",
             ],
         ),
+        ("S.\n" + 12 * "?G\n", ["... and 2 more of this kind"]),
     ],
 )
 def test_mistakes_name_line_and_character(text: str, expected: list[str]) -> None:
     with pytest.raises(InvalidProblem) as raised:
         read_map(text)
-    assert list(raised.value.violations) == expected
+    assert list(raised.value.violations)[-len(expected) :] == expected
+
+
+def test_a_mistake_knows_its_line_in_what_was_given() -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        read_map(["", "  ", "S..", "..", "..G", ""])
+    (violation,) = raised.value.violations
+    assert isinstance(violation, Located)
+    assert violation.at == (3,)
+
+
+def test_places_are_openings_in_the_ring_and_free_inside() -> None:
+    drawing = read_map("##A##\nS.B.#\n#~..A\n#####", {"~"}, {"A", "B", "C"})
+    assert (drawing.width, drawing.height, drawing.walls) == (3, 2, ())
+    assert drawing.places == {"A": ((2, 0), (4, 2)), "B": ((2, 1),), "C": ()}
+    assert drawing.hazards == {"~": ((1, 2, 1, 1),)}
+    alone = read_map("A..\n..B", places="AB")
+    assert alone.places == {"A": ((1, 1),), "B": ((3, 2),)}

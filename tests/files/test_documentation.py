@@ -14,10 +14,7 @@ import pytest
 from hcssp import Gap, PolicyBranching, solve
 from hcssp.errors import InvalidProblem
 from hcssp.files import load_problem, schema_text
-from hcssp.files.reading.document import parse_document
-from hcssp.files.reading.findings import Findings
-from hcssp.files.reading.limits import Limits
-from hcssp.files.reading.tree import plain
+from plain_documents import plain_document
 
 PAGE = (Path(__file__).parents[2] / "docs" / "file-format.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)```', re.DOTALL)
@@ -43,8 +40,7 @@ def test_a_file_loads_fits_the_schema_and_can_be_solved(text: str) -> None:
     Path("mine.yaml").write_text(text, encoding="utf-8")
     loaded = load_problem("mine.yaml")
     assert solve(loaded.problem, PolicyBranching(), stop=[Gap(1e-2)]).found_policy is not None
-    document = plain(parse_document(text, Findings("mine.yaml"), Limits()))
-    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(plain_document(text))
 
 
 def test_the_code_prints_what_the_page_says() -> None:

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import InvalidProblem
-from hcssp.files import dump_problem, dump_scenario, fingerprint, load_problem
-from hcssp.files.problems.layout import to_json, to_yaml
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files import Limits, dump_problem, dump_scenario, fingerprint, load_problem
+from hcssp.files.problem_file.findings import Findings
+from hcssp.files.problem_file.layout import to_json, to_yaml
+from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.parsing import parse_document
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
 from hcssp.scenarios.registry import SCENARIOS
+from plain_documents import plain
 from random_procedures import random_procedure
 
 HERE = Path(__file__).parent
@@ -156,10 +159,6 @@ VALUES = st.recursive(
 
 @given(document=st.dictionaries(st.text(max_size=8), VALUES, min_size=1, max_size=3))
 def test_any_document_is_laid_out_so_that_it_comes_back(document: dict[str, object]) -> None:
-    from hcssp.files.reading.document import parse_document
-    from hcssp.files.reading.findings import Findings
-    from hcssp.files.reading.limits import Limits
-    from hcssp.files.reading.tree import plain
 
     for text, json in ((to_yaml(document), False), (to_json(document), True)):
         findings = Findings("it")

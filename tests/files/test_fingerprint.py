@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hcssp.files import fingerprint, load_problem
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 from hcssp.scenarios import small_building
 from hcssp.scenarios.building import Building
 from hcssp.scenarios.evacuation import SMALL

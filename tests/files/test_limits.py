@@ -8,7 +8,7 @@ import pytest
 
 from hcssp.errors import InvalidProblem
 from hcssp.files import Limits, load_problem
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 
 ROOM = """
 format: hcssp-problem

@@ -9,7 +9,7 @@ import pytest
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.files import load_problem
-from hcssp.files.problems.loading import LoadedProblem, load_problem_text
+from hcssp.files.problem_file.loading import LoadedProblem, load_problem_text
 
 HERE = Path(__file__).parent
 

@@ -67,7 +67,11 @@ JSON_CASES = [
     ('"width": 3', '"width": 1e400', "mine.json:4: activities.cross.grid.width: 1e400 is not a whole number"),
     ('"goal": [4, 2]', '"goal": "[4, 2]"', "mine.json:5: activities.cross.goal: there is no place '[4, 2]'"),
     ('"time"', "'time'", "mine.json:2: this is not JSON: "),
-    ('"time"', '"\\ud83d"', "mine.json:2: costs[0]: '\\ud83d' has half of a character in it"),
+    (
+        '"time"',
+        '"\\ud83d"',
+        'mine.json:2: "\\ud83d" has half of a character in it; write the whole one (column',
+    ),
     ('"time"', '"a\\tb"', "mine.json:2: costs[0]: the name 'a\\tb' has a character that cannot be printed"),
 ]
 JSON = """{"format": "hcssp-problem", "version": 1,

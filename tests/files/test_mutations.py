@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from hcssp.errors import InvalidProblem
 from hcssp.files import Limits, schema_text
-from hcssp.files.problems.csv_table import read_csv_table
-from hcssp.files.problems.drn_table import read_drn_table
-from hcssp.files.problems.layout import to_json, to_yaml
-from hcssp.files.problems.loading import load_problem_text
-from hcssp.files.reading.document import parse_document
-from hcssp.files.reading.findings import Findings
-from hcssp.files.reading.tree import plain
+from hcssp.files.problem_file.csv_table import read_csv_table
+from hcssp.files.problem_file.drn_table import read_drn_table
+from hcssp.files.problem_file.layout import to_json, to_yaml
+from hcssp.files.problem_file.loading import load_problem_text
+from plain_documents import plain_document
 
 HERE = Path(__file__).parent
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
@@ -133,7 +131,7 @@ def test_changes_of_the_structure(path: tuple[Any, ...], how: str, new: Any, jso
     text = to_json(document) if json else to_yaml(document)
     if accepted(text, json=json):
         # The schema may let pass what the loader refuses, but not the other way round.
-        SCHEMA.validate(plain(parse_document(text, Findings("it"), LIMITS, json=json)))
+        SCHEMA.validate(plain_document(text, json=json))
 
 
 CSV = (HERE / "slide.csv").read_text(encoding="utf-8")

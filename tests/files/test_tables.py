@@ -9,7 +9,7 @@ import pytest
 
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 
 PROBLEM = """
 format: hcssp-problem
@@ -100,16 +100,24 @@ def test_costs_that_agree_are_not_rounded(tmp_path: Path) -> None:
         ("time,damage", "time,time", "t.csv:1: time: this column stands here a second time"),
         ("time,damage", "time,smoke", "t.csv:1: smoke: there is no such column; there are 'state'"),
         ("bottom,0.5,1,2", "bottom,0.5,1", "t.csv:2: 5 columns instead of 6"),
-        ("bottom,0.5,1,2", "bottom,half,1,2", "t.csv:2: probability: 'half' is not a number"),
+        (
+            "bottom,0.5,1,2",
+            "bottom,half,1,2",
+            "t.csv:2: probability: 'half' is not a probability between 0 and 1",
+        ),
         (
             "bottom,0.5,1,2",
             "bottom,1.5,1,2",
             "t.csv:2: probability: '1.5' is not a probability between 0 and 1",
         ),
-        ("bottom,0.5,1,2", "bottom,nan,1,2", "t.csv:2: probability: 'nan' is not a number from 0 to 1e+100"),
+        (
+            "bottom,0.5,1,2",
+            "bottom,nan,1,2",
+            "t.csv:2: probability: 'nan' is not a probability between 0 and 1",
+        ),
         ("bottom,0.5,1,2", "bottom,0.5,-1,2", "t.csv:2: time: '-1' is not a number from 0"),
         ("bottom,0.5,1,2", "bottom,0.5,1_0,2", "t.csv:2: time: '1_0' is not a number from 0"),
-        ("bottom,0.5,1,2", "bottom,0.4,1,2", "t.csv:2: the probabilities sum to 0.9, not 1"),
+        ("bottom,0.5,1,2", "bottom,0.4,1,2", "t.csv:2: probabilities sum to 0.9, not 1"),
         ("middle,wait", ",wait", "t.csv:3: state: a name must not be empty"),
         ("walk,bottom", "walk,botom", "t.csv:5: it leads to 'botom', which has no actions and is no goal"),
         ('"(3, 4)",walk', '"(3, 4),walk', "t.csv:6: this is not CSV: "),
@@ -179,7 +187,7 @@ def test_a_chain_in_drn(tmp_path: Path) -> None:
         ("[0.5, 1]", "[0.5]", "t.drn:12: 1 rewards, but there are 2 reward models"),
         ("[0.5, 1]", "[0.5, -1]", "t.drn:12: '-1' is not a number from 0 to 1e+100"),
         ("1 : 1/3", "1 : 1/0", "t.drn:14: '1/0' is not a number from 0 to 1e+100"),
-        ("1 : 1/3", "1 : 1/2", "t.drn:13: the probabilities sum to 1.166666667, not 1"),
+        ("1 : 1/3", "1 : 1/2", "t.drn:13: probabilities sum to 1.166666667, not 1"),
         ("1 : 1/3", "1 : 3", "t.drn:14: '3' is not a probability between 0 and 1"),
         ("1 : 1/3", "1 -> 1/3", "t.drn:14: '1 -> 1/3' is neither 'state ...' nor 'action ...' nor"),
         ("1 : 1/3", "7 : 1/3", "t.drn:13: it leads to '7', which has no actions and is no goal"),

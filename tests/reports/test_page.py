@@ -15,7 +15,7 @@ import pytest
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
-from hcssp.files.problems.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_problem_text
 from hcssp.procedure import HCSSP
 from hcssp.reports import page_data, page_html
 from hcssp.reports.candidates import draw_curve

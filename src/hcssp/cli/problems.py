@@ -56,7 +56,7 @@ def is_file(name: str) -> bool:
 
 
 def _from_file(name: str, scale: int) -> HCSSP:
-    from hcssp.files.problems.loading import load
+    from hcssp.files.problem_file.loading import load
 
     if scale != 1:
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Print the schema."""
-    from hcssp.files.schema import schema_text
+    from hcssp.files.problem_file.format import schema_text
 
     sys.stdout.write(schema_text())
     return SOLVED

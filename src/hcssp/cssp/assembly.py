@@ -1,26 +1,90 @@
 """From rows told one by one, in any order, to the arrays of a validated C-SSP.
 
-Both makers that listen to people, the builder and the exploration of Python functions, end here.
+All makers that listen to people end here: the builder, the exploration of Python functions, and the tables of
+problem files, which several activities share and which know no start and no goal (:class:`Table`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.cssp.validation import bound_array, capped, violations
+from hcssp.cssp.labels import SelectedLabels
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.validation import bound_array, capped, unknown_cost, violations
 from hcssp.errors import InvalidProblem
 
 Costs = float | Mapping[str, float] | Sequence[float]
 """The primary cost alone; costs by name, 0 where not named; or all of them in their order."""
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """States, and rows sorted by them: a C-SSP before anybody has said where it begins and ends.
+
+    Attributes
+    ----------
+    row_states
+        The state of each row.
+    origin
+        The number that each row was given when it was added.
+    transitions, costs, cost_names, state_labels, action_labels
+        As in :class:`~hcssp.cssp.model.CSSP`.
+    """
+
+    transitions: SparseMatrix
+    row_states: IntArray
+    costs: FloatArray
+    cost_names: tuple[str, ...]
+    state_labels: Sequence[Hashable]
+    action_labels: Sequence[Hashable]
+    origin: IntArray
+
+    @property
+    def num_states(self) -> int:
+        return len(self.state_labels)
+
+    def without_actions_of(self, states: Collection[int]) -> Table:
+        """The same without the rows of some states."""
+        kept = np.flatnonzero(~np.isin(self.row_states, list(states)))
+        return replace(
+            self,
+            transitions=self.transitions[kept],
+            row_states=self.row_states[kept],
+            costs=self.costs[:, kept],
+            action_labels=SelectedLabels(self.action_labels, kept),
+            origin=self.origin[kept],
+        )
+
+    def cssp(
+        self, initial: Mapping[int, float], goals: Collection[int], bounds: FloatArray | None = None
+    ) -> CSSP:
+        """The arrays with a beginning, an end and bounds, not validated."""
+        row_start = np.zeros(self.num_states + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.row_states, minlength=self.num_states), out=row_start[1:])
+        distribution = np.zeros(self.num_states)
+        for state, probability in initial.items():
+            distribution[state] += probability
+        mask = np.zeros(self.num_states, dtype=np.bool_)
+        mask[list(goals)] = True
+        return CSSP.unchecked(
+            transitions=self.transitions,
+            row_start=row_start,
+            costs=self.costs,
+            initial=distribution,
+            goals=mask,
+            cost_names=self.cost_names,
+            bounds=np.full(max(len(self.cost_names) - 1, 0), np.inf) if bounds is None else bounds,
+            state_labels=self.state_labels,
+            action_labels=self.action_labels,
+        )
+
+
 class Assembly:
-    """States and rows as they come, and what is wrong with them so far."""
+    """States, rows and transitions as they come, in flat lists, and what is wrong with them so far."""
 
     def __init__(self, cost_names: Sequence[str]) -> None:
         self.cost_names = tuple(cost_names)
@@ -29,9 +93,12 @@ class Assembly:
         self.state_index: dict[Hashable, int] = {}
         self._row_states: list[int] = []
         self._action_labels: list[Hashable] = []
-        self._successors: list[Sequence[int]] = []
-        self._probabilities: list[Sequence[float]] = []
-        self._costs: list[list[float]] = []
+        self._costs: list[float] = []
+        self._rows: list[int] = []
+        self._successors: list[int] = []
+        self._probabilities: list[float] = []
+        self._paid_on_arrival: list[int] = []
+        self._arrival_costs: list[float] = []
 
     def add_state(self, label: Hashable) -> int:
         """Append a state and give its index; the label must be new."""
@@ -40,20 +107,37 @@ class Assembly:
         self.state_index[label] = index
         return index
 
-    def add_row(
-        self,
-        state: int,
-        label: Hashable,
-        successors: Sequence[int],
-        probabilities: Sequence[float],
-        costs: list[float],
-    ) -> None:
-        """Append an action of `state`; rows may come in any order of states."""
+    def add_row(self, state: int, label: Hashable, costs: Sequence[float]) -> int:
+        """Append an action of `state` and give its number; rows may come in any order of states."""
         self._row_states.append(state)
         self._action_labels.append(label)
-        self._successors.append(successors)
-        self._probabilities.append(probabilities)
-        self._costs.append(costs)
+        self._costs.extend(costs)
+        return len(self._row_states) - 1
+
+    def add_transitions(
+        self,
+        rows: Sequence[int],
+        successors: Sequence[int],
+        probabilities: Sequence[float],
+        arrival_costs: Sequence[float] | None = None,
+    ) -> None:
+        """Let rows lead to states, in any order of rows.
+
+        Parameters
+        ----------
+        rows, successors, probabilities
+            One of each for every transition.
+        arrival_costs
+            What is paid in addition if the successor is reached, the costs of one transition after those of
+            another; for all transitions of a row or for none.
+        """
+        if arrival_costs is not None:
+            begin = len(self._rows)
+            self._paid_on_arrival.extend(range(begin, begin + len(rows)))
+            self._arrival_costs.extend(arrival_costs)
+        self._rows.extend(rows)
+        self._successors.extend(successors)
+        self._probabilities.extend(probabilities)
 
     def number(self, place: str, value: object) -> float:
         """`value` as a float; if it is none, a violation is noted and 0 goes on in its place."""
@@ -72,8 +156,7 @@ class Assembly:
                 if name in names:
                     vector[names.index(name)] = self.number(f"{place}: the cost {name!r}", value)
                 else:
-                    known = ", ".join(repr(known) for known in names)
-                    self.found.append(f"{place}: there is no cost {name!r}; the costs are {known}")
+                    self.found.append(f"{place}: {unknown_cost(name, names)}")
         elif isinstance(costs, Sequence | np.ndarray) and not isinstance(costs, str):
             if len(costs) != len(names):
                 known = ", ".join(repr(known) for known in names)
@@ -86,17 +169,53 @@ class Assembly:
             vector[0] = self.number(f"{place}: the cost {names[0]!r}", costs)
         return vector
 
-    def fold(self, costs: list[float], probability: float, arrival: list[float]) -> None:
-        """Add to the expected `costs` of a row what is paid with `probability` on arrival."""
-        for position, value in enumerate(arrival):
-            # An impossible successor costs nothing, not even if its cost is infinite.
-            if value != 0.0 and probability != 0.0:
-                costs[position] += probability * value
+    def table(self) -> Table:
+        """Everything so far, sorted by states."""
+        num_states, num_rows = len(self.state_labels), len(self._row_states)
+        row_states = np.array(self._row_states, dtype=np.int64)
+        # Stable, so that the actions of a state keep the order in which they were added.
+        order = np.argsort(row_states, kind="stable")
+        position = np.empty(num_rows, dtype=np.int64)
+        position[order] = np.arange(num_rows)
+        rows = np.array(self._rows, dtype=np.int64)
+        probabilities = np.array(self._probabilities, dtype=np.float64)
+        where = (position[rows], np.array(self._successors, dtype=np.int64))
+        transitions = csr_array((probabilities, where), shape=(num_rows, num_states))
+        tidy(transitions)
+        costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
+        if self._paid_on_arrival:
+            costs = costs + self._expected_on_arrival(rows, probabilities)
+        return Table(
+            transitions=transitions,
+            row_states=row_states[order],
+            costs=costs[:, order],
+            cost_names=self.cost_names,
+            state_labels=tuple(self.state_labels),
+            action_labels=tuple(self._action_labels[row] for row in order.tolist()),
+            origin=order,
+        )
+
+    def _expected_on_arrival(self, rows: IntArray, probabilities: FloatArray) -> FloatArray:
+        """What each row pays on arrival: if all its transitions agree exactly that, without rounding."""
+        num_rows, num_costs = len(self._row_states), len(self.cost_names)
+        chosen = np.array(self._paid_on_arrival, dtype=np.int64)
+        paid = np.array(self._arrival_costs, dtype=np.float64).reshape(len(chosen), num_costs)
+        # An impossible successor costs nothing, not even if its cost is infinite.
+        possible = probabilities[chosen] != 0.0
+        chosen, paid = chosen[possible], paid[possible]
+        row, weight = rows[chosen], probabilities[chosen]
+        costs = np.zeros((num_costs, num_rows))
+        for cost, each in zip(costs, paid.T, strict=True):
+            cost[row] = each
+            differing = np.bincount(row, weights=each != cost[row], minlength=num_rows) > 0
+            expected = np.bincount(row, weights=weight * each, minlength=num_rows)
+            cost[differing] = expected[differing]
+        return costs
 
     def build(
         self,
         initial: Mapping[int, float],
-        goals: Iterable[int],
+        goals: Collection[int],
         bounds: Mapping[str, float] | None,
     ) -> CSSP:
         """The arrays, validated.
@@ -107,43 +226,7 @@ class Assembly:
             With everything found while the rows came in and everything the rules find now.
         """
         found = list(capped(iter(self.found)))
-        num_states, num_rows = len(self.state_labels), len(self._row_states)
-        # Stable, so that the actions of a state keep the order in which they were added.
-        row_states = np.array(self._row_states, dtype=np.int64)
-        order = np.argsort(row_states, kind="stable")
-        row_start = np.zeros(num_states + 1, dtype=np.int64)
-        np.cumsum(np.bincount(row_states, minlength=num_states), out=row_start[1:])
-
-        ordered = order.tolist()
-        counts = np.fromiter((len(self._successors[row]) for row in ordered), np.int64, num_rows)
-        total = int(counts.sum())
-        successors = chain.from_iterable(self._successors[row] for row in ordered)
-        probabilities = chain.from_iterable(self._probabilities[row] for row in ordered)
-        indices = np.fromiter(successors, np.int64, total)
-        data = np.fromiter(probabilities, np.float64, total)
-        transitions = csr_array(
-            (data, indices, np.concatenate(([0], np.cumsum(counts)))), shape=(num_rows, num_states)
-        )
-        tidy(transitions)
-        costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names))[order].T
-
-        distribution = np.zeros(num_states)
-        for state, probability in initial.items():
-            distribution[state] += probability
-        mask = np.zeros(num_states, dtype=np.bool_)
-        mask[list(goals)] = True
-        limits: FloatArray = bound_array(bounds, self.cost_names, found)
-        problem = CSSP.unchecked(
-            transitions=transitions,
-            row_start=row_start,
-            costs=costs,
-            initial=distribution,
-            goals=mask,
-            cost_names=self.cost_names,
-            bounds=limits,
-            state_labels=tuple(self.state_labels),
-            action_labels=tuple(self._action_labels[row] for row in ordered),
-        )
+        problem = self.table().cssp(initial, goals, bound_array(bounds, self.cost_names, found))
         found += violations(problem)
         if found:
             raise InvalidProblem(found)

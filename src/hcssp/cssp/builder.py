@@ -133,6 +133,7 @@ class CSSPBuilder:
         probabilities: list[float] = []
         vector = assembly.cost_vector(place, costs)
         arrivals = dict(arrival_costs or {})
+        paid: list[float] = []
         for reached, given in outcomes.items():
             successor = self._index(f"{place}: it leads to", reached)
             shown = reached.label if isinstance(reached, StateHandle) else reached
@@ -140,16 +141,17 @@ class CSSPBuilder:
             # An unknown state has been noted; a loop in its stead spares a second complaint about sums.
             successors.append(successor if successor is not None else index or 0)
             probabilities.append(probability)
-            if reached in arrivals:
-                arrival = assembly.cost_vector(f"{place}, next state {shown!r}", arrivals.pop(reached))
-                assembly.fold(vector, probability, arrival)
+            if arrival_costs:
+                paid += assembly.cost_vector(f"{place}, next state {shown!r}", arrivals.pop(reached, 0.0))
         for reached in arrivals:
             shown = reached.label if isinstance(reached, StateHandle) else reached
             assembly.found.append(
                 f"{place}: arrival_costs names state {shown!r}, which `to` does not; name it the same way"
             )
         if index is not None:
-            assembly.add_row(index, label, successors, probabilities, vector)
+            row = assembly.add_row(index, label, vector)
+            rows = [row] * len(successors)
+            assembly.add_transitions(rows, successors, probabilities, paid if arrival_costs else None)
             return ActionHandle(self._states[index], label)
         return ActionHandle(StateHandle(-1, name), label)
 

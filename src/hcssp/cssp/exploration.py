@@ -92,6 +92,7 @@ def explore(
             vector = assembly.cost_vector(place, costs(state, action))
             successors: list[int] = []
             probabilities: list[float] = []
+            paid: list[float] | None = None if arrival_costs is None else []
             for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
                 # The common case is fast; anything else is turned into a number or a violation.
                 probability = (
@@ -107,11 +108,11 @@ def explore(
                     successor = assembly.add_state(reached)
                 successors.append(successor)
                 probabilities.append(probability)
-                if arrival_costs is not None:
-                    paid = arrival_costs(state, action, reached)
-                    arrival = assembly.cost_vector(f"{place}, next state {reached!r}", paid)
-                    assembly.fold(vector, probability, arrival)
-            assembly.add_row(position, action, successors, probabilities, vector)
+                if arrival_costs is not None and paid is not None:
+                    arrival = arrival_costs(state, action, reached)
+                    paid += assembly.cost_vector(f"{place}, next state {reached!r}", arrival)
+            row = assembly.add_row(position, action, vector)
+            assembly.add_transitions([row] * len(successors), successors, probabilities, paid)
         if len(labels) > max_states:
             raise InvalidProblem(
                 [

@@ -38,11 +38,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.grid_map import Cell, Rectangle, read_map
+from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
 from hcssp.cssp.labels import RepeatedNames, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.validation import bound_array, violations
-from hcssp.errors import InvalidProblem
+from hcssp.cssp.validation import bound_array, unknown_cost, violations
+from hcssp.errors import InvalidProblem, Located
 
 DIRECTIONS = ("north", "east", "south", "west")
 """The actions in every cell, clockwise, so that a neighbour in the list is a side."""
@@ -66,6 +66,15 @@ class Hazard:
     @property
     def rectangle(self) -> Rectangle:
         return self.column, self.row, self.width, self.height
+
+
+def drawn_hazards(drawing: Drawing, legend: Mapping[str, Mapping[str, float]]) -> tuple[Hazard, ...]:
+    """The hazards of a map, whose characters have the costs of `legend`."""
+    return tuple(
+        Hazard(*rectangle, legend[letter])
+        for letter, rectangles in drawing.hazards.items()
+        for rectangle in rectangles
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +160,7 @@ class GridWorld:
             start={cell: 1.0 / len(drawing.starts) for cell in drawing.starts},
             goal=drawing.goals,
             walls=drawing.walls,
-            hazards=tuple(
-                Hazard(*rectangle, legend[letter])
-                for letter, rectangles in drawing.hazards.items()
-                for rectangle in rectangles
-            ),
+            hazards=drawn_hazards(drawing, legend),
             slip=slip,
             step_cost=step_cost,
             cost_names=cost_names,
@@ -283,44 +288,60 @@ class GridWorld:
         return self.slip if isinstance(self.slip, tuple) else (self.slip / 2, self.slip / 2)
 
     def _violations(self) -> Iterator[str]:
+        """What breaks a rule, each with the way to it from here."""
         if self.width < 1 or self.height < 1:
             yield f"the grid is {self.width} wide and {self.height} high; both must be at least 1"
             return
         left, right = self._slips
         if not (left >= 0.0 and right >= 0.0 and left + right <= 1.0):
-            yield f"slip is {self.slip}; slipping must have a probability between 0 and 1"
-        for what, (column, row, width, height) in (
-            *(("wall", wall) for wall in self.walls),
-            *(("hazard", hazard.rectangle) for hazard in self.hazards),
-        ):
-            across = 1 <= column < column + width <= self.width + 1
-            down = 1 <= row < row + height <= self.height + 1
-            if not (across and down):
-                yield (
-                    f"{what} ({column}, {row}, {width}, {height}): it must be a rectangle (column, row, "
-                    f"width, height) of interior cells, columns 1 to {self.width}, rows 1 to {self.height}"
-                )
-        for where, names in (
-            ("step_cost", self.step_costs),
-            *((f"hazard {hazard.rectangle}", hazard.costs) for hazard in self.hazards),
-        ):
-            for name in names:
+            two = isinstance(self.slip, tuple) and min(left, right) >= 0.0
+            told = f"left and right sum to {left + right:.10g}, which is more than 1"
+            yield Located(("slip",), told if two else f"{self.slip} is not a probability between 0 and 1")
+        yield from self._rectangles_outside("walls", self.walls)
+        yield from self._rectangles_outside("hazards", [hazard.rectangle for hazard in self.hazards])
+        costs: dict[tuple[str | int, ...], Mapping[str, float]] = {("step_cost",): self.step_costs}
+        costs |= {("hazards", number, "costs"): hazard.costs for number, hazard in enumerate(self.hazards)}
+        for at, named in costs.items():
+            for name in named:
                 if name not in self.cost_names:
-                    known = ", ".join(repr(known) for known in self.cost_names)
-                    yield f"{where}: there is no cost {name!r}; the costs are {known}"
-        # A map may be drawn with very many walls.
-        walls = np.array(self.walls, dtype=np.int64).reshape(-1, 4)
-        for what, cell in (
-            *(("start", cell) for cell in self.starts),
-            *(("goal", cell) for cell in self.goals),
+                    yield Located((*at, name), unknown_cost(name, self.cost_names))
+        for what, cells, several in (
+            ("start", tuple(self.starts), isinstance(self.start, Mapping)),
+            ("goal", self.goals, self.goals != (self.goal,)),
         ):
-            column, row = cell
-            if not (0 <= column <= self.width + 1 and 0 <= row <= self.height + 1):
-                yield (
-                    f"{what} {cell}: it lies outside; columns go from 0 to {self.width + 1} and rows from 0 "
-                    f"to {self.height + 1}, the wall ring included"
-                )
-            inside = (walls[:, 0] <= column) & (column < walls[:, 0] + walls[:, 2])
-            inside &= (walls[:, 1] <= row) & (row < walls[:, 1] + walls[:, 3])
-            for wall in np.flatnonzero(inside).tolist():
-                yield f"{what} {cell}: it lies in the wall {tuple(self.walls[wall])}; move one of them"
+            for number, cell in enumerate(cells):
+                problem = self._cell_problem(cell)
+                if problem is not None:
+                    yield Located((what, number) if several else (what,), problem)
+
+    def _rectangles_outside(self, what: str, rectangles: Sequence[Rectangle]) -> Iterator[Located]:
+        # All at once, since a map may be drawn with very many walls.
+        array = np.array(rectangles, dtype=np.int64).reshape(-1, 4)
+        column, row, width, height = array.T
+        across = (column >= 1) & (width >= 1) & (column + width <= self.width + 1)
+        down = (row >= 1) & (height >= 1) & (row + height <= self.height + 1)
+        for number in np.flatnonzero(~(across & down)).tolist():
+            yield Located(
+                (what, number),
+                f"the rectangle {array[number].tolist()} does not lie inside; columns go from 1 to "
+                f"{self.width} and rows from 1 to {self.height}",
+            )
+
+    def _cell_problem(self, cell: Cell) -> str | None:
+        """Why a cell cannot be a start or a goal, if so."""
+        column, row = cell
+        shown = f"[{column}, {row}]"
+        right, bottom = self.width + 1, self.height + 1
+        if not (0 <= column <= right and 0 <= row <= bottom):
+            return (
+                f"{shown} lies outside of the grid; columns go from 0 to {right} and rows from 0 to "
+                f"{bottom}, the wall around it included"
+            )
+        if column in (0, right) and row in (0, bottom):
+            return f"{shown} is a corner of the wall around the grid, where no step leads"
+        walls = np.array(self.walls, dtype=np.int64).reshape(-1, 4)
+        inside = (walls[:, 0] <= column) & (column < walls[:, 0] + walls[:, 2])
+        inside &= (walls[:, 1] <= row) & (row < walls[:, 1] + walls[:, 3])
+        if inside.any():
+            return f"{shown} lies in the wall {walls[inside.argmax()].tolist()}; move one of them"
+        return None

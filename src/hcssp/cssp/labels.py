@@ -13,7 +13,7 @@ when asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -78,6 +78,9 @@ class SelectedLabels(_LazyLabels):
 
     def __len__(self) -> int:
         return len(self.chosen)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return map(self.base.__getitem__, self.chosen.tolist())
 
     def _label(self, position: int) -> Hashable:
         return self.base[int(self.chosen[position])]

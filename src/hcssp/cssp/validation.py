@@ -28,8 +28,8 @@ from itertools import islice
 import numpy as np
 
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, bound_violations
-from hcssp.errors import InvalidProblem
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, bound_violations
+from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.numerics import PROBABILITY_TOLERANCE
 
 MOST_OF_A_KIND = 100
@@ -92,9 +92,25 @@ def bound_array(
     return array
 
 
-def capped(found: Iterator[str]) -> Iterator[str]:
+def unknown_cost(name: str, cost_names: Sequence[str]) -> str:
+    """What to say about a cost that there is not."""
+    return f"there is no cost {name!r}; {did_you_mean(name, cost_names, 'the costs are')}"
+
+
+def unsound_rows(transitions: SparseMatrix) -> Iterator[tuple[int, str]]:
+    """The rows whose probabilities do not sum to one, each with what is wrong with it."""
+    sums = transitions.dot(np.ones(transitions.shape[1]))
+    # A sum that is not a number comes from an entry that is wrong by itself.
+    wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
+    for row in np.flatnonzero(wrong & np.isfinite(sums)).tolist():
+        empty = transitions.indptr[row] == transitions.indptr[row + 1]
+        nowhere = "it leads nowhere; give it at least one next state"
+        yield row, nowhere if empty else f"probabilities sum to {_short(sums[row])}, not 1"
+
+
+def capped(found: Iterator[str], most: int = MOST_OF_A_KIND) -> Iterator[str]:
     """The first violations of one rule; one sentence says how many more there are."""
-    yield from islice(found, MOST_OF_A_KIND)
+    yield from islice(found, most)
     remaining = sum(1 for _ in found)
     if remaining:
         yield f"... and {remaining} more of this kind"
@@ -231,14 +247,8 @@ def _probabilities(problem: CSSP) -> Iterator[str]:
 
 
 def _sums(problem: CSSP) -> Iterator[str]:
-    sums = problem.transitions.dot(np.ones(problem.num_states))
-    # A sum that is not a number comes from an entry that has been named already.
-    wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
-    for row in np.flatnonzero(wrong & np.isfinite(sums)).tolist():
-        if np.diff(problem.transitions.indptr[row : row + 2])[0] == 0:
-            yield f"{_row(problem, row)}: it leads nowhere; give it at least one next state"
-        else:
-            yield f"{_row(problem, row)}: probabilities sum to {_short(sums[row])}, not 1"
+    for row, told in unsound_rows(problem.transitions):
+        yield f"{_row(problem, row)}: {told}"
 
 
 def _costs(problem: CSSP) -> Iterator[str]:

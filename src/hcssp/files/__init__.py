@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hcssp.files.fingerprint import fingerprint
-from hcssp.files.problems import LoadedProblem, dump_problem, dump_scenario, load_problem
-from hcssp.files.reading.limits import Limits
-from hcssp.files.schema import schema_text
+from hcssp.files.problem_file.dumping import dump_problem, dump_scenario
+from hcssp.files.problem_file.format import schema_text
+from hcssp.files.problem_file.loading import LoadedProblem, load_problem
+from hcssp.files.problem_file.source import Limits
 
 __all__ = [
     "Limits",

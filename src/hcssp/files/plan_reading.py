@@ -21,7 +21,7 @@ from hcssp.contract.trace import Trace
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidPlan, InvalidProblem
-from hcssp.files.reading.document import read_bytes
+from hcssp.files.problem_file.source import read_bytes
 from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy
 from hcssp.procedure.entries import EventState
 

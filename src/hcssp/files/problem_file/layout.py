@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from hcssp.files.reading.yaml_events import resolved
+from hcssp.files.problem_file.parsing import quoted, resolved
 
 WIDTH = 100
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ")
@@ -69,14 +69,7 @@ def _text(text: str) -> str:
     bare = set(text) <= _PLAIN and text[:1].isalpha() and not text.endswith((" ", "."))
     if bare and text.lower() not in _MISREAD and isinstance(resolved(text), str):
         return text
-    return '"' + "".join(_quoted(character) for character in text) + '"'
-
-
-def _quoted(character: str) -> str:
-    """A character between YAML's quotes, which are JSON's but for characters beyond the first 65,536."""
-    if character > "\uffff":
-        return character if character.isprintable() else f"\\U{ord(character):08x}"
-    return character if character > "~" and character.isprintable() else json.dumps(character)[1:-1]
+    return quoted(text)
 
 
 def _number(value: Any) -> str:

@@ -17,12 +17,13 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.files.problems.layout import Line, to_json, to_yaml
-from hcssp.files.problems.targets import label_text, state_label
-from hcssp.files.reading.fields import name_problem
+from hcssp.files.problem_file.format import FORMAT, VERSION
+from hcssp.files.problem_file.forms import name_problem
+from hcssp.files.problem_file.layout import Line, to_json, to_yaml
+from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
+from hcssp.scenarios.registry import Scenario
 
-FORMAT, VERSION = "hcssp-problem", 1
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
 
@@ -74,6 +75,30 @@ def dump_problem(
     if problem.constraints:
         document["constraints"] = _constraints(problem)
     return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+
+
+def dump_scenario(scenario: Scenario, *, scale: int = 1, style: Literal["yaml", "json"] = "yaml") -> str:
+    """The text of a problem file that says the same as a ready-made problem.
+
+    Parameters
+    ----------
+    scenario
+        What to write.
+    scale
+        Multiplies every length.
+    style
+        YAML or JSON.
+    """
+    building = scenario.building.scaled(scale)
+    return dump_problem(
+        building.procedure(scenario.bound),
+        name=scenario.name,
+        description=scenario.description,
+        worlds=building.grids(),
+        rooms={crossing.name: crossing.room for crossing in building.crossings},
+        positions=building.corners(),
+        style=style,
+    )
 
 
 class _Writer:

@@ -10,8 +10,6 @@ hcssp.errors.InvalidProblem: mine.yaml:12: activities.cross.slip: 1.4 is not a p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NoReturn
 
 from hcssp.errors import InvalidProblem
@@ -91,15 +89,3 @@ class Findings:
             least = "at least " if len(told) >= ENOUGH_FINDINGS else ""
             told = [*told[:MOST_FINDINGS], f"... and {least}{more} more"]
         raise InvalidProblem(told)
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for a message: ``'a', 'b'``; of very many only the first."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return (shown + (f" and {len(names) - most} more" if len(names) > most else "")) or "none"
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The nearest of the known names as a question, or all of them."""
-    nearest = get_close_matches(name, known[:1000], n=1)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"there are {listed(known)}"

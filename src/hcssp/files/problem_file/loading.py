@@ -16,22 +16,14 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.errors import InvalidProblem
 from hcssp.files.fingerprint import fingerprint
-from hcssp.files.problems.folder import Folder
-from hcssp.files.problems.models import Models, read_cost_names
-from hcssp.files.problems.procedure import Procedure
-from hcssp.files.reading.document import parse_document, read_document
-from hcssp.files.reading.fields import Field
-from hcssp.files.reading.findings import Findings
-from hcssp.files.reading.limits import Limits
-from hcssp.files.reading.tree import Node
+from hcssp.files.problem_file.activities import ActivityReader
+from hcssp.files.problem_file.findings import Findings
+from hcssp.files.problem_file.format import FORMAT, PROBLEM
+from hcssp.files.problem_file.parsing import parse_document
+from hcssp.files.problem_file.procedure import ProcedureReader
+from hcssp.files.problem_file.source import Limits, decoded, read_bytes
+from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
-
-FORMAT = "hcssp-problem"
-VERSION = 1
-SUFFIXES = (".yaml", ".yml", ".json")
-
-_REQUIRED = ("format", "version", "costs", "activities")
-_OPTIONAL = ("name", "description", "models", "procedure", "constraints")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +97,8 @@ def load_problem(path: str | Path, limits: Limits | None = None) -> LoadedProble
     source = Path(path)
     findings = Findings(str(path))
     bounded = limits or Limits()
-    root = read_document(source, findings, bounded)
-    return _load(root, findings, source, source.parent, bounded)
+    text = decoded(read_bytes(source, str(source), bounded.document_bytes), findings)
+    return _load(text, source.suffix.lower() == ".json", findings, source, source.parent, bounded)
 
 
 def load_problem_text(
@@ -124,28 +116,25 @@ def load_problem_text(
     >>> loaded.problem.activities[0].cssp.num_states
     8
     """
-    findings = Findings("problem")
-    bounded = limits or Limits()
-    root = parse_document(text, findings, bounded, json=json)
-    return _load(root, findings, None, Path(folder), bounded)
+    return _load(text, json, Findings("problem"), None, Path(folder), limits or Limits())
 
 
-def _load(root: Node, findings: Findings, source: Path | None, folder: Path, limits: Limits) -> LoadedProblem:
-    document = Field.root(root, findings)
+def _load(
+    text: str, json: bool, findings: Findings, source: Path | None, folder: Path, limits: Limits
+) -> LoadedProblem:
+    document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
-    parts = document.entries("a problem, a mapping with the key 'format'", _REQUIRED, _OPTIONAL) or {}
-    name = parts["name"].name("a name") if "name" in parts else None
-    description = parts["description"].text() if "description" in parts else None
-    costs = read_cost_names(parts["costs"]) if "costs" in parts else None
-    if costs is None or "activities" not in parts:
+    read = PROBLEM.read(document)
+    if read is None or read.costs is None or read.activities is None:
         # Without the costs everything else would be called wrong.
         findings.raise_if_any()
-        raise InvalidProblem([f"{findings.file}: the costs cannot be read"])
-    models = Models(costs, Folder(folder, limits), limits)
-    activities = models.read(parts.get("models"), parts["activities"])
-    names = [*(parts["activities"].members("activities") or {})] if parts["activities"].is_mapping else []
-    procedure = Procedure(document, activities, names)
-    procedure.read(parts.get("procedure"), parts.get("constraints"))
+        raise InvalidProblem([f"{findings.file}: the costs or the activities cannot be read"])
+    cost_names = tuple(name for name in read.costs if name is not None)
+    if len(set(cost_names)) < len(read.costs):
+        findings.raise_if_any()
+    made = ActivityReader(read, cost_names, folder, limits)
+    activities = made.read()
+    procedure = ProcedureReader(read, activities)
     findings.raise_if_any()
     problem = procedure.build()
     findings.raise_if_any()
@@ -154,12 +143,12 @@ def _load(root: Node, findings: Findings, source: Path | None, folder: Path, lim
     rooms = {activity: loaded.room for activity, loaded in activities.items()}
     used = set(rooms.values())
     return LoadedProblem(
-        name=name or (source.stem if source is not None else "problem"),
-        description=description or "",
+        name=read.name or (source.stem if source is not None else "problem"),
+        description=read.description or "",
         problem=problem,
         worlds={activity: loaded.world for activity, loaded in activities.items()},
         rooms=rooms,
-        positions={room: position for room, position in models.positions.items() if room in used},
+        positions={room: position for room, position in made.positions.items() if room in used},
         source=source,
     )
 
@@ -167,21 +156,16 @@ def _load(root: Node, findings: Findings, source: Path | None, folder: Path, lim
 def _check_format(document: Field) -> None:
     """What is no problem file, or one of a later version, is not looked at any further."""
     findings = document.findings
-    if not document.is_mapping:
+    if document.kind != "a mapping":
         findings.fatal(document.line, "", f"{document.shown} is not a problem; begin with 'format: {FORMAT}'")
-    parts = document.members("a problem") or {}
-    if "format" not in parts:
-        nearest = get_close_matches("format", parts, n=1)
+    members = document.members()
+    if "format" not in members:
+        nearest = get_close_matches("format", members, n=1)
         instead = f" instead of {nearest[0]!r}" if nearest else ""
         findings.fatal(document.line, "", f"the key 'format' is missing; write 'format: {FORMAT}'{instead}")
-    kind = parts["format"]
-    if kind.value != FORMAT:
-        findings.fatal(kind.line, kind.path, f"{kind.shown} is not a problem file; write 'format: {FORMAT}'")
-    if "version" in parts:
-        version = parts["version"]
-        if isinstance(version.value, bool) or version.value != VERSION:
-            findings.fatal(
-                version.line,
-                version.path,
-                f"version {version.shown} cannot be read; this hcssp reads version {VERSION}",
-            )
+    before = len(findings)
+    for key in ("format", "version"):
+        if key in members:
+            PROBLEM.keys[key].form.read(members[key])
+        if len(findings) > before:
+            findings.raise_if_any()

@@ -13,10 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import fsum
 
-from hcssp.files.problems.table import TableBuilder, TableModel, Wrong
-from hcssp.files.reading.fields import LARGEST_COST
-from hcssp.files.reading.findings import did_you_mean, listed
+from hcssp.errors import did_you_mean, listed
+from hcssp.files.problem_file.format import LARGEST_COST
+from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
+from hcssp.numerics import PROBABILITY_TOLERANCE
 
 TOLERANCE = 1e-6
 """How far Storm's rounded probabilities may sum from one."""
@@ -77,6 +79,13 @@ def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
         return None
 
 
+def _scaled(to: list[tuple[str, float]]) -> list[float]:
+    """Probabilities that sum to one if only the digits that Storm has not written are missing."""
+    total = fsum(probability for _, probability in to)
+    rounded = PROBABILITY_TOLERANCE < abs(total - 1.0) <= TOLERANCE
+    return [probability / total if rounded else probability for _, probability in to]
+
+
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), start=1):
         content = line.strip()
@@ -123,7 +132,7 @@ class _Reader:
     def __init__(self, header: _Header, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> None:
         self._wrong = wrong
         self._left = most
-        self._builder = TableBuilder(cost_names, wrong, TOLERANCE)
+        self._draft = TableDraft(cost_names, wrong)
         self._actions: list[_Action] = []
         self._names: set[str] = set()
         self._state = -1
@@ -165,20 +174,20 @@ class _Reader:
             raise _Unreadable
 
     def finish(self) -> TableModel | None:
-        builder = self._builder
+        draft = self._draft
         for action in self._actions:
             # A state of a chain that leads nowhere has no action; one of an MDP should not have announced it.
             if action.to or not self._chain:
-                row = builder.row(builder.state(str(action.state)), action.name, action.line, "")
-                for target, probability in action.to:
-                    builder.lead(row, target, probability, action.costs)
+                row = draft.row(draft.state(str(action.state)), action.name, action.costs, action.line)
+                successors = [draft.state(target) for target, _ in action.to]
+                draft.assembly.add_transitions([row] * len(successors), successors, _scaled(action.to))
         count = self._state + 1
         if count == 0:
             self._wrong(1, "", "there are no states")
             return None
         if self._declared is not None and self._declared != count:
             self._wrong(1, "@nr_states", f"{self._declared} states are announced, but there are {count}")
-        return builder.build(builder.places.get("init", ()), builder.places.get("goal", ()))
+        return draft.model(draft.places.get("init", ()), draft.places.get("goal", ()))
 
     def _begin_state(self, line: int, number: int, rewards: str | None, labels: str) -> None:
         if number != self._state + 1:
@@ -189,12 +198,12 @@ class _Reader:
         self._state = number
         self._names = set()
         self._state_rewards = self._rewards(line, rewards)
-        index = self._builder.state(str(number), listed=True)
+        index = self._draft.state(str(number), listed=True)
         if labels[:1] in ("!", "{", "["):
             self._wrong(line, "", f"{labels[:60]!r}: rates, observations and intervals are not supported")
             raise _Unreadable
         for quoted, bare in _LABEL.findall(labels):
-            self._builder.places.setdefault(quoted or bare, []).append(index)
+            self._draft.places.setdefault(quoted or bare, []).append(index)
         if self._chain:
             self._actions.append(_Action(self._state, "go", line, self._state_rewards))
 
@@ -220,7 +229,7 @@ class _Reader:
         self._actions[-1].to.append((str(target), value))
 
     def _rewards(self, line: int, text: str | None) -> list[float]:
-        costs = [0.0] * len(self._builder.cost_names)
+        costs = [0.0] * len(self._draft.assembly.cost_names)
         if text is None:
             return costs
         values = text.split(",")

@@ -1,0 +1,270 @@
+"""The models and activities of a problem file, from the document to C-SSPs.
+
+An activity is a model of its own, a grid or a table, or refers to a shared model or to another
+activity's; the nearest start and goal on the way to the model count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem, did_you_mean
+from hcssp.files.problem_file.csv_table import read_csv_table
+from hcssp.files.problem_file.drn_table import read_drn_table
+from hcssp.files.problem_file.format import Activity, Model, Problem, Target
+from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
+from hcssp.files.problem_file.source import Limits, Unreadable, read_beside
+from hcssp.files.problem_file.tables import TableModel, read_table
+from hcssp.files.problem_file.tree import Field
+from hcssp.numerics import PROBABILITY_TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedActivity:
+    """An activity as the file describes it.
+
+    Attributes
+    ----------
+    field
+        Where it stands.
+    cssp
+        What is solved.
+    world
+        The grid, for pictures; None if it is a table.
+    room
+        The shared model, or the activity, whose model it is.
+    """
+
+    field: Field
+    cssp: CSSP
+    world: GridWorld | None
+    room: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Aim:
+    """A start or a goal, how probable it is as a start, and where the file says so."""
+
+    target: Target
+    probability: float
+    field: Field
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The cells or states where an activity starts and ends, and where the file says so."""
+
+    starts: dict[Any, float]
+    goals: tuple[Any, ...]
+    places: Places
+
+
+@dataclass(frozen=True, eq=False)
+class _Spec:
+    """A model or an activity before references are followed."""
+
+    name: str
+    part: Model
+    model: GridModel | TableModel | None
+    start: list[_Aim] | None
+    goal: list[_Aim] | None
+    broken: bool
+
+    @property
+    def refers_to(self) -> str | None:
+        return self.part.model if isinstance(self.part, Activity) else None
+
+
+class ActivityReader:
+    """Makes the activities of one document.
+
+    Parameters
+    ----------
+    problem
+        The document.
+    cost_names
+        The costs, unless a model names its own.
+    folder
+        Where tables lie.
+    limits
+        How large all activities together may be.
+    """
+
+    def __init__(self, problem: Problem, cost_names: tuple[str, ...], folder: Path, limits: Limits) -> None:
+        self.positions: dict[str, Cell] = {}
+        self._cost_names = cost_names
+        self._folder = folder
+        self._limits = limits
+        self._states_left = limits.states
+        self._transitions_left = limits.transitions
+        self._used_as_goals: dict[TableModel, set[int]] = {}
+        # Activities that agree in model, start and goal share their arrays.
+        self._made: dict[tuple[object, ...], tuple[CSSP, GridWorld | None]] = {}
+        self._models = self._specs(problem.models or {})
+        self._activities = self._specs(problem.activities or {})
+
+    def read(self) -> dict[str, LoadedActivity]:
+        """All activities that are sound; what is wrong with the others is noted."""
+        resolved = {name: self._resolved(spec) for name, spec in self._activities.items()}
+        for table, goals in self._used_as_goals.items():
+            for state, note_mistake in table.unlisted.items():
+                if state not in goals:
+                    note_mistake()
+        return {name: activity for name, activity in resolved.items() if activity is not None}
+
+    def _specs(self, parts: Mapping[str, Model | None]) -> dict[str, _Spec | None]:
+        return {name: None if part is None else self._spec(name, part) for name, part in parts.items()}
+
+    def _spec(self, name: str, part: Model) -> _Spec:
+        findings = part.place.findings
+        before = len(findings)
+        model = self._model(part)
+        if part.position is not None and part.grid is not None:
+            self.positions[name] = (part.position[0], part.position[1])
+        start, goal = _starts(part), _goals(part)
+        return _Spec(name, part, model, start, goal, not part.sound or len(findings) > before)
+
+    def _model(self, part: Model) -> GridModel | TableModel | None:
+        if sum(kind in part.place for kind in ("grid", "table", "file", "model")) != 1:
+            return None
+        costs = self._cost_names
+        if part.costs is not None:
+            costs = tuple(name for name in part.costs if name is not None)
+        if part.grid is not None:
+            return read_grid(part.grid, costs, self._limits)
+        if part.table is not None:
+            return read_table(part.table, part.where("table"), costs)
+        if part.file is None:
+            return None
+        findings = part.place.findings
+        try:
+            file, text = read_beside(self._folder, part.file, self._limits, findings)
+        except Unreadable as error:
+            part.where("file").wrong(str(error))
+            return None
+
+        def wrong(line: int, path: str, message: str) -> None:
+            findings.add(line, path, message, file)
+
+        read = read_csv_table if part.file.lower().endswith(".csv") else read_drn_table
+        return read(text, costs, wrong, self._limits.transitions)
+
+    def _resolved(self, spec: _Spec | None) -> LoadedActivity | None:
+        """Follow references to the model, and give it the nearest start and goal."""
+        if spec is None:
+            return None
+        start, goal, at, met = spec.start, spec.goal, spec, {id(spec)}
+        while at.refers_to is not None and not at.broken:
+            found = self._referred(at, at.refers_to)
+            if found is None:
+                return None
+            if id(found) in met:
+                told = f"the references go in a circle, back to {at.refers_to!r}; end them in a model"
+                at.part.where("model").wrong(told)
+                return None
+            met.add(id(found))
+            at = found
+            start, goal = start or at.start, goal or at.goal
+        model = at.model
+        if spec.broken or at.broken or model is None:
+            return None
+        missing = {"start": start is None and not model.starts, "goal": goal is None and not model.goals}
+        for what in (what for what, is_missing in missing.items() if is_missing):
+            spec.part.place.wrong(f"the key {what!r} is missing, here and in the model")
+        if any(missing.values()) or not self._fits(spec.part.place, model):
+            return None
+        ends = _ends(model, start, goal)
+        if ends is None:
+            return None
+        if isinstance(model, TableModel):
+            self._used_as_goals.setdefault(model, set()).update(ends.goals)
+        key = (id(model), tuple(ends.starts.items()), ends.goals)
+        try:
+            if key not in self._made:
+                self._made[key] = model.made(ends.starts, ends.goals)
+        except InvalidProblem as error:
+            note_violations(error, ends.places, spec.part.place)
+            return None
+        return LoadedActivity(spec.part.place, *self._made[key], at.name)
+
+    def _referred(self, spec: _Spec, name: str) -> _Spec | None:
+        """What a reference leads to; None, and the mistake noted, if to nothing."""
+        known = {**self._activities, **self._models}
+        if name not in known:
+            names = [*self._models, *self._activities]
+            told = f"there is no model or activity {name!r}; {did_you_mean(name, names)}"
+            spec.part.where("model").wrong(told)
+        return known.get(name)
+
+    def _fits(self, field: Field, model: GridModel | TableModel) -> bool:
+        self._states_left -= model.num_states
+        self._transitions_left -= model.num_transitions
+        if self._states_left >= 0 and self._transitions_left >= 0:
+            return True
+        limits = self._limits
+        field.wrong(
+            f"with this activity the problem has more than the {limits.states:,} states or "
+            f"{limits.transitions:,} transitions that are allowed"
+        )
+        return False
+
+
+def _starts(part: Model) -> list[_Aim] | None:
+    """The start of a model, or several with their probabilities; None if it says none, or nothing sound."""
+    if not isinstance(part.start, list):
+        return None if part.start is None else [_Aim(part.start, 1.0, part.where("start"))]
+    aims = [
+        _Aim(each.at, each.probability, each.where("at"))
+        for each in part.start
+        if each is not None and each.at is not None and each.probability is not None
+    ]
+    if len(aims) < len(part.start):
+        return None
+    total = fsum(aim.probability for aim in aims)
+    if abs(total - 1.0) > PROBABILITY_TOLERANCE:
+        part.where("start").wrong(f"the probabilities sum to {total:.10g}, not 1")
+    return aims
+
+
+def _goals(part: Model) -> list[_Aim] | None:
+    """The goals of a model; None if it says none, or nothing sound."""
+    if not isinstance(part.goal, list):
+        return None if part.goal is None else [_Aim(part.goal, 1.0, part.where("goal"))]
+    return [
+        _Aim(target, 1.0, part.where("goal", number))
+        for number, target in enumerate(part.goal)
+        if target is not None
+    ]
+
+
+def _ends(model: GridModel | TableModel, start: list[_Aim] | None, goal: list[_Aim] | None) -> _Ends | None:
+    """Where an activity starts and ends; as the model says where it says nothing.
+
+    None, and the mistakes noted, if there is no such place.
+    """
+    found = {aim: model.find(aim.target, aim.field) for aim in (*(start or ()), *(goal or ()))}
+    if not all(found.values()):
+        return None
+    starts: dict[Any, float] = {}
+    goals: dict[Any, None] = {}
+    places: Places = {}
+    for aim in start or ():
+        for place in found[aim]:
+            if place not in starts:
+                places["start", len(starts)] = aim.field
+            starts[place] = starts.get(place, 0.0) + aim.probability / len(found[aim])
+    for aim in goal or ():
+        for place in found[aim]:
+            if place not in goals:
+                places["goal", len(goals)] = aim.field
+            goals[place] = None
+    if start is None:
+        starts = dict.fromkeys(model.starts, 1.0 / len(model.starts))
+    return _Ends(starts, model.goals if goal is None else tuple(goals), places)

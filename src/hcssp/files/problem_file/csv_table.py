@@ -1,0 +1,169 @@
+"""A table in a CSV file: one line for every transition.
+
+The columns are ``state``, ``action``, ``next`` and ``probability``, then one for every cost that is not
+zero everywhere, in any order. A cost belongs to the transition: if the lines of an action name different
+costs, the expected one counts. The lines of an action may stand apart; states and actions keep the order
+of their first lines.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+
+from hcssp.errors import did_you_mean
+from hcssp.files.problem_file.format import LARGEST_COST
+from hcssp.files.problem_file.forms import name_problem
+from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
+
+COLUMNS = ("state", "action", "next", "probability")
+_LONGEST_FIELD = 1000
+
+
+def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
+    """The table of a CSV file; None, and the mistakes noted, if it cannot be read.
+
+    Parameters
+    ----------
+    text
+        The file's content.
+    cost_names
+        The costs that columns may name.
+    wrong
+        Notes a mistake.
+    most
+        How many transitions there may be.
+    """
+    lines = _lines(text, wrong)
+    header = next(lines, None)
+    if header is None:
+        wrong(1, "", f"the table is empty; its first line must be {','.join(COLUMNS)} and the costs")
+        return None
+    columns = _columns(header[0], header[1], cost_names, wrong)
+    if columns is None:
+        return None
+    draft = TableDraft(cost_names, wrong)
+    fields_of = _Fields(columns, cost_names, wrong)
+    rows: dict[tuple[str, str], int] = {}
+    free = [0.0] * len(cost_names)
+    found: list[int] = []
+    reached: list[str] = []
+    probabilities: list[float] = []
+    paid: list[float] = []
+    for count, (line, fields) in enumerate(lines, start=1):
+        if count > most:
+            wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
+            return None
+        read = fields_of.read(line, fields)
+        if read is None:
+            continue
+        state, action, successor, probability, costs = read
+        row = rows.get((state, action))
+        if row is None:
+            row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
+        found.append(row)
+        reached.append(successor)
+        probabilities.append(probability)
+        paid += costs
+    if not found:
+        wrong(header[0], "", "the table has no transitions")
+        return None
+    # First all states that have actions, then those that are only led to.
+    successors = [draft.state(text) for text in reached]
+    draft.assembly.add_transitions(found, successors, probabilities, paid)
+    return draft.model()
+
+
+class _Fields:
+    """Reads the fields of lines; texts that come again and again are looked at once."""
+
+    def __init__(self, columns: Mapping[str, int], cost_names: tuple[str, ...], wrong: Wrong) -> None:
+        self._columns = columns
+        self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
+        self._costs = [columns.get(name) for name in cost_names]
+        self._wrong = wrong
+        self._names: dict[str, str] = {}
+        self._chances: dict[str, float] = {}
+        self._numbers: dict[str, float] = {"": 0.0}
+
+    def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
+        """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
+        if len(fields) != len(self._columns):
+            self._wrong(line, "", f"{len(fields)} columns instead of {len(self._columns)}")
+            return None
+        names, numbers = self._names, self._numbers
+        try:
+            return (
+                names[fields[self._state]],
+                names[fields[self._action]],
+                names[fields[self._next]],
+                self._chances[fields[self._probability]],
+                [0.0 if column is None else numbers[fields[column]] for column in self._costs],
+            )
+        except KeyError:
+            return self.read(line, fields) if self._learn(line, fields) else None
+
+    def _learn(self, line: int, fields: list[str]) -> bool:
+        """Look at the texts that are new; whether all of them are sound."""
+        sound = True
+        for column, position in self._columns.items():
+            text = fields[position]
+            if column in COLUMNS[:3]:
+                problem = name_problem(text.strip())
+                if problem is None:
+                    self._names[text] = text.strip()
+            else:
+                most, what, known = 1.0, "a probability between 0 and 1", self._chances
+                if column != "probability":
+                    most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
+                value = known.get(text, _number(text, most))
+                problem = None if value is not None else f"{text.strip()[:60]!r} is not {what}"
+                if value is not None:
+                    known[text] = value
+            if problem is not None:
+                self._wrong(line, column, problem)
+                sound = False
+        return sound
+
+
+def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:
+    """The lines that are not empty, with their numbers."""
+    reader = csv.reader(text.split("\n"), strict=True)
+    try:
+        for fields in reader:
+            if any(map(str.strip, fields)):
+                yield reader.line_num, fields
+    except csv.Error as error:
+        wrong(reader.line_num, "", f"this is not CSV: {error}")
+
+
+def _columns(
+    line: int, header: list[str], cost_names: tuple[str, ...], wrong: Wrong
+) -> dict[str, int] | None:
+    """Where each column stands."""
+    known = (*COLUMNS, *cost_names)
+    columns: dict[str, int] = {}
+    sound = True
+    for position, title in enumerate(header):
+        name = title.strip()
+        if name not in known:
+            wrong(line, name[:60], f"there is no such column; {did_you_mean(name, known)}")
+            sound = False
+        elif name in columns:
+            wrong(line, name, "this column stands here a second time")
+            sound = False
+        columns[name] = position
+    for name in COLUMNS:
+        if name not in columns:
+            wrong(line, "", f"the column {name!r} is missing; the first line must name the columns")
+            sound = False
+    return columns if sound else None
+
+
+def _number(text: str, most: float) -> float | None:
+    """A number from 0 to `most`; None for anything else."""
+    try:
+        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else -1.0
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= most else None

@@ -1,0 +1,227 @@
+"""A grid of a problem file: a room by its size and rectangles, or drawn as a map.
+
+What makes a room sound is known to :class:`~hcssp.cssp.grid.GridWorld`; here its violations get their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hcssp.cssp.grid import GridWorld, Hazard, drawn_hazards
+from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem, Located, did_you_mean
+from hcssp.files.problem_file.format import Costs, DrawnGrid, ListedGrid, Rectangles, Sides, Target
+from hcssp.files.problem_file.source import Limits
+from hcssp.files.problem_file.tree import Field, Scalar
+
+TRANSITIONS_OF_A_CELL = 16
+
+Places = dict[tuple[str | int, ...], Field]
+"""Where the file says the parts of a grid."""
+
+
+@dataclass(frozen=True, eq=False)
+class GridModel:
+    """A room without a start and a goal: these are the activity's.
+
+    Attributes
+    ----------
+    room
+        The grid, which starts and ends nowhere.
+    places
+        Cells by the names that the file gives them.
+    starts, goals
+        The cells that a map draws as ``S`` and ``G``; empty if it draws none.
+    """
+
+    room: GridWorld
+    places: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
+    starts: tuple[Cell, ...] = ()
+    goals: tuple[Cell, ...] = ()
+
+    @property
+    def num_states(self) -> int:
+        """How many states there are at most."""
+        return self.room.width * self.room.height
+
+    @property
+    def num_transitions(self) -> int:
+        """How many transitions there are at most."""
+        return TRANSITIONS_OF_A_CELL * self.num_states
+
+    def find(self, target: Target, where: Field) -> tuple[Cell, ...]:
+        """The cells of a target; none, and a mistake noted, if there is no such place."""
+        if isinstance(target, str):
+            if target not in self.places:
+                known = did_you_mean(target, [*self.places])
+                where.wrong(f"there is no place {target!r} in the grid; {known}")
+            return self.places.get(target, ())
+        if len(target) != 2:
+            where.wrong(f"{list(target)} is not a cell; write [column, row]")
+            return ()
+        column, row = target
+        return ((column, row),)
+
+    def made(self, starts: Mapping[Cell, float], goals: tuple[Cell, ...]) -> tuple[CSSP, GridWorld]:
+        """The room with a start and a goal, validated, and its grid."""
+        world = replace(self.room, start=starts, goal=goals)
+        return world.to_cssp(), world
+
+
+def note_violations(error: InvalidProblem, places: Places, otherwise: Field) -> None:
+    """Note what a grid says about itself, each violation where the file says what is wrong."""
+    for violation in error.violations:
+        at = violation.at if isinstance(violation, Located) else ()
+        length = next((length for length in range(len(at), 0, -1) if at[:length] in places), 0)
+        if isinstance(violation, Located) and length:
+            places[at[:length]].at(*at[length:]).wrong(violation.told)
+        else:
+            otherwise.wrong(violation)
+
+
+def read_grid(grid: ListedGrid | DrawnGrid, cost_names: tuple[str, ...], limits: Limits) -> GridModel | None:
+    """A grid; None, and the mistakes noted, if it cannot be made."""
+    if isinstance(grid, DrawnGrid):
+        return _drawn(grid, cost_names)
+    return _listed(grid, cost_names, limits)
+
+
+def _listed(grid: ListedGrid, cost_names: tuple[str, ...], limits: Limits) -> GridModel | None:
+    """A grid by its size and rectangles."""
+    width, height = grid.width, grid.height
+    if width is None or height is None:
+        return None
+    if width * height > limits.states:
+        cells = f"{width} x {height} = {width * height:,} cells"
+        grid.where("width").wrong(f"the grid has {cells}; at most {limits.states:,} are allowed")
+        return None
+    places: Places = {}
+    walls = _rectangles(grid.walls, grid.where("walls"))
+    places |= {("walls", number): where for number, (_, where) in enumerate(walls)}
+    hazards: list[Hazard] = []
+    for area in grid.hazards or ():
+        if area is not None:
+            costs = _known(area.costs or {})
+            for rectangle, where in _rectangles(area.at, area.where("at")):
+                places["hazards", len(hazards)] = where
+                places["hazards", len(hazards), "costs"] = area.where("costs")
+                hazards.append(Hazard(*rectangle, costs))
+    named = {name: ((cell[0], cell[1]),) for name, cell in (grid.places or {}).items() if cell is not None}
+    drawing = Drawing(width, height, tuple(wall for wall, _ in walls), {}, (), ())
+    return _model(grid, drawing, hazards, cost_names, named, places)
+
+
+def _drawn(grid: DrawnGrid, cost_names: tuple[str, ...]) -> GridModel | None:
+    """A grid by its map, where hazards and places may be letters."""
+    legend = {letter: _known(costs or {}) for letter, costs in (grid.hazards or {}).items()}
+    letters: dict[str, str] = {}
+    for name, drawn_as in (grid.places or {}).items():
+        if isinstance(drawn_as, str) and drawn_as in legend:
+            told = f"{drawn_as!r} cannot draw a place; take one character that means nothing else"
+            grid.where("places", name).wrong(told)
+        elif isinstance(drawn_as, str):
+            letters[name] = drawn_as
+    drawing = _drawing(grid, [*legend], [*letters.values()])
+    if drawing is None:
+        return None
+    named: dict[str, tuple[Cell, ...]] = {}
+    for name, given in (grid.places or {}).items():
+        if isinstance(given, tuple):
+            named[name] = ((given[0], given[1]),)
+        elif name in letters:
+            named[name] = drawing.places[letters[name]]
+            if not named[name]:
+                grid.where("places", name).wrong(f"{given!r} does not occur in the map")
+    letter_of = [letter for letter, rectangles in drawing.hazards.items() for _ in rectangles]
+    places: Places = {
+        ("hazards", number, "costs"): grid.where("hazards", letter) for number, letter in enumerate(letter_of)
+    }
+    return _model(grid, drawing, drawn_hazards(drawing, legend), cost_names, named, places)
+
+
+def _drawing(grid: DrawnGrid, hazards: Collection[str], places: Collection[str]) -> Drawing | None:
+    """What the map shows; None, and the mistakes noted, if it cannot be read."""
+    where = grid.where("map")
+    if isinstance(grid.map, str):
+        lines = grid.map.split("\n")
+        first = where.node.first_line if isinstance(where.node, Scalar) else where.line
+        numbers = [first + index for index in range(len(lines))]
+    else:
+        lines = [line for line in grid.map or () if line is not None]
+        numbers = [item.line for item in where.items()]
+    if len(lines) < len(numbers) or not lines:
+        return None
+    for number, line in zip(numbers, lines, strict=True):
+        if " " in line.strip():
+            told = "a line of the map has a space in it; begin the map with | to keep its lines apart"
+            where.findings.add(number, where.path, told)
+            return None
+    try:
+        return read_map(lines, hazards, places)
+    except InvalidProblem as error:
+        for violation in error.violations:
+            if isinstance(violation, Located):
+                where.findings.add(numbers[int(violation.at[0])], where.path, violation.told)
+            else:
+                where.wrong(violation)
+        return None
+
+
+def _model(
+    grid: ListedGrid | DrawnGrid,
+    drawing: Drawing,
+    hazards: Sequence[Hazard],
+    cost_names: tuple[str, ...],
+    named: Mapping[str, tuple[Cell, ...]],
+    places: Places,
+) -> GridModel | None:
+    """The model of a room that has been drawn or listed; None, and the mistakes noted, if it is not sound."""
+    places |= {("slip",): grid.where("slip"), ("step_cost",): grid.where("step_cost")}
+    cells: list[Cell] = []
+    for name, each in named.items():
+        places |= {("goal", len(cells) + number): grid.where("places", name) for number in range(len(each))}
+        cells += each
+    try:
+        room = GridWorld(
+            drawing.width,
+            drawing.height,
+            start={},
+            # What has a name must be a cell that can be entered, as a goal must.
+            goal=tuple(cells),
+            walls=drawing.walls,
+            hazards=hazards,
+            slip=_slip(grid),
+            step_cost=grid.step_cost if isinstance(grid.step_cost, float) else _known(grid.step_cost),
+            cost_names=cost_names,
+        )
+    except InvalidProblem as error:
+        note_violations(error, places, grid.place)
+        return None
+    return GridModel(replace(room, goal=()), named, drawing.starts, drawing.goals)
+
+
+def _slip(grid: ListedGrid | DrawnGrid) -> float | tuple[float, float]:
+    if grid.intended is not None:
+        # The same subtraction as in the library's own scenarios, so that the figures are the same, too.
+        return 1.0 - grid.intended
+    if isinstance(grid.slip, Sides):
+        return (grid.slip.left or 0.0, grid.slip.right or 0.0)
+    return grid.slip
+
+
+def _rectangles(given: Rectangles | None, where: Field) -> list[tuple[Rectangle, Field]]:
+    """Rectangles with their places."""
+    several = isinstance(given, list)
+    found = []
+    for number, each in enumerate(given if isinstance(given, list) else [given]):
+        if each is not None:
+            column, row, width, height = each
+            found.append(((column, row, width, height), where.at(number) if several else where))
+    return found
+
+
+def _known(costs: Costs) -> dict[str, float]:
+    """The costs that could be read."""
+    return {name: cost for name, cost in costs.items() if cost is not None}

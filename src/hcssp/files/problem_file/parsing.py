@@ -1,0 +1,266 @@
+"""From a text to a tree: YAML by the parser of PyYAML, and JSON by the same way.
+
+Only the parser is used, never what constructs objects from tags; tags are refused. Plain values mean what
+YAML 1.2 says, not 1.1: ``1e-3`` is a number, ``no`` and ``on`` are texts, ``12:30`` is no count of seconds.
+
+A JSON text is turned into the YAML that says the same, line for line (:func:`as_yaml`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hcssp.files.problem_file.findings import Findings
+from hcssp.files.problem_file.source import Limits
+from hcssp.files.problem_file.tree import Entries, Items, Node, Scalar, joined, kind_of, shown
+
+_NULL = {"", "~", "null", "Null", "NULL"}
+_TRUTH = {text: text.lower() == "true" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
+_WHOLE = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"([-+]?)\.(inf|Inf|INF)")
+_NOT_A_NUMBER = {".nan", ".NaN", ".NAN"}
+_BLOCK = ("|", ">")
+
+# What YAML takes otherwise, in a text that is known to be JSON; a string with a colon behind it is a key.
+_PIECE = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|(?P<constant>NaN|-?Infinity)|\t')
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def parse_document(text: str, findings: Findings, limits: Limits, *, json: bool = False) -> Node:
+    """The tree of a text; keys that repeat or are not texts are noted in `findings`.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be parsed or exceeds a limit, or an alias stands for nothing or for itself.
+    """
+    return _Composer(as_yaml(text, findings) if json else text, findings, limits).document()
+
+
+class _Composer:
+    """Makes a tree of a stream of events; the limits hold while it grows.
+
+    So a document that repeats itself through aliases is refused before it has been unfolded.
+    """
+
+    def __init__(self, text: str, findings: Findings, limits: Limits) -> None:
+        import yaml
+
+        self._yaml = yaml
+        self._findings = findings
+        self._limits = limits
+        self._events = self._parsed(text)
+        self._counted = 0
+        self._depth = 0
+        # What anchors stand for, and how many values that is; None while it is being read.
+        self._anchors: dict[str, tuple[Node, int] | None] = {}
+
+    def document(self) -> Node:
+        event = next(self._events, None)
+        if event is None:
+            self._findings.fatal(1, "", "the file is empty; it must begin with 'format: hcssp-problem'")
+        root = self._node(event, "")
+        for _ in self._events:  # so that what follows is looked at, too
+            pass
+        return root
+
+    def _parsed(self, text: str) -> Iterator[Any]:
+        """The events of nodes; several documents and tags are refused."""
+        yaml, findings = self._yaml, self._findings
+        # The parser written in C is ten times faster, where there is one.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        documents = 0
+        try:
+            for event in yaml.parse(text, Loader=loader):
+                line = event.start_mark.line + 1
+                if isinstance(event, yaml.DocumentStartEvent):
+                    documents += 1
+                    if documents > 1:
+                        told = "a second document begins here ('---'); a file holds one problem"
+                        findings.fatal(line, "", told)
+                elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+                    tag = getattr(event, "tag", None)
+                    if tag is not None:
+                        findings.fatal(line, "", f"the tag {tag!r} is not allowed; remove it")
+                    yield event
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+            # A character that YAML forbids is told by its place, not its line.
+            place = getattr(error, "position", None) or 0
+            line = mark.line + 1 if mark is not None else text.encode()[:place].count(b"\n") + 1
+            problem = (
+                getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+            )
+            context = getattr(error, "context", None)
+            told = f"{context}, {problem}" if isinstance(context, str) else problem
+            findings.fatal(line, "", f"this is not YAML: {told}")
+
+    def _node(self, event: Any, path: str) -> Node:
+        """The value that begins with `event`."""
+        line = event.start_mark.line + 1
+        if isinstance(event, self._yaml.AliasEvent):
+            return self._aliased(event.anchor, line)
+        before = self._counted
+        self._count(1, line)
+        if isinstance(event, self._yaml.ScalarEvent):
+            value = resolved(event.value) if event.implicit[0] else event.value
+            node: Node = Scalar(value, line, event.value, line + 1 if event.style in _BLOCK else line)
+        else:
+            self._depth += 1
+            if self._depth > self._limits.depth:
+                told = f"nested more than {self._limits.depth} deep, which no problem needs"
+                self._findings.fatal(line, path[:100], told)
+            if event.anchor is not None:
+                self._anchors[event.anchor] = None
+            is_list = isinstance(event, self._yaml.SequenceStartEvent)
+            node = self._items(line, path) if is_list else self._entries(line, path)
+            self._depth -= 1
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (node, self._counted - before)
+        return node
+
+    def _begun(self) -> Iterator[Any]:
+        """The first events of what a list or mapping holds, until it ends."""
+        for event in self._events:
+            if isinstance(event, self._yaml.CollectionEndEvent):
+                return
+            yield event
+
+    def _items(self, line: int, path: str) -> Items:
+        items: list[Node] = []
+        for event in self._begun():
+            items.append(self._node(event, f"{path}[{len(items)}]"))
+        return Items(items, line)
+
+    def _entries(self, line: int, path: str) -> Entries:
+        mapping = Entries({}, {}, line)
+        for event in self._begun():
+            node = self._node(event, path)
+            key = self._key(node, path)
+            value = self._node(next(self._events), joined(path, key or "?"))
+            if key is None:
+                continue
+            if key in mapping.entries:
+                first = mapping.key_lines[key]
+                told = f"this key stands here a second time; the first is on line {first}"
+                self._findings.add(node.line, joined(path, key), told)
+                continue
+            mapping.entries[key] = value
+            mapping.key_lines[key] = node.line
+        return mapping
+
+    def _key(self, node: Node, path: str) -> str | None:
+        if not isinstance(node, Scalar):
+            self._findings.add(node.line, path, "a list or mapping cannot be a key; write a text")
+            return None
+        if isinstance(node.value, str):
+            return node.value
+        told = f"the key {shown(node)} is {kind_of(node)}, not a text; put it in quotes"
+        self._findings.add(node.line, path, told)
+        return node.source
+
+    def _aliased(self, anchor: str, line: int) -> Node:
+        if anchor not in self._anchors:
+            told = f"the alias *{anchor} stands for nothing; there is no &{anchor} before"
+            self._findings.fatal(line, "", told)
+        aliased = self._anchors[anchor]
+        if aliased is None:
+            self._findings.fatal(line, "", f"the alias *{anchor} stands for something that contains it")
+        node, size = aliased
+        self._count(size, node.line)
+        return node
+
+    def _count(self, values: int, line: int) -> None:
+        self._counted += values
+        if self._counted > self._limits.nodes:
+            self._findings.fatal(
+                line,
+                "",
+                f"the document has more than {self._limits.nodes:,} values, those that aliases repeat "
+                "counted each time; put large tables into a CSV or DRN file",
+            )
+
+
+def resolved(source: str) -> str | int | float | bool | None:
+    """What a plain value means.
+
+    >>> [resolved(source) for source in ("1e-3", "no", "true", "~", "-.inf", "007", "12:30")]
+    [0.001, 'no', True, None, -inf, 7, '12:30']
+    """
+    if source in _NULL:
+        return None
+    if source in _TRUTH:
+        return _TRUTH[source]
+    if _NUMBER.fullmatch(source):
+        # Numbers of very many digits are no counts of anything, and slow to turn into whole ones.
+        return int(source) if _WHOLE.fullmatch(source) and len(source) <= 18 else float(source)
+    if source in _NOT_A_NUMBER:
+        return float("nan")
+    infinite = _INFINITE.fullmatch(source)
+    return float(f"{infinite[1]}inf") if infinite else source
+
+
+def as_yaml(text: str, findings: Findings) -> str:
+    r"""The YAML that says the same as a JSON text, with everything on the same line.
+
+    YAML is said to contain JSON, but its parsers know no pairs of surrogates and no raw control characters,
+    do not take a tab for a space, and want a key to be short and its colon to stand beside it, unless a
+    question mark precedes it.
+
+    >>> as_yaml('{"a":\t["\\ud83d\\ude00", 1e5]}', Findings("it"))
+    '{? "a": ["😀", 1e5]}'
+
+    Raises
+    ------
+    InvalidProblem
+        If it is not JSON.
+    """
+    try:
+        json.loads(text, parse_int=str, parse_float=str)
+    except json.JSONDecodeError as error:
+        findings.fatal(error.lineno, "", f"this is not JSON: {error.msg} (column {error.colno})")
+    except RecursionError:
+        findings.fatal(1, "", "nested far too deep for a problem")
+
+    def place(start: int) -> tuple[int, int]:
+        return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+
+    def translated(piece: re.Match[str]) -> str:
+        string, colon, constant = piece.group("string", "colon", "constant")
+        if constant:
+            line, column = place(piece.start())
+            told = f'{constant} is not JSON; write a number, or "inf" for a bound that is none'
+            findings.fatal(line, "", f"{told} (column {column})")
+        if string is None:
+            return " "
+        if "\\" in string or not string.isprintable():
+            content = json.loads(string)
+            if _HALF.search(content):
+                line, column = place(piece.start())
+                told = f"{string[:60]} has half of a character in it; write the whole one"
+                findings.add(line, "", f"{told} (column {column})")
+                content = _HALF.sub("?", content)
+            string = quoted(content)
+        return string if colon is None else f"? {string}{colon}".replace("\t", " ")
+
+    return _PIECE.sub(translated, text)
+
+
+def quoted(text: str) -> str:
+    r"""A text between the double quotes of YAML.
+
+    >>> print(quoted('say "é" \x07'))
+    "say \"é\" \u0007"
+    """
+    return '"' + "".join(map(_quoted, text)) + '"'
+
+
+def _quoted(character: str) -> str:
+    """A character between YAML's quotes, which are JSON's but for characters beyond the first 65,536."""
+    if character > "\uffff":
+        return character if character.isprintable() else f"\\U{ord(character):08x}"
+    return character if character > "~" and character.isprintable() else json.dumps(character)[1:-1]

@@ -1,0 +1,203 @@
+"""Records: mappings with given keys, declared as dataclasses whose fields name the forms of the values.
+
+>>> from hcssp.files.problem_file.findings import Findings
+>>> from hcssp.files.problem_file.forms import Number, Text
+>>> from hcssp.files.problem_file.parsing import parse_document
+>>> from hcssp.files.problem_file.source import Limits
+>>> @dataclass(frozen=True)
+... class Door(Part):
+...     '''A door.'''
+...
+...     width: float | None = required(Number("a width in metres", 0.5, 3.0))
+...     colour: str = optional(Text("a colour"), "white")
+>>> form = Record("a door", Door)
+>>> findings = Findings("doors.yaml")
+>>> def read(text):
+...     return form.read(Field.root(parse_document(text, findings, Limits()), findings))
+>>> door = read("width: 0.9")
+>>> door.width, door.colour
+(0.9, 'white')
+>>> door.where("width").wrong("no door is that narrow")
+>>> read("{wdith: 1, colour: 7}").colour
+'white'
+>>> findings.raise_if_any()
+Traceback (most recent call last):
+    ...
+hcssp.errors.InvalidProblem: 3 violations:
+  - doors.yaml:1: width: no door is that narrow
+  - doors.yaml:1: wdith: there is no such key; did you mean 'width'?
+  - doors.yaml:1: colour: 7 is not a colour; put it in quotes
+>>> Definitions().of(form)
+{'$ref': '#/$defs/door'}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar, overload
+
+from hcssp.errors import listed
+from hcssp.files.problem_file.forms import Definitions, Form, Given, Schema
+from hcssp.files.problem_file.tree import Field
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A rule of a record: exactly one of these keys is given; `missing` says that none is."""
+
+    keys: tuple[str, ...]
+    missing: str
+
+    def check(self, field: Field) -> None:
+        given = [key for key in self.keys if key in field]
+        if len(given) != 1:
+            told = f"{' and '.join(given)} are given" if given else self.missing
+            field.wrong(f"{told}; give one of {', '.join(self.keys)}")
+
+    def schemas(self) -> list[Schema]:
+        return [{"oneOf": [{"required": [key]} for key in self.keys]}]
+
+
+@dataclass(frozen=True)
+class NotBeside:
+    """A rule of a record: a key is not given beside any of the others; `told` says why."""
+
+    key: str
+    others: tuple[str, ...]
+    told: str
+
+    def check(self, field: Field) -> None:
+        if self.key in field and any(other in field for other in self.others):
+            field.at(self.key).wrong(self.told)
+
+    def schemas(self) -> list[Schema]:
+        return [{"not": {"required": [self.key, other]}} for other in self.others]
+
+
+Rules = tuple[OneOf | NotBeside, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A mapping with given keys that has been read: the base of all records.
+
+    Subclasses declare their keys with :func:`required` and :func:`optional`. Of what is missing or wrong
+    they hold the default, which is None for what is required.
+
+    Attributes
+    ----------
+    place
+        Where it stands.
+    sound
+        Whether nothing is wrong with it.
+    """
+
+    rules: ClassVar[Rules] = ()
+
+    place: Field
+    sound: bool
+
+    def where(self, *keys: str | int) -> Field:
+        """The place of what the keys and positions lead to."""
+        return self.place.at(*keys)
+
+
+Kind = TypeVar("Kind", bound=Part, covariant=True)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a record: the form of its value, whether it must be there, and what a schema says about it."""
+
+    form: Form[Any]
+    required: bool
+    description: str
+
+
+def required(form: Form[Given], description: str = "") -> Given | None:
+    """A key of a record that must be there."""
+    return dataclasses.field(default=None, metadata={"key": Key(form, True, description)})
+
+
+@overload
+def optional(form: Form[Given], *, description: str = "") -> Given | None: ...
+@overload
+def optional(form: Form[Given], default: Given, description: str = "") -> Given: ...
+def optional(form: Form[Given], default: Given | None = None, description: str = "") -> Given | None:
+    """A key of a record that need not be there."""
+    return dataclasses.field(default=default, metadata={"key": Key(form, False, description)})
+
+
+@dataclass(frozen=True)
+class Record(Form[Kind]):
+    """A mapping with given keys.
+
+    Attributes
+    ----------
+    part
+        The record that is made of it.
+    known_by
+        The key that tells it from other records; by default there are no others.
+    besides
+        Keys that are required here, though not everywhere.
+    """
+
+    kind = "a mapping"
+    part: type[Kind]
+    known_by: str = ""
+    besides: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.besides:
+            name, about = self.part.__name__, (self.part.__doc__ or "").partition("\n")[0]
+            object.__setattr__(self, "defined_as", name[0].lower() + name[1:])
+            object.__setattr__(self, "description", about)
+
+    @cached_property
+    def keys(self) -> dict[str, Key]:
+        """The keys that its record declares."""
+        declared = dataclasses.fields(self.part)
+        return {each.name: each.metadata["key"] for each in declared if "key" in each.metadata}
+
+    def fits(self, field: Field) -> bool:
+        return super().fits(field) and (not self.known_by or self.known_by in field)
+
+    def _read(self, field: Field) -> Kind:
+        before = len(field.findings)
+        keys = self.keys
+        needed = [name for name, key in keys.items() if key.required or name in self.besides]
+        known = [*needed, *(name for name in keys if name not in needed)]
+        values: dict[str, Any] = {}
+        misspelt: set[str] = set()
+        for name, member in field.members().items():
+            if name in keys:
+                values[name] = keys[name].form.read(member)
+                continue
+            nearest = get_close_matches(name, known, n=1)
+            guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known)}"
+            member.wrong(f"there is no such key; {guess}")
+            misspelt.update(nearest)
+        for name in needed:
+            # A key that is misspelt is not missing as well.
+            if name not in values and name not in misspelt:
+                field.wrong(f"the key {name!r} is missing")
+        for rule in self.part.rules:
+            rule.check(field)
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.part(field, len(field.findings) == before, **given)
+
+    def schema(self, definitions: Definitions) -> Schema:
+        if self.besides:
+            return {"allOf": [definitions.of(Record(self.what, self.part)), {"required": [*self.besides]}]}
+        keys = self.keys
+        rules = [schema for rule in self.part.rules for schema in rule.schemas()]
+        return {
+            "type": "object",
+            "required": [name for name, key in keys.items() if key.required],
+            "additionalProperties": False,
+            "properties": {name: definitions.of(key.form, key.description) for name, key in keys.items()},
+            **({"allOf": rules} if rules else {}),
+        }

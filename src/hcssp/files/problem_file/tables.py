@@ -1,0 +1,196 @@
+"""An explicit table of transitions, wherever it came from: inline, CSV or DRN.
+
+A table has no start and no goal of its own: activities share it and say where they begin and end. The
+actions of a goal are left out, since a goal ends the activity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from hcssp.cssp.assembly import Assembly, Table
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
+from hcssp.errors import did_you_mean
+from hcssp.files.problem_file.format import Table as WrittenTable
+from hcssp.files.problem_file.format import Target
+from hcssp.files.problem_file.tree import Field
+
+_TUPLE = re.compile(r"\(-?\d{1,15}(, ?-?\d{1,15})+\)")
+
+Wrong = Callable[[int, str, str], None]
+"""Notes a mistake: its line, its field and what it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A table without a start and a goal.
+
+    Attributes
+    ----------
+    table
+        Its states and rows.
+    index
+        The states by their labels.
+    places
+        States by the labels of a DRN file.
+    starts, goals
+        The states that a DRN file labels ``init`` and ``goal``; empty if there are none.
+    unlisted
+        The states that are only led to, each with what to call if that turns out to be a mistake.
+    """
+
+    table: Table
+    index: Mapping[object, int]
+    places: Mapping[str, Sequence[int]]
+    starts: tuple[int, ...] = ()
+    goals: tuple[int, ...] = ()
+    unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
+
+    @property
+    def num_states(self) -> int:
+        return self.table.num_states
+
+    @property
+    def num_transitions(self) -> int:
+        return int(self.table.transitions.nnz)
+
+    def find(self, target: Target, where: Field) -> tuple[int, ...]:
+        """The states of a target; none, and a mistake noted, if there are none."""
+        label = state_label(target) if isinstance(target, str) else target
+        if label in self.index:
+            return (self.index[label],)
+        if isinstance(label, str) and label in self.places:
+            return tuple(self.places[label])
+        known = [*self.places, *(label for label in self.index if isinstance(label, str))]
+        where.wrong(f"there is no state {label!r} in the table; {did_you_mean(str(label), known)}")
+        return ()
+
+    def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> tuple[CSSP, None]:
+        """The table with a start and a goal, validated; it has no grid."""
+        return validated(self.table.without_actions_of(goals).cssp(starts, goals)), None
+
+
+class TableDraft:
+    """A table in the making: states called by texts, and rows that know where they stand in their file.
+
+    Parameters
+    ----------
+    cost_names
+        The primary cost, then the others.
+    wrong
+        Notes a mistake.
+    """
+
+    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong) -> None:
+        self.assembly = Assembly(cost_names)
+        self.places: dict[str, list[int]] = {}
+        self._wrong = wrong
+        # Most texts come many times, and turning them into labels takes a while.
+        self._by_text: dict[str, int] = {}
+        self._listed: set[int] = set()
+        self._where: list[tuple[int, str]] = []
+
+    def state(self, text: str, *, listed: bool = False) -> int:
+        """The number of a state, which is new if it has not been met yet.
+
+        Parameters
+        ----------
+        text
+            What the table calls it.
+        listed
+            Whether it stands in the table for itself, or something leads to it.
+        """
+        number = self._by_text.get(text)
+        if number is None:
+            label = state_label(text)
+            number = self.assembly.state_index.get(label)
+            if number is None:
+                number = self.assembly.add_state(label)
+            self._by_text[text] = number
+        if listed:
+            self._listed.add(number)
+        return number
+
+    def row(self, state: int, action: str, costs: Sequence[float], line: int, path: str = "") -> int:
+        """The number of a new row, which stands on that line."""
+        self._where.append((line, path))
+        return self.assembly.add_row(state, action, costs)
+
+    def model(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
+        """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
+        table = self.assembly.table()
+        for row, told in unsound_rows(table.transitions):
+            self._wrong(*self._where[int(table.origin[row])], told)
+        return TableModel(
+            table=table,
+            index=self.assembly.state_index,
+            places=self.places,
+            starts=tuple(starts),
+            goals=tuple(goals),
+            unlisted=self._unlisted(table),
+        )
+
+    def _unlisted(self, table: Table) -> dict[int, Callable[[], None]]:
+        """The states that are only led to, and how to note that this was a mistake."""
+        unlisted = np.ones(table.num_states, dtype=np.bool_)
+        unlisted[list(self._listed)] = False
+        entries = table.transitions.tocoo()
+        chosen = np.flatnonzero(unlisted[entries.col])
+        ways = zip(table.origin[entries.row[chosen]].tolist(), entries.col[chosen].tolist(), strict=True)
+        # Sorted backwards, so that the first row that leads there remains.
+        return {state: partial(self._note_unlisted, state, row) for row, state in sorted(ways, reverse=True)}
+
+    def _note_unlisted(self, state: int, row: int) -> None:
+        labels = self.assembly.state_labels
+        guess = did_you_mean(str(labels[state]), [str(labels[other]) for other in self._listed])
+        remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
+        told = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
+        self._wrong(*self._where[row], told)
+
+
+def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -> TableModel:
+    """A table that is written into the problem file; mistakes are noted."""
+    draft = TableDraft(cost_names, where.findings.add)
+    # First all that are listed, then those that are only led to: so the file decides on their order.
+    numbers = [draft.state(text, listed=True) for text in table]
+    for number, actions in zip(numbers, table.values(), strict=True):
+        for label, action in (actions or {}).items():
+            if action is None or action.to is None:
+                continue
+            to = {action.to: 1.0} if isinstance(action.to, str) else action.to
+            chances = {reached: chance for reached, chance in to.items() if chance is not None}
+            costs = action.costs or {}
+            for name in costs:
+                if name not in cost_names:
+                    action.where("costs", name).wrong(unknown_cost(name, cost_names))
+            if len(chances) == len(to):
+                place = action.where("to")
+                paid = [costs.get(name) or 0.0 for name in cost_names]
+                row = draft.row(number, label, paid, place.line, place.path)
+                successors = [draft.state(reached) for reached in chances]
+                draft.assembly.add_transitions([row] * len(chances), successors, [*chances.values()])
+    return draft.model()
+
+
+def state_label(text: str) -> Hashable:
+    """What a state of a table is called: its text, or a cell if it is written like one.
+
+    So a table can hand over to a grid, and a grid to a table: exits and entries meet by their labels.
+
+    >>> state_label("hall"), state_label("(3, 4)"), state_label("7")
+    ('hall', (3, 4), '7')
+    """
+    if _TUPLE.fullmatch(text):
+        return tuple(int(number) for number in text[1:-1].split(","))
+    return text
+
+
+def label_text(label: Hashable) -> str:
+    """How a table calls a state or an action: the inverse of :func:`state_label`, as far as there is one."""
+    return label if isinstance(label, str) else str(label)
