@@ -14,6 +14,7 @@ import yaml
 
 import hcssp
 from doc_blocks import DocError, PageRun, blocks, compare
+from test_architecture import LAYERS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -96,6 +97,17 @@ def test_every_page_is_in_the_navigation() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = set(re.findall(r"[\w/-]+\.md", str(yaml.safe_load(text)["nav"])))
     assert listed == set(PAGES)
+
+
+def test_the_map_of_the_house_is_that_of_the_layers() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| (`.*?`) \| \S", text, flags=re.MULTILINE)
+    drawn = [tuple(re.findall(r"`(\w+)`", line)) for line in table]
+    layers = [
+        tuple(name.removeprefix("hcssp.") for name in layer if name not in ("hcssp", "hcssp.__main__"))
+        for layer in LAYERS
+    ]
+    assert drawn == [layer for layer in layers if layer]
 
 
 def test_the_command_line_page_speaks_of_every_command_and_option() -> None:

@@ -235,7 +235,7 @@ class Plan:
         return Run(self.policy)
 
     def save(self, path: Any) -> None:
-        """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
+        """Write the plan to a file; see :mod:`hcssp.files.plan`."""
         verb("plan.save")(path, self)
 
     def report(self, path: Any, **options: Any) -> None:

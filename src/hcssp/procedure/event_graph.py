@@ -16,17 +16,17 @@ def event_graph(problem: HCSSP) -> Any:
     ``probability`` and ``activity`` (the name of what is run on the way, or None). The graph itself knows its
     ``start`` and its ``end``.
 
-    Raises
-    ------
-    MissingDependency
-        If networkx is not installed.
-
     >>> from hcssp.scenarios import small_building
     >>> graph = event_graph(small_building())
     >>> graph.graph["start"], graph.graph["end"], graph.number_of_edges()
     ('start', 'exit', 7)
     >>> graph.edges["at-door", "door-open", ("open-door", 0)]["probability"]
     0.8
+
+    Raises
+    ------
+    MissingDependency
+        If networkx is not installed.
     """
     try:
         import networkx as nx

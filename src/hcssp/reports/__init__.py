@@ -1,4 +1,4 @@
-"""What people look at: pictures of plans, and a page that tells all about one."""
+"""What people look at: plans in words, tables, pictures, notebooks, and a page that tells all about one."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     """
     solved, emphasis = plan.as_procedure(), style or Style()
     problem = solved.problem
-    bounds = ", ".join(f"{c.name} at most {c.at_most:g}" for c in problem.constraints)
+    bounds = ", ".join(f"{c.name} at most {c.at_most:g}" for c in problem.constraints if isfinite(c.at_most))
     title = f"{name or plan.name or 'plan'}: least expected {problem.primary_name}, {bounds or 'no bounds'}"
     blocks = [emphasis.strong(title)]
     if plan.found:

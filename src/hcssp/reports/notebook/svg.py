@@ -50,6 +50,9 @@ def polyline(points: Iterable[Point]) -> str:
 def filled(mask: BoolArray, left: int, top: int, block: int = 1) -> str:
     """The path around the cells of a grid where `mask` is true.
 
+    >>> filled(np.array([[True, True, False], [False, False, True]]), 0, 10)
+    'M0 10h2v1h-2zM2 11h1v1h-1z'
+
     Parameters
     ----------
     mask
@@ -58,9 +61,6 @@ def filled(mask: BoolArray, left: int, top: int, block: int = 1) -> str:
         Where the first cell lies.
     block
         How wide and high a cell is.
-
-    >>> filled(np.array([[True, True, False], [False, False, True]]), 0, 10)
-    'M0 10h2v1h-2zM2 11h1v1h-1z'
     """
     return "".join(
         f"M{left + block * first} {top + block * row}h{block * (last - first)}v{block}"
