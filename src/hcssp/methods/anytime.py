@@ -27,13 +27,11 @@ import numpy as np
 
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.dual.dual import Dual, ascend
+from hcssp.dual.ascent import Dual, ascend, lagrangian_bound
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
-from hcssp.dual.oracle import Vertex
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
-from hcssp.numerics import tolerated
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
@@ -65,31 +63,29 @@ class Anytime:
 
 def run_anytime(oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
     """Both stages on the problem of `oracle`; see :class:`Anytime`."""
-    search: BestFirst[None, Vertex] = BestFirst()
+    search: BestFirst[None, FlatVertex] = BestFirst()
     reporter = Reporter(oracle, search, began)
-    dual = Dual()
+    dual: Dual[FlatVertex] = Dual()
     for dual in ascend(oracle, Region()):
         reporter.prices = dual.prices
         for vertex in dual.vertices[-1:]:
             reporter.offer(vertex)
         yield reporter.snapshot(dual.bound)
     if dual.infeasible:
-        yield reporter.snapshot(inf, "infeasible", dual)
+        yield reporter.snapshot(inf, "infeasible", dual.infeasibility)
         return
     reporter.stochastic = optimum_of(dual, oracle)
     for vertex in dual.support:
         reporter.offer(vertex)
     yield reporter.snapshot(dual.bound, None if iterations > 0 else "iterations")
     weights = np.append(1.0, dual.prices)
-    spent = dual.prices > 0.0
-    offset = float(dual.prices[spent] @ tolerated(oracle.bounds)[spent])
     best = dual.bound
     for value, vertex in next_best(oracle, weights):
         if reporter.iterations >= iterations:
             yield reporter.snapshot(best, "iterations")
             return
         reporter.iterations += 1
-        best = max(best, value - offset)
+        best = max(best, lagrangian_bound(value, dual.prices, oracle.bounds))
         if best >= search.cutoff:
             yield reporter.snapshot(best, "proved")
             return

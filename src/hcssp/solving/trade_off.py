@@ -24,7 +24,7 @@ import numpy as np
 
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.dual.dual import Dual, maximise
+from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.dual.oracles import oracle_of
 from hcssp.errors import InvalidProblem
@@ -162,13 +162,13 @@ def trade_off(
     )
 
 
-def _under(oracle: Oracle, index: int, bound: float) -> Oracle:
+def _under(oracle: Oracle[Any], index: int, bound: float) -> Oracle[Any]:
     bounds = oracle.bounds.copy()
     bounds[index] = bound
     return oracle.under(bounds)
 
 
-def _least(oracle: Oracle, index: int) -> float:
+def _least(oracle: Oracle[Any], index: int) -> float:
     """The least achievable value of the constrained cost, whatever the other bounds say."""
     weights = np.zeros(1 + len(oracle.bounds))
     weights[1 + index] = 1.0
@@ -178,14 +178,14 @@ def _least(oracle: Oracle, index: int) -> float:
     return minimum.bound
 
 
-def _tangent(oracle: Oracle, index: int, bound: float, known: Sequence[Vertex]) -> _Tangent | None:
-    dual: Dual = maximise(_under(oracle, index, bound), Region(), known=known)
+def _tangent(oracle: Oracle[Any], index: int, bound: float, known: Sequence[Vertex]) -> _Tangent | None:
+    dual: Dual[Any] = maximise(_under(oracle, index, bound), Region(), known=known)
     if dual.infeasible:
         return None
     return _Tangent(bound, dual.bound, float(dual.prices[index]), tuple(dual.vertices))
 
 
-def _tangents(oracle: Oracle, index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
+def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
     """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept."""
     found: dict[float, _Tangent] = {}
     high = asked[-1]
@@ -242,7 +242,7 @@ def _pieces(tangents: dict[float, _Tangent]) -> tuple[FloatArray, FloatArray]:
 
 def _intervals(
     problem: CSSP | HCSSP,
-    oracle: Oracle,
+    oracle: Oracle[Any],
     index: int,
     asked: Sequence[float],
     least: float,

@@ -9,7 +9,7 @@ import pytest
 
 from enumerated_solutions import Solutions, enumerate_solutions
 from hcssp.cssp.model import BoolArray
-from hcssp.dual.dual import maximise
+from hcssp.dual.ascent import maximise
 from hcssp.methods.paper import Box, Planning, compute_lb, compute_ub, initial_box
 from hcssp.scenarios.evacuation import small_building
 from hcssp.ssp.region import Region

@@ -132,7 +132,7 @@ class _Free:
         return Contribution(0.0, self._cost, prices)
 
 
-class BoxOracle(Oracle):
+class BoxOracle(Oracle["BoxVertex"]):
     """Minimises the procedure under weights, every activity's use within the box.
 
     Parameters
@@ -146,23 +146,17 @@ class BoxOracle(Oracle):
     """
 
     def __init__(self, planning: Planning, box: Box, answers: list[ActivityAnswer | None]) -> None:
+        super().__init__(planning.bounds, planning.procedure.row_start)
         self._planning = planning
-        self._bounds = planning.bounds
         self._procedure = planning.procedure
         self._curves: list[_Clipped | None] = [
             None if answer is None else _clip(planning, activity, box, answer)
             for activity, answer in enumerate(answers)
         ]
 
-    @property
-    def row_start(self) -> IntArray:
-        return self._procedure.row_start
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._procedure.row_state
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: BoxVertex | None = None
+    ) -> Minimum[BoxVertex] | None:
         planning, procedure = self._planning, self._procedure
         values = np.zeros(len(self._curves))
         costs = np.zeros((len(self._curves), len(weights)))

@@ -98,7 +98,7 @@ def branch_and_bound(
         value, (box, bound) = search.pop()
         parts = split(planning, box, root, bound, iterations) if value < search.cutoff else ()
         if not parts:
-            search.give_up(value)
+            search.prune(value)
         for part in parts:
             examine(part, LowerBound(value, bound.prices, bound.executions))
             boxes += 1

@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.dual import Dual, ascend
+from hcssp.dual.ascent import Dual, ascend
 from hcssp.methods.paper.activity_planning import activity_planning
 from hcssp.methods.paper.box import Box
-from hcssp.methods.paper.box_dual import BoxOracle
+from hcssp.methods.paper.box_dual import BoxOracle, BoxVertex
 from hcssp.methods.paper.planning import ActivityAnswer, Planning
 from hcssp.methods.paper.procedural_planning import procedural_planning
 from hcssp.numerics import FEASIBILITY_TOLERANCE
@@ -51,7 +51,7 @@ class LowerBound:
     value: float
     prices: FloatArray
     executions: FloatArray
-    dual: Dual | None = field(default=None, repr=False)
+    dual: Dual[BoxVertex] | None = field(default=None, repr=False)
 
 
 def compute_lb(
@@ -107,7 +107,7 @@ def _restricted_dual(
     start: FloatArray | None,
     cutoff: float,
 ) -> LowerBound:
-    dual = Dual(prices=np.zeros(len(planning.bounds)))
+    dual: Dual[BoxVertex] = Dual(prices=np.zeros(len(planning.bounds)))
     # With several counted costs the planes need not fit together, and the ascent may not settle. The bound
     # it has reached holds all the same.
     for dual in islice(ascend(BoxOracle(planning, box, answers), Region(), start=start), MAX_ASCENT):

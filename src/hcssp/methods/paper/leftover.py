@@ -16,7 +16,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.dual import Dual
+from hcssp.dual.ascent import Dual
 from hcssp.dual.procedure_oracle import HierarchicalVertex
 from hcssp.methods.paper.activity_planning import activity_planning
 from hcssp.methods.paper.box_dual import BoxVertex
@@ -27,7 +27,9 @@ WIDER = 1e-7
 """How much wider a suggested budget is taken, relatively; what comes of it is checked against the bounds."""
 
 
-def suggested_solutions(planning: Planning, dual: Dual, iterations: float) -> Iterator[HierarchicalVertex]:
+def suggested_solutions(
+    planning: Planning, dual: Dual[BoxVertex], iterations: float
+) -> Iterator[HierarchicalVertex]:
     """Feasible solutions near the points that carry `dual`, the leftover spent.
 
     Parameters
@@ -39,7 +41,7 @@ def suggested_solutions(planning: Planning, dual: Dual, iterations: float) -> It
     iterations
         Of the second stage of Activity-Planning: the paper's l.
     """
-    carrying = [vertex for vertex in dual.support or dual.vertices[-2:] if isinstance(vertex, BoxVertex)]
+    carrying = list(dual.support or dual.vertices[-2:])
     for vertex in carrying:
         limits = list(vertex.usages)
         yield from _around(planning, vertex.rows, limits, iterations)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.dual import maximise
+from hcssp.dual.ascent import lagrangian_bound, maximise
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
@@ -107,10 +107,8 @@ def _stage_two(
         return (last.upper_bound, last.incumbent), last.lower_bound
     problem, rows = oracle.as_cssp(planning)
     flat = FlatOracle(problem)
-    spent = prices > 0.0
-    offset = float(prices[spent] @ planning.bounds[spent])
     for count, (value, vertex) in enumerate(next_best(flat, np.append(1.0, prices))):
-        lower_bound = max(lower_bound, value - offset)
+        lower_bound = max(lower_bound, lagrangian_bound(value, prices, planning.bounds))
         if lower_bound >= best[0]:
             return best, best[0]
         if vertex.costs[0] < best[0] and is_feasible(vertex.costs, planning.bounds):
@@ -122,7 +120,7 @@ def _stage_two(
     return best, best[0]
 
 
-class ProcedureOracle(Oracle):
+class ProcedureOracle(Oracle["ProcedureVertex"]):
     """Minimises a procedure under weights, given what every activity costs.
 
     Parameters
@@ -138,23 +136,17 @@ class ProcedureOracle(Oracle):
     def __init__(
         self, procedure: ProcedureSolver, bounds: FloatArray, primary: FloatArray, secondary: FloatArray
     ) -> None:
+        super().__init__(bounds, procedure.row_start)
         self._procedure = procedure
-        self._bounds = bounds
         possible = np.isfinite(primary)
         estimates = np.column_stack([primary, secondary])
         estimates[~possible] = 0.0
         self._costs: FloatArray = (procedure.runs @ estimates).T
         self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
 
-    @property
-    def row_start(self) -> IntArray:
-        return self._procedure.row_start
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._procedure.row_state
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
+    ) -> Minimum[ProcedureVertex] | None:
         allowed = self._usable
         if region.forbidden:
             allowed = np.logical_and(allowed, region.allowed(self._procedure.num_rows))
