@@ -56,7 +56,7 @@ def measure_ours(name: str, cap: float) -> dict[str, Any]:
 
     from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.cssp.preprocessing import prepare
-    from hcssp.dual.dual import maximise
+    from hcssp.dual.ascent import maximise
     from hcssp.dual.flat_oracle import FlatOracle
     from hcssp.methods.policy_branching import PolicyBranching
     from hcssp.solving.solve import solve

@@ -110,7 +110,7 @@ def test_imports_point_downwards(module: str) -> None:
         ("hcssp.cssp.model", "from ..ssp import region"),
         ("hcssp.ssp.region", "def later():\n    from hcssp.methods import best_first"),
         ("hcssp.evaluation.exact", "from hcssp.contract.plan import Plan"),
-        ("hcssp.dual.dual", "from hcssp.methods.best_first import search"),
+        ("hcssp.dual.ascent", "from hcssp.methods.best_first import search"),
     ],
 )
 def test_an_upward_import_is_found(module: str, source: str) -> None:

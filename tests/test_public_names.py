@@ -43,7 +43,6 @@ def test_the_list_of_public_names() -> None:
         "Evaluation",
         "EventHandle",
         "FirstPlan",
-        "FlatMinimum",
         "FlatOracle",
         "FlatVertex",
         "Flattening",

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
     from hcssp.dual.ascent import Infeasibility as Infeasibility
-    from hcssp.dual.flat_oracle import FlatMinimum as FlatMinimum
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
     from hcssp.dual.oracle import Minimum as Minimum
@@ -142,7 +141,6 @@ _HOME = {
     "EventHandle": "hcssp.procedure.builder",
     "explore": "hcssp.cssp.exploration",
     "FirstPlan": "hcssp.contract.stop",
-    "FlatMinimum": "hcssp.dual.flat_oracle",
     "FlatOracle": "hcssp.dual.flat_oracle",
     "Flattening": "hcssp.procedure.flattening",
     "FlatVertex": "hcssp.dual.flat_oracle",

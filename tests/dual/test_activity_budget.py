@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force_flat
+from counting_planner import CountingPlanner
 from hcssp.dual.activity_budget import BudgetPlanner, within
-from hcssp.dual.activity_curve import ActivityPlanner
+from hcssp.numerics import tolerated
 from random_procedures import random_activity
 
 SEEDS = range(40)
@@ -13,7 +14,7 @@ SEEDS = range(40)
 
 def budget_of(seed: int, counted: tuple[int, ...]) -> tuple[BudgetPlanner, np.ndarray]:
     cssp = random_activity(np.random.default_rng(seed))
-    planner = ActivityPlanner(cssp, frozenset(counted))
+    planner = CountingPlanner(cssp, frozenset(counted))
     return BudgetPlanner(planner, counted), brute_force_flat(cssp).costs
 
 
@@ -54,11 +55,13 @@ def test_a_stretch_of_the_curve_is_planned_once() -> None:
     low, high = np.sort(costs[:, 1])[[0, -1]]
     for limit in np.linspace(low, high, 7):
         budget.under(np.array([limit]))
-    asked = budget.planner.num_plans
+    planner = budget.planner
+    assert isinstance(planner, CountingPlanner)
+    asked = planner.num_plans
     for limit in np.linspace(low, high, 7) + (high - low) * 1e-9:
         budget.under(np.array([limit]))
     assert high > low
-    assert budget.planner.num_plans == asked
+    assert planner.num_plans == asked
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -96,3 +99,13 @@ def test_a_plan_from_rows_has_its_exact_costs() -> None:
     budget, _ = budget_of(7, (1,))
     plan = budget.unconstrained
     assert budget.plan_from(plan.rows).costs == pytest.approx(plan.costs)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_bound_read_off_the_hull_holds_for_whatever_counts_as_within(seed: int) -> None:
+    budget, costs = budget_of(seed, (1,))
+    for limit in costs[:, 1]:
+        # A hair below a policy's own use: it still counts as within.
+        limits = np.array([limit - 0.9e-9 * max(1.0, limit)])
+        kept = costs[costs[:, 1] <= tolerated(limits)[0], 0]
+        assert budget.under(limits).lower_bound <= kept.min() + 1e-12 * (1.0 + kept.min())

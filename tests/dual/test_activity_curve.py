@@ -1,182 +1,167 @@
-from __future__ import annotations
+"""Both views of a budget curve, on curves that are known by heart."""
 
-from dataclasses import replace
+from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from brute_force import BruteForce, brute_force
-from hcssp.cssp.model import CSSP
-from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_curve import ActivityPlanner
-from hcssp.scenarios.hazard_grid import hazard_grid
-from random_problems import random_cssp
+from hcssp.dual.activity_curve import ActivityPlan, BudgetCurve, Frontier, Piece
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.policy_system import PolicySystem
+from proper_problems import proper_problem
 
-CHUNK = 20
-
-
-def policies_avoiding(truth: BruteForce, forbidden: frozenset[int]) -> np.ndarray:
-    """The costs of all policies that never use a forbidden row."""
-    uses = np.isin(truth.policies, list(forbidden)) & (truth.policies != NO_ROW)
-    return truth.costs[~uses.any(axis=1)]
+SYSTEM = PolicySystem(Balance(proper_problem(0)))
 
 
-def activity(seed: int, **options: float) -> CSSP:
-    problem = random_cssp(seed, **options)
-    return replace(problem, bounds=np.full_like(problem.bounds, np.inf))
+def plan(cost: float, use: float) -> ActivityPlan:
+    """A plan of which only the costs are of interest."""
+    costs = np.array([cost, use])
+    return ActivityPlan(ScalarOptimum(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), costs, -np.inf), SYSTEM)
 
 
-@pytest.mark.parametrize("zero_costs", [0.0, 1.0])
-@pytest.mark.parametrize("first", range(0, 3 * CHUNK, CHUNK))
-def test_every_plan_is_optimal_at_its_price_in_its_region(first: int, zero_costs: float) -> None:
-    impossible = looked_up = 0
-    for seed in range(first, first + CHUNK):
-        cssp = activity(seed, zero_costs=zero_costs, max_constraints=1)
-        planner = ActivityPlanner(cssp, frozenset({1}))
-        truth = brute_force(planner.prepared.problem)
-        rng = np.random.default_rng(seed)
-        regions = [frozenset[int]()]
-        for _ in range(4):
-            # Regions within regions, as a search makes them.
-            larger = regions[int(rng.integers(len(regions)))]
-            regions.append(larger | {int(row) for row in rng.integers(0, planner.balance.num_rows, size=2)})
-        prices = np.concatenate([[0.0, 40.0], rng.exponential(2.0, size=8)])
-        for price, region in ((p, regions[int(rng.integers(len(regions)))]) for p in [*prices, *prices]):
-            weighted = policies_avoiding(truth, region) @ [1.0, price]
-            before = planner.num_plans
-            answer = planner.plan(np.array([1.0, price]), region)
-            looked_up += planner.num_plans == before
-            if answer is None:
-                assert len(weighted) == 0
-                impossible += 1
-                continue
-            plan, bound = answer
-            least = weighted.min()
-            assert plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
-            assert least - 1e-7 * (1.0 + least) <= bound <= least + 1e-12 * (1.0 + least)
-            assert not any(plan.uses(row, int(planner.balance.row_state[row])) for row in region)
-    assert impossible > 0
-    assert looked_up > 50
+def piece(low: float, high: float, cost: float, use: float, loss: float = 0.0) -> Piece:
+    return Piece(low, high, plan(cost, use), cost, use, loss, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
-def test_a_piece_of_the_curve_is_optimal_on_its_whole_interval(first: int) -> None:
-    wide = 0
-    for seed in range(first, first + CHUNK):
-        planner = ActivityPlanner(activity(seed, zero_costs=0.0, max_constraints=1), frozenset({1}))
-        truth = brute_force(planner.prepared.problem)
-        rng = np.random.default_rng(seed)
-        for price in rng.exponential(2.0, size=10):
-            planner.plan(np.array([1.0, price]), frozenset())
-        pieces = planner._curve(frozenset()).pieces
-        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
-            wide += piece.high > piece.low
-            assert piece.low <= piece.high
-            if following is not None:
-                # Dearer prices, less use; the intervals meet in a tie at most.
-                assert piece.high <= following.low + 1e-9 * (1.0 + following.low)
-                assert following.plan.costs[1] <= piece.plan.costs[1]
-            high = min(piece.high, piece.low + 50.0)
-            for price in np.linspace(piece.low, high, 7):
-                least = (truth.costs @ [1.0, price]).min()
-                assert piece.plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
-                assert piece.bound(price) <= least + 1e-12 * (1.0 + least)
-    assert wide > 10
+# Use and cost of the vertices of a hull: prices 3, 1 and 1/2 lie between them.
+HULL = ((0.0, 10.0), (2.0, 4.0), (4.0, 2.0), (6.0, 1.0))
 
 
-@pytest.mark.parametrize("zero_costs", [0.0, 0.3])
-@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
-def test_what_is_known_brackets_the_best_plan_at_every_price(first: int, zero_costs: float) -> None:
-    between = closed = 0
-    for seed in range(first, first + CHUNK):
-        planner = ActivityPlanner(activity(seed, zero_costs=zero_costs, max_constraints=1), frozenset({1}))
-        truth = brute_force(planner.prepared.problem)
-        rng = np.random.default_rng(seed)
-        region = frozenset(int(row) for row in rng.integers(0, planner.balance.num_rows, size=2))
-        for planned in rng.exponential(2.0, size=4):
-            for forbidden in (frozenset[int](), region):
-                planner.plan(np.array([1.0, planned]), forbidden)
-                weights = policies_avoiding(truth, forbidden)
-                before = planner.num_plans
-                for price in (0.0, *rng.exponential(2.0, size=6), 1e3):
-                    bracket = planner.bracket_at(price, forbidden)
-                    if bracket is None:
-                        assert len(weights) == 0
-                        continue
-                    least = (weights @ [1.0, price]).min()
-                    assert bracket.bound <= least + 1e-12 * (1.0 + least)
-                    assert bracket.value >= least - 1e-9 * (1.0 + least)
-                    assert bracket.value == pytest.approx(bracket.plan.costs @ [1.0, price])
-                    assert not any(
-                        bracket.plan.uses(row, int(planner.balance.row_state[row])) for row in forbidden
-                    )
-                    between += not bracket.final
-                    closed += not bracket.final and bracket.value - bracket.bound <= 1e-9 * (1.0 + least)
-                assert planner.num_plans == before
-    assert between > 50
-    assert closed > 5
+def known_curve() -> BudgetCurve:
+    """The hull without its third vertex."""
+    curve = BudgetCurve()
+    for low, high, vertex in ((3.0, 50.0, 0), (1.0, 3.0, 1), (0.0, 0.5, 3)):
+        curve.add(piece(low, high, HULL[vertex][1], HULL[vertex][0]))
+    return curve
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_bounds_found_at_enormous_prices_are_bounds_at_all_prices(seed: int) -> None:
-    planner = ActivityPlanner(activity(seed, max_constraints=1), frozenset({1}))
-    truth = brute_force(planner.prepared.problem)
-    for price in (1e9, 1e6, 1e3, 1.0, 0.0):
-        answer = planner.plan(np.array([1.0, price]), frozenset())
-        assert answer is not None
-        assert answer[1] <= (truth.costs @ [1.0, price]).min() * (1.0 + 1e-12) + 1e-12
+def least(price: float) -> float:
+    return min(cost + price * use for use, cost in HULL)
 
 
-def test_a_price_within_a_known_interval_is_not_planned_again() -> None:
-    planner = ActivityPlanner(hazard_grid(10, 10, seed=2), frozenset({1}))
-    prices = np.linspace(0.0, 3.0, 200)
-    first = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices]
-    planned = planner.num_plans
-    assert planned < 100
-    second = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices[::-1]]
-    assert planner.num_plans == planned
-    values = [plan.costs @ [1.0, price] for (plan, _), price in zip(first, prices, strict=True)]
-    again = [plan.costs @ [1.0, price] for (plan, _), price in zip(second[::-1], prices, strict=True)]
-    assert values == pytest.approx(again, rel=1e-9)
+def test_a_price_within_an_interval_is_a_look_up() -> None:
+    curve = known_curve()
+    assert [each.low for each in curve.pieces] == [0.0, 1.0, 3.0]
+    for price in (0.0, 0.3, 0.5, 1.0, 2.0, 30.0):
+        found = curve.at(price)
+        assert found is not None
+        assert found.value(price) == pytest.approx(least(price))
+    assert curve.at(0.7) is None
+    assert curve.at(51.0) is None
 
 
-@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
-def test_several_counted_costs_are_planned_too(first: int) -> None:
-    for seed in range(first, first + CHUNK):
-        cssp = activity(seed, min_constraints=3)
-        planner = ActivityPlanner(cssp, frozenset({1, 3}))
-        truth = brute_force(planner.prepared.problem)
-        rng = np.random.default_rng(seed)
-        for _ in range(8):
-            weights = np.array([rng.choice([0.0, 1.0]), *rng.choice([0.0, 0.5, 9.0], 3)])
-            region = frozenset(int(row) for row in np.flatnonzero(rng.random(planner.balance.num_rows) < 0.1))
-            weighted = policies_avoiding(truth, region) @ weights
-            for answer in (planner.plan(weights, region), planner.plan(weights, region)):
-                if answer is None:
-                    assert len(weighted) == 0
-                    continue
-                plan, bound = answer
-                assert plan.costs @ weights == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
-                assert bound <= weighted.min() * (1.0 + 1e-12) + 1e-12
+def test_between_intervals_the_chord_is_below_and_the_lines_are_above() -> None:
+    curve = known_curve()
+    for price in np.linspace(0.51, 0.99, 9):
+        bracket = curve.between(float(price))
+        assert bracket.bound <= least(price) <= bracket.value
+        assert not bracket.final
+    # Above the last interval nothing but "it never falls" is known.
+    beyond = curve.between(80.0)
+    assert beyond.bound == pytest.approx(10.0)
+    assert beyond.value == pytest.approx(10.0)
 
 
-def test_an_activity_whose_secondary_costs_nobody_counts_has_one_plan() -> None:
-    planner = ActivityPlanner(hazard_grid(6, 6, seed=1), frozenset())
-    for _ in range(3):
-        answer = planner.plan(np.array([1.0, 0.0]), frozenset())
-        assert answer is not None
-    assert planner.num_plans == 1
+def test_what_an_interval_gives_away_lowers_its_bound_and_the_chords() -> None:
+    curve = BudgetCurve([piece(0.0, 0.5, 1.0, 6.0, loss=0.25), piece(3.0, 50.0, 10.0, 0.0, loss=0.5)])
+    first = curve.at(0.2)
+    assert first is not None
+    assert first.bound(0.2) == pytest.approx(first.value(0.2) - 0.25)
+    middle = curve.between(1.75)
+    assert middle.bound == pytest.approx(0.5 * (4.0 - 0.25) + 0.5 * (10.0 - 0.5))
+    tied = Piece(0.0, 1.0, plan(4.0, 2.0), 4.0, 2.0, 0.0, 1e-3, 1e-2)
+    assert tied.bound(1.0) == pytest.approx(6.0 / 1.011)
 
 
-def test_forbidding_more_than_what_is_impossible_is_impossible() -> None:
-    planner = ActivityPlanner(hazard_grid(4, 4, seed=1), frozenset({1}))
-    start = int(np.flatnonzero(planner.balance.initial)[0])
-    every = frozenset(range(int(planner.balance.row_start[start]), int(planner.balance.row_start[start + 1])))
-    weights = np.array([1.0, 0.0])
-    assert planner.plan(weights, every) is None
-    planned = planner.num_plans
-    assert planner.plan(weights, every | {0, 1, 2}) is None
-    assert planner.num_plans == planned
-    # Rows elsewhere have nothing to do with it.
-    assert planner.plan(weights, frozenset({int(planner.balance.num_rows) - 1})) is not None
-    assert planner.plan(weights, frozenset()) is not None
+def test_a_neighbour_with_the_same_costs_is_joined_and_keeps_the_larger_loss() -> None:
+    curve = known_curve()
+    joined = curve.add(piece(0.6, 0.8, HULL[3][1], HULL[3][0], loss=0.1))
+    assert len(curve.pieces) == 3
+    assert (joined.low, joined.high, joined.loss) == (0.0, 0.8, 0.1)
+    assert curve.at(0.7) is joined
+    assert len(known_curve().pieces) == 3
+    curve.add(piece(0.85, 0.9, HULL[2][1], HULL[2][0]))
+    assert [each.low for each in curve.pieces] == [0.0, 0.85, 1.0, 3.0]
+
+
+def test_the_nearest_piece_is_that_with_the_closest_end() -> None:
+    curve = known_curve()
+    assert BudgetCurve().nearest(1.0) is None
+    for price, low in ((0.6, 0.0), (0.9, 1.0), (2.0, 1.0), (70.0, 3.0)):
+        nearest = curve.nearest(price)
+        assert nearest is not None
+        assert nearest.low == low
+
+
+class Hull:
+    """Answers prices from a table of points, and counts the questions."""
+
+    def __init__(self, points: tuple[tuple[float, float], ...]) -> None:
+        self.plans = [plan(cost, use) for use, cost in points]
+        self.num_asked = 0
+
+    def at(self, price: float) -> ActivityPlan:
+        self.num_asked += 1
+        return min(self.plans, key=lambda each: float(each.costs[0] + price * each.costs[1]))
+
+    def frontier(self) -> Frontier:
+        cheapest = min(self.plans, key=lambda each: (float(each.costs[0]), float(each.costs[1])))
+        sparest = min(self.plans, key=lambda each: (float(each.costs[1]), float(each.costs[0])))
+        return Frontier(1, self.at, (cheapest, sparest))
+
+
+@pytest.mark.parametrize(
+    ("limit", "use", "price"),
+    [(0.0, 0.0, 3.0), (1.0, 0.0, 3.0), (2.0, 2.0, 1.0), (3.9, 2.0, 1.0), (5.0, 4.0, 0.5), (9.0, 6.0, 0.0)],
+)
+def test_under_a_limit_the_best_vertex_below_and_the_slope_above_it(
+    limit: float, use: float, price: float
+) -> None:
+    found, slope = Hull(HULL).frontier().support(limit)
+    assert found is not None
+    assert found.costs[1] == use
+    assert slope == pytest.approx(price)
+
+
+def test_below_the_least_use_there_is_no_plan_and_the_steepest_price() -> None:
+    frontier = Hull(HULL).frontier()
+    frontier.support(1.0)
+    assert frontier.support(-1e-12) == (None, pytest.approx(3.0))
+    assert Hull(((1.0, 5.0),)).frontier().support(0.5) == (None, 0.0)
+
+
+def test_a_stretch_that_is_known_is_not_asked_for_again() -> None:
+    hull = Hull(HULL)
+    frontier = hull.frontier()
+    for limit in np.linspace(0.0, 6.0, 13):
+        frontier.support(float(limit))
+    asked = hull.num_asked
+    # Each of three edges once found and once confirmed, and no more.
+    assert asked <= 6
+    for limit in np.linspace(0.0, 6.0, 50):
+        frontier.support(float(limit))
+    assert hull.num_asked == asked
+
+
+points = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(lambda pair: (float(pair[0]), float(pair[1])))
+
+
+@given(st.lists(points, min_size=1, max_size=9).map(tuple), st.floats(0.0, 12.0))
+def test_the_line_at_a_limit_supports_the_hull_of_all_points(
+    table: tuple[tuple[float, float], ...], limit: float
+) -> None:
+    found, price = Hull(table).frontier().support(limit)
+    use, cost = np.array(table).T
+    if limit < use.min():
+        assert found is None
+        return
+    assert found is not None
+    assert found.costs[1] <= limit
+    # No point lies below the line through the vertex, and no vertex between it and the limit is better.
+    level = float(found.costs[0] + price * found.costs[1])
+    assert np.all(cost + price * use >= level - 1e-9)
+    hull = max(min(cost + each * (use - limit)) for each in (price, *(np.linspace(0.0, 13.0, 27).tolist())))
+    assert level - price * limit == pytest.approx(hull, abs=1e-9)

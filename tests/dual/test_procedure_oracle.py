@@ -6,7 +6,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.dual import maximise
+from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
 from hcssp.evaluation.exact import evaluate

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from random_problems import random_cssp
 from random_procedures import random_procedure
 
 
-def evaluated(oracle: Oracle, problem: CSSP, rows: np.ndarray) -> Evaluation:
+def evaluated(oracle: Oracle[Any], problem: CSSP, rows: np.ndarray) -> Evaluation:
     if isinstance(oracle, HierarchicalOracle):
         procedure = oracle.flattening.problem
         return evaluate(procedure, ProcedurePolicy(procedure, rows))
@@ -30,7 +32,7 @@ def test_what_comes_out_is_feasible_costs_what_it_says_and_is_no_worse(hierarchi
     repaired = bettered = 0
     for seed in range(40):
         problem = random_cssp(seed, infeasible=0.0)
-        oracle: Oracle = FlatOracle(problem)
+        oracle: Oracle[Any] = FlatOracle(problem)
         if hierarchical:
             oracle = HierarchicalOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
         rng = np.random.default_rng(seed)
@@ -86,14 +88,3 @@ def test_no_rounds_no_change() -> None:
     minimum = oracle.minimise(np.array([1.0, 100.0]), Region())
     assert minimum is not None
     assert oracle.improve(minimum.vertex, 0) is None
-
-
-def test_the_vertex_of_another_oracle_is_refused() -> None:
-    flat = FlatOracle(knapsack(4.0))
-    minimum = flat.minimise(np.array([1.0, 0.0]), Region())
-    assert minimum is not None
-    whole = HierarchicalOracle(Flattening(random_procedure(0)))
-    with pytest.raises(TypeError, match="another oracle"):
-        whole.improve(minimum.vertex, 1)
-    with pytest.raises(TypeError, match="another oracle"):
-        whole.lift(minimum.vertex)

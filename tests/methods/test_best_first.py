@@ -92,15 +92,38 @@ def test_a_hopeless_node_is_dropped_and_an_empty_one_forgotten() -> None:
     assert search.lower_bound == 10.0 - 1e-10
 
 
-def test_what_was_given_up_holds_the_bound_back() -> None:
+def test_what_was_pruned_holds_the_bound_back() -> None:
     search: BestFirst[str, str] = BestFirst()
     search.push(3.0, "a")
     search.push(7.0, "b")
     bound, _ = search.pop()
-    search.give_up(bound)
+    search.prune(bound)
+    assert search.pruned_bound == 3.0
     search.offer(9.0, "plan")
     assert search.lower_bound == 3.0
     search.pop()
+    assert search.lower_bound == 3.0
+
+
+def test_looking_at_the_bound_changes_nothing() -> None:
+    searches: list[BestFirst[str, str]] = [BestFirst(), BestFirst()]
+    for index, search in enumerate(searches):
+        search.push(1.0, "a")
+        search.push(5.0, "b")
+        search.pop()
+        if index:
+            # Too early: the children of "a" are not there yet.
+            assert search.lower_bound == 5.0
+        search.push(2.0, "a-a")
+    assert [search.lower_bound for search in searches] == [2.0, 2.0]
+
+
+def test_what_was_proven_when_a_node_was_taken_stays_proven() -> None:
+    search: BestFirst[str, str] = BestFirst()
+    search.push(3.0, "a")
+    search.pop()
+    # A child whose own bound came out lower, as rounding may have it, takes nothing back.
+    search.push(2.5, "a-a")
     assert search.lower_bound == 3.0
 
 

@@ -12,7 +12,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.dual import maximise
+from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime

@@ -8,6 +8,8 @@ One search at a time may use a memory: its oracles share caches without locks.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle
@@ -22,9 +24,9 @@ class Memory:
 
     def __init__(self) -> None:
         self._problem: Problem | None = None
-        self._oracles: dict[Evaluation, Oracle] = {}
+        self._oracles: dict[Evaluation, Oracle[Any]] = {}
 
-    def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle:
+    def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle[Any]:
         """The oracle of `problem`, with all that was learnt under other bounds.
 
         Parameters

@@ -1,38 +1,49 @@
-r"""An activity under changing prices: its budget curve, computed lazily and kept.
+r"""An activity's budget curve: its best pairs of cost and use, kept as far as they are known.
 
 As the price :math:`\lambda` of its secondary cost sweeps from infinity to zero, an activity's optimal
-:math:`(f, g)` traces the lower convex hull of its deterministic policies: the budget curve. A plan that is
-optimal at :math:`\lambda` comes with a certified interval of prices: its reduced costs are linear in the
-price, and the plan stays optimal for as long as none turns negative. A price inside a known interval is a
-look-up, and two intervals of the same point of the curve are one.
+:math:`(f, g)` traces the lower convex hull of its deterministic policies: the budget curve. It is asked in
+two ways, and each has a view of its own on the same points.
 
-The least :math:`f + \lambda g` is a concave function of the price that never falls. Between two prices where
-it is known, it is therefore above the chord and below the lines of the known plans: often that is all one
-needs to know, and no plan is made.
+**By price** (:class:`BudgetCurve`): the best plan at a price, within a region. A plan that is optimal at
+:math:`\lambda` comes with a certified interval of prices: its reduced costs are linear in the price, and the
+plan stays optimal for as long as none turns negative. A price inside a known interval is a look-up, and two
+intervals of the same point of the curve are one. The least :math:`f + \lambda g` is a concave function of the
+price that never falls. Between two prices where it is known, it is therefore above the chord and below the
+lines of the known plans: often that is all one needs to know, and no plan is made.
 
-Within a region (some rows forbidden) the activity has another curve. A plan that avoids the forbidden rows
-is optimal there on the same interval, so a new region begins with most of its curve known.
+**By use** (:class:`Frontier`): the best plan under a limit on :math:`g`. The hull is explored only where it
+is asked for, by solving at the slope between two known vertices until they are known to be neighbours; a
+second question about the same stretch is a look-up.
+
+They are two because their answers are certified differently. An interval of prices holds up to a loss that
+grows with the price, so the view by price has no end of the curve and no exact vertices; a limit needs both,
+also those that only a dear price or none at all finds, and no interval.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray
-from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.oracle import REACHED
-from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
-from hcssp.ssp.scalar_problem import SWITCH_TOLERANCE
+from hcssp.cssp.model import FloatArray
+from hcssp.dual.oracle import NEGLIGIBLE_VISITS
+from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.system import System
 
-MAX_CURVES = 400
-UNPRICED = 0
-"""In place of the counted cost where no constraint counts one: its price is always zero."""
+POINT_TOLERANCE = 1e-13
+"""Plans whose costs differ by no more than this, relative to one plus the cost, are one point of a curve."""
+
+NEIGHBOUR_TOLERANCE = 1e-11
+"""Two vertices are neighbours if nothing lies below the line between them by more than this, relative to one
+plus its level. A vertex that is missed for it raises no bound: bounds come from the priced plan itself."""
+
+DOMINANCE_TOLERANCE = 1e-12
+"""A plan that uses more and saves no more than this, relative to one plus its cost, is no vertex."""
 
 
 class ActivityPlan:
@@ -48,28 +59,23 @@ class ActivityPlan:
         Expected costs to go from every live state.
     """
 
-    def __init__(self, optimum: ScalarOptimum, solver: PolicyIteration) -> None:
+    def __init__(self, optimum: ScalarOptimum, system: System) -> None:
         self.costs = optimum.costs
         self.rows = optimum.rows
         self.values = optimum.values
-        self._solver = solver
+        self._system = system
         self._visits: FloatArray | None = None
 
     @property
     def visits(self) -> FloatArray:
         """Expected visits of every live state in one execution."""
         if self._visits is None:
-            self._visits = self._solver.system.visits(self.rows)
+            self._visits = self._system.visits(self.rows)
         return self._visits
-
-    @property
-    def reached(self) -> BoolArray:
-        """Which live states the plan visits."""
-        return self.visits > REACHED
 
     def uses(self, row: int, state: int) -> bool:
         """Whether the plan takes `row` in its state and goes there."""
-        return bool(self.rows[state] == row and self.visits[state] > REACHED)
+        return bool(self.rows[state] == row and self.visits[state] > NEGLIGIBLE_VISITS)
 
 
 class Bracket(NamedTuple):
@@ -94,17 +100,29 @@ class Bracket(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Piece:
-    """A plan and the interval of prices on which it is certified optimal."""
+class Piece:
+    """A plan and the interval of prices on which it is certified optimal.
+
+    Attributes
+    ----------
+    low, high
+        The interval.
+    cost, use
+        Of the plan: the primary cost and the counted one.
+    loss
+        The absolute loss of the bound where the plan was solved.
+    tie, tie_slope
+        The relative loss that covers ties of the certificate: so much, and so much for each unit of price.
+    """
 
     low: float
     high: float
     plan: ActivityPlan
-    cost: float  # of the plan: the primary cost
-    use: float  # and the counted one
-    loss: float  # absolute loss of the bound where the plan was solved
-    tie: float  # relative loss that covers ties of the certificate: this much,
-    tie_slope: float  # and this much for each unit of price
+    cost: float
+    use: float
+    loss: float
+    tie: float
+    tie_slope: float
 
     def value(self, price: float) -> float:
         """The plan's weighted cost."""
@@ -118,18 +136,18 @@ class _Piece:
 class BudgetCurve:
     """The known pieces of one activity's curve within one region, by price."""
 
-    def __init__(self, pieces: list[_Piece] | None = None) -> None:
-        self.pieces: list[_Piece] = pieces or []
+    def __init__(self, pieces: list[Piece] | None = None) -> None:
+        self.pieces: list[Piece] = pieces or []
         self._lows = [piece.low for piece in self.pieces]
 
-    def at(self, price: float) -> _Piece | None:
+    def at(self, price: float) -> Piece | None:
         """The piece that is certified at `price`, if one is known."""
         index = bisect_right(self._lows, price) - 1
         if index >= 0 and self.pieces[index].high >= price:
             return self.pieces[index]
         return None
 
-    def nearest(self, price: float) -> _Piece | None:
+    def nearest(self, price: float) -> Piece | None:
         """The known piece whose interval is closest to `price`."""
         if not self.pieces:
             return None
@@ -151,7 +169,7 @@ class BudgetCurve:
                 best, value = following, following.value(price)
         return Bracket(best.plan, value, min(bound, value), False)
 
-    def add(self, piece: _Piece) -> _Piece:
+    def add(self, piece: Piece) -> Piece:
         """Keep a piece; one with the same costs as a neighbour is joined to it."""
         index = bisect_right(self._lows, piece.low)
         for other in (index - 1, index):
@@ -169,166 +187,85 @@ class BudgetCurve:
 
 def _same_point(first: ActivityPlan, second: ActivityPlan) -> bool:
     scale = 1.0 + np.abs(first.costs)
-    return bool(np.all(np.abs(first.costs - second.costs) <= 1e-13 * scale))
+    return bool(np.all(np.abs(first.costs - second.costs) <= POINT_TOLERANCE * scale))
 
 
-class ActivityPlanner:
-    """Plans one activity under any weights and within any region.
+class Support(NamedTuple):
+    """Where the curve is at a limit: its best vertex within it, and the price of the line above that.
+
+    Attributes
+    ----------
+    plan
+        The cheapest plan on the curve that keeps the limit, or None if every known one uses more.
+    price
+        What a unit more of the limit would save.
+    """
+
+    plan: ActivityPlan | None
+    price: float
+
+
+class Frontier:
+    """The vertices of one activity's curve by their use, explored where it is asked for.
 
     Parameters
     ----------
-    cssp
-        The activity.
-    counted
-        The secondary costs that some constraint counts.
+    index
+        Which of the activity's costs is the use.
+    plan_at
+        The best plan at a price of it.
+    ends
+        Plans to begin with, among them the cheapest one and one with the least use.
     """
 
-    def __init__(self, cssp: CSSP, counted: frozenset[int]) -> None:
-        self.prepared = prepare(cssp)
-        self.balance = Balance(self.prepared.problem)
-        self.solver = PolicyIteration(self.balance)
-        # With at most one counted cost the weights are one price, and the curve is a curve.
-        self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
-        self._curves: dict[frozenset[int], BudgetCurve] = {}
-        self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
-        # With several counted costs there is no curve; the last plan of a region is the best start there is.
-        self._latest: dict[frozenset[int], ActivityPlan] = {}
-        self._impossible: set[frozenset[int]] = set()
-        primary = self.balance.costs[0]
-        self._least_cost = float(np.min(primary, initial=inf))
-        self.num_plans = 0
+    def __init__(
+        self, index: int, plan_at: Callable[[float], ActivityPlan], ends: tuple[ActivityPlan, ...]
+    ) -> None:
+        self._index = index
+        self._plan_at = plan_at
+        self._plans: list[ActivityPlan] = []  # by rising use and falling cost
+        self._uses: list[float] = []
+        self._neighbours: set[tuple[float, ...]] = set()  # pairs of points with no vertex between them
+        for plan in ends:
+            self._insert(plan)
 
-    @property
-    def priced(self) -> bool:
-        """Whether at most one secondary cost is counted, so that a price says all about the weights."""
-        return self._index is not None
+    def support(self, limit: float) -> Support:
+        """The curve at `limit`."""
+        while True:
+            position = bisect_right(self._uses, limit) - 1
+            if position < 0:
+                # Only rounding can tell the limit from the least use: the steepest known price bounds it.
+                return Support(None, self._slope(0) if len(self._plans) > 1 else 0.0)
+            below = self._plans[position]
+            if position + 1 == len(self._plans):
+                return Support(below, 0.0)
+            above = self._plans[position + 1]
+            use, next_use = self._uses[position : position + 2]
+            price = self._slope(position)
+            pair = (use, float(below.costs[0]), next_use, float(above.costs[0]))
+            if pair in self._neighbours:
+                return Support(below, price)
+            plan = self._plan_at(price)
+            line = float(below.costs[0] + price * use)
+            value = float(plan.costs[0] + price * plan.costs[self._index])
+            if value >= line - NEIGHBOUR_TOLERANCE * (1.0 + abs(line)) or not self._insert(plan):
+                self._neighbours.add(pair)
 
-    def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
-        """The best plan that avoids the `forbidden` rows, and a certified lower bound on its weighted cost.
+    def _slope(self, position: int) -> float:
+        """What a unit of use saves between the vertex at `position` and the next."""
+        below, above = self._plans[position : position + 2]
+        return float((below.costs[0] - above.costs[0]) / (self._uses[position + 1] - self._uses[position]))
 
-        None if no proper plan avoids them.
-        """
-        if self._index is not None and weights[0] == 1.0:
-            return self.plan_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
-        if self._is_impossible(forbidden):
-            return None
-        key = (forbidden, tuple(weights.tolist()))
-        if key not in self._answers:
-            if len(self._answers) > 4 * MAX_CURVES:
-                self._answers.clear()
-                self._latest = {region: plan for region, plan in self._latest.items() if not region}
-            optimum = self._solve(weights, forbidden, self._warm(forbidden))
-            self._answers[key] = None
-            if optimum is not None:
-                self._latest[forbidden] = ActivityPlan(optimum, self.solver)
-                self._answers[key] = self._latest[forbidden], optimum.bound
-        return self._answers[key]
-
-    def plan_at(self, price: float, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
-        """As :meth:`plan`, at a price of the one counted cost: a look-up wherever the curve is known."""
-        if self._index is None:
-            raise ValueError("several costs are counted: give their weights")
-        if self._impossible and self._is_impossible(forbidden):
-            return None
-        curve = self._curve(forbidden)
-        piece = curve.at(price)
-        if piece is None:
-            near = curve.nearest(price)
-            weights = np.zeros(self.balance.costs.shape[0])
-            weights[self._index] = price
-            weights[0] = 1.0
-            optimum = self._solve(weights, forbidden, self._warm(forbidden) if near is None else near.plan)
-            if optimum is None:
-                return None
-            piece = curve.add(self._certify(optimum, price, forbidden, self._index))
-        return piece.plan, piece.bound(price)
-
-    def bracket_at(self, price: float, forbidden: frozenset[int]) -> Bracket | None:
-        """What is known at a price; something is planned only where nothing is. None if no proper plan is."""
-        if self._impossible and self._is_impossible(forbidden):
-            return None
-        curve = self._curve(forbidden)
-        piece = curve.at(price)
-        if piece is None:
-            if curve.pieces:
-                return curve.between(price)
-            if self.plan_at(price, forbidden) is None:
-                return None
-            piece = curve.pieces[0]
-        return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
-
-    def _is_impossible(self, forbidden: frozenset[int]) -> bool:
-        """Whether it is known already that no proper plan avoids these rows."""
-        return any(known <= forbidden for known in self._impossible)
-
-    def _solve(
-        self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None
-    ) -> ScalarOptimum | None:
-        self.num_plans += 1
-        allowed = None
-        if forbidden:
-            allowed = np.ones(self.balance.num_rows, dtype=np.bool_)
-            allowed[list(forbidden)] = False
-        if warm is None:
-            optimum = self.solver.minimise(weights, allowed)
-        else:
-            optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
-        if optimum is None:
-            self._impossible.add(forbidden)
-        return optimum
-
-    def _warm(self, forbidden: frozenset[int]) -> ActivityPlan | None:
-        """A plan of the closest known region, to start from."""
-        for region in (forbidden, frozenset[int]()):
-            curve = self._curves.get(region)
-            if curve is not None and curve.pieces:
-                return curve.pieces[0].plan
-            if region in self._latest:
-                return self._latest[region]
-        return None
-
-    def _curve(self, forbidden: frozenset[int]) -> BudgetCurve:
-        """The curve of a region, begun with what the closest larger region knows."""
-        curve = self._curves.get(forbidden)
-        if curve is not None:
-            return curve
-        if len(self._curves) >= MAX_CURVES:
-            root = self._curves.get(frozenset())
-            self._curves = {} if root is None else {frozenset(): root}
-        larger = [known for known in self._curves if known < forbidden]
-        pieces: list[_Piece] = []
-        if larger:
-            closest = max(larger, key=len)
-            extra = [(row, int(self.balance.row_state[row])) for row in forbidden - closest]
-            pieces = [
-                replace(piece)
-                for piece in self._curves[closest].pieces
-                if not any(piece.plan.uses(row, state) for row, state in extra)
-            ]
-        curve = BudgetCurve(pieces)
-        self._curves[forbidden] = curve
-        return curve
-
-    def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> _Piece:
-        """The interval of prices around `price` on which no reduced cost turns negative."""
-        plan = ActivityPlan(optimum, self.solver)
-        balance = self.balance
-        cost, use = float(optimum.costs[0]), float(optimum.costs[index])
-        value = cost + price * use
-        if optimum.dead is not None or self._least_cost <= 0.0:
-            return _Piece(price, price, plan, cost, use, max(0.0, value - optimum.bound), 0.0, 0.0)
-        pair = optimum.values[:, [0, index]]
-        reduced = balance.costs[[0, index]].T - balance.matrix @ pair
-        if forbidden:
-            reduced[list(forbidden)] = (1.0, 0.0)
-        # A tie counts as one, as in policy iteration; what it may cost is taken off the bound.
-        scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
-        tie, tie_slope = SWITCH_TOLERANCE * (1.0 + float(scale[0])), SWITCH_TOLERANCE * float(scale[1])
-        base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
-        with np.errstate(divide="ignore", invalid="ignore"):
-            zero = base / -slope
-        low = float(np.max(zero, where=slope > 0.0, initial=0.0))
-        high = float(np.min(zero, where=slope < 0.0, initial=inf))
-        relative = tie / self._least_cost, tie_slope / self._least_cost
-        loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)
-        return _Piece(min(low, price), max(high, price), plan, cost, use, loss, *relative)
+    def _insert(self, plan: ActivityPlan) -> bool:
+        """Add a vertex and drop those it dominates; False if it is dominated itself."""
+        use, cost = float(plan.costs[self._index]), float(plan.costs[0])
+        rounding = DOMINANCE_TOLERANCE * (1.0 + abs(cost))
+        points = list(zip(self._uses, self._plans, strict=True))
+        if any(g <= use and p.costs[0] <= cost + rounding for g, p in points):
+            return False
+        points = [(g, p) for g, p in points if not (g >= use and p.costs[0] >= cost - rounding)]
+        points.append((use, plan))
+        points.sort(key=lambda point: point[0])
+        self._uses = [g for g, _ in points]
+        self._plans = [p for _, p in points]
+        return True

@@ -1,26 +1,48 @@
-"""The state of a dual ascent: what is known about the Lagrangian dual of a region, and how it is learnt."""
+r"""The Lagrangian dual of a constrained problem within a region: lower bound, prices, mixture.
+
+**Problem.** :math:`\max_{\lambda \ge 0} L(\lambda)`, where
+:math:`L(\lambda) = \min_\pi f(\pi) + \lambda (g(\pi) - \Delta)` over the policies of a region. Every
+:math:`L(\lambda)` is a lower bound on the deterministic optimum; the maximum is the optimum over randomised
+policies.
+
+**Method.** One constraint: intersect the lines of the best infeasible and the best feasible policy, solve
+at that multiplier, replace one of them, until the value meets the intersection. Several: the same idea with
+a linear program as master (Kelley's cutting planes, column generation).
+
+**Guarantee.** The bound reported is the largest *certified* :math:`L(\lambda)` met, whatever the master said.
+A region is called infeasible only with weights :math:`w \ge 0` for which the least :math:`w g` exceeds
+:math:`w \Delta`.
+
+**References.** Aneja and Nair 1979; Kelley 1960; Altman 1999.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import Generic
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.one_bound import intersect_lines
+from hcssp.dual.oracle import Minimum, Oracle, V
+from hcssp.dual.precision import DUAL_TOLERANCE
+from hcssp.dual.several_bounds import cut_planes
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 
-DUAL_TOLERANCE = 1e-9
-"""The dual has converged once the model exceeds the certified bound by no more than this, relatively."""
+CUTOFF_SHARE = 0.02
+"""With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
+missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 
-FINER = 0.05
-"""How precisely multipliers are solved: to this share of the distance between the model and the bound."""
+REPEAT_TOLERANCE = 1e-13
+"""Policies whose costs differ by no more than this, relative to one plus the cost, are one point of the
+model."""
 
-ENOUGH = 0.02
-"""Nor is it worth to raise a bound by less than this share of what is missing to the cutoff."""
+OFFSET_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+"""What subtracting the multiplied bounds may lose, relative to them: a few operations' rounding."""
 
 MAX_ROUNDS = 2_000
 
@@ -44,9 +66,9 @@ class Infeasibility:
     allowed: float
 
 
-@dataclass
-class Dual:
-    """The state of a dual ascent in one region; all it claims holds at every moment.
+@dataclass(frozen=True, eq=False)
+class Dual(Generic[V]):
+    """What is known about the dual of a region at one moment of its ascent.
 
     Attributes
     ----------
@@ -68,9 +90,9 @@ class Dual:
 
     bound: float = -inf
     prices: FloatArray = field(default_factory=lambda: np.zeros(0))
-    support: tuple[Vertex, ...] = ()
+    support: tuple[V, ...] = ()
     mixture: FloatArray = field(default_factory=lambda: np.zeros(0))
-    vertices: list[Vertex] = field(default_factory=list)
+    vertices: tuple[V, ...] = field(default=(), repr=False)
     infeasibility: Infeasibility | None = None
     empty: bool = False
     converged: bool = False
@@ -81,55 +103,197 @@ class Dual:
         return self.empty or self.infeasibility is not None
 
 
-def explore(
-    oracle: Oracle, region: Region, dual: Dual, prices: FloatArray, precision: float = 0.0
-) -> Minimum | None:
-    """Solve at `prices` to a relative `precision`, keep the policy met, raise the bound if it is higher."""
-    near = dual.vertices[-1] if dual.vertices else None
-    minimum = oracle.approximate(np.append(1.0, prices), region, precision, near)
-    if minimum is None:
-        dual.empty = True
-        dual.bound = inf
-        return None
-    spent = prices > 0.0
-    offset = float(prices[spent] @ tolerated(oracle.bounds)[spent])
-    value = minimum.bound - offset
+def maximise(
+    oracle: Oracle[V],
+    region: Region,
+    known: Sequence[V] = (),
+    start: FloatArray | None = None,
+    cutoff: float = inf,
+) -> Dual[V]:
+    """Maximise the dual of `region`; stop early once the bound reaches `cutoff`.
+
+    Parameters
+    ----------
+    oracle, region
+        The problem and the part of its policies that is meant.
+    known
+        Policies of the region that are known already.
+    start
+        Multipliers near the answer, such as those of a larger region.
+    cutoff
+        A bound at which the caller loses interest, such as the incumbent's cost.
+    """
+    dual: Dual[V] = Dual()
+    for dual in ascend(oracle, region, known, start, cutoff):
+        if dual.bound >= cutoff:
+            break
+    return dual
+
+
+def ascend(
+    oracle: Oracle[V],
+    region: Region,
+    known: Sequence[V] = (),
+    start: FloatArray | None = None,
+    cutoff: float = inf,
+) -> Iterator[Dual[V]]:
+    """The ascent step by step: what is known after every solved multiplier.
+
+    See :func:`maximise` for the parameters; with a cutoff, the last small part of the way is not gone.
+    """
+    ascent = Ascent(oracle, region, known)
+    bounded = np.flatnonzero(np.isfinite(oracle.bounds))
+    if len(bounded) == 0:
+        minimum = ascent.explore(ascent.prices)
+        if minimum is not None:
+            ascent.converge([minimum.vertex], np.ones(1))
+        yield ascent.snapshot()
+    elif len(bounded) == 1:
+        yield from intersect_lines(ascent, int(bounded[0]), start, cutoff)
+    else:
+        yield from cut_planes(ascent, bounded, start, cutoff)
+
+
+def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> float:
+    """The lower bound that a least priced cost amounts to: that cost less what the bounds are worth.
+
+    It holds for every policy that counts as feasible, and so for bounds that are exceeded by the tolerance.
+
+    Parameters
+    ----------
+    value
+        A lower bound on the primary cost plus `prices` times the secondary ones.
+    prices
+        One multiplier for each constraint; 0 where there is no bound.
+    bounds
+        One for each constraint.
+
+    >>> round(lagrangian_bound(10.0, np.array([0.5, 0.0]), np.array([4.0, np.inf])), 6)
+    8.0
+    """
+    paid = prices > 0.0
+    offset = float(prices[paid] @ tolerated(bounds)[paid])
     # The subtraction loses digits where the multiplied bounds dwarf the value.
-    value -= 4.0 * np.finfo(np.float64).eps * abs(offset)
-    dual.vertices.append(minimum.vertex)
-    if value > dual.bound:
-        dual.bound = value
-        dual.prices = prices
-    return Minimum(minimum.vertex, value)
+    return value - offset - OFFSET_ROUNDING * abs(offset)
 
 
-def enough(dual: Dual, cutoff: float) -> float:
-    """The distance between the model and the bound at which the ascent may end."""
-    missing = cutoff - dual.bound
-    tolerance = DUAL_TOLERANCE * (1.0 + abs(dual.bound))
-    return max(tolerance, ENOUGH * missing) if missing < inf else tolerance
+class Ascent(Generic[V]):
+    """The dual of a region while it is being learnt; all it claims holds at every moment.
 
+    Parameters
+    ----------
+    oracle, region, known
+        As for :func:`maximise`.
 
-def settle(dual: Dual, support: Sequence[Vertex], mixture: FloatArray) -> None:
-    """Record that the ascent has converged to a mixture of policies."""
-    dual.support = tuple(support)
-    dual.mixture = mixture
-    dual.converged = True
+    Attributes
+    ----------
+    vertices
+        All policies of the region met so far, in that order.
+    bound, prices, infeasibility, empty, converged
+        As in :class:`Dual`.
+    """
 
+    def __init__(self, oracle: Oracle[V], region: Region, known: Sequence[V] = ()) -> None:
+        self.oracle = oracle
+        self.region = region
+        self.vertices: list[V] = list(known)
+        self.bound = -inf
+        self.prices: FloatArray = np.zeros(len(oracle.bounds))
+        self.infeasibility: Infeasibility | None = None
+        self.empty = False
+        self.converged = False
+        self._support: tuple[V, ...] = ()
+        self._mixture: FloatArray = np.zeros(0)
 
-def refute(dual: Dual, oracle: Oracle, weights: FloatArray, least: Minimum | None) -> None:
-    """Record that no policy of the region keeps the bounds under `weights`."""
-    dual.bound = inf
-    if least is None:
-        dual.empty = True
-        return
-    used = weights > 0.0
-    allowed = float(weights[used] @ oracle.bounds[used])
-    dual.infeasibility = Infeasibility(weights, least.bound, allowed)
+    @property
+    def infeasible(self) -> bool:
+        """Whether the region is known to hold no feasible policy."""
+        return self.empty or self.infeasibility is not None
 
+    @property
+    def decided(self) -> bool:
+        """Whether nothing is left to be learnt."""
+        return self.converged or self.infeasible
 
-def repeats(dual: Dual) -> bool:
-    """Whether the newest policy has the costs of one met before: nothing new is to be learnt from it."""
-    newest = dual.vertices[-1].costs
-    tolerance = 1e-13 * (1.0 + np.abs(newest))
-    return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in dual.vertices[:-1])
+    def rounds(self) -> Iterator[int]:
+        """Count rounds; an ascent that takes too many has gone wrong.
+
+        Raises
+        ------
+        RuntimeError
+            After the last of them.
+        """
+        yield from range(MAX_ROUNDS)
+        raise RuntimeError(f"the dual was not decided within {MAX_ROUNDS} rounds")
+
+    def snapshot(self) -> Dual[V]:
+        """What is known at this moment; it stays as it is when the ascent goes on."""
+        return Dual(
+            self.bound,
+            self.prices,
+            self._support,
+            self._mixture,
+            tuple(self.vertices),
+            self.infeasibility,
+            self.empty,
+            self.converged,
+        )
+
+    def tolerance(self, cutoff: float = inf) -> float:
+        """The distance between the model and the bound at which the ascent may end."""
+        tolerance = DUAL_TOLERANCE * (1.0 + abs(self.bound))
+        missing = cutoff - self.bound
+        return max(tolerance, CUTOFF_SHARE * missing) if missing < inf else tolerance
+
+    def explore(self, prices: FloatArray, precision: float = 0.0) -> Minimum[V] | None:
+        """Solve at `prices` to a relative `precision`, keep the policy met, raise the bound if it is higher.
+
+        Returns
+        -------
+        Minimum
+            The policy and the lower bound on the Lagrangian's value that was proven, or None if the region
+            holds no proper policy.
+        """
+        near = self.vertices[-1] if self.vertices else None
+        minimum = self.oracle.approximate(np.append(1.0, prices), self.region, precision, near)
+        if minimum is None:
+            self.empty = True
+            self.bound = inf
+            return None
+        value = lagrangian_bound(minimum.bound, prices, self.oracle.bounds)
+        self.vertices.append(minimum.vertex)
+        if value > self.bound:
+            self.bound = value
+            self.prices = prices
+        return Minimum(minimum.vertex, value)
+
+    def can_keep(self, weights: FloatArray) -> bool:
+        """Whether the least `weights` times the secondary costs is within that of the bounds.
+
+        The policy that attains it is kept; if it is not within, the region is refuted.
+        """
+        used = weights > 0.0
+        least = self.oracle.minimise(np.append(0.0, weights), self.region, near=self.vertices[-1])
+        if least is None:
+            self.empty = True
+            self.bound = inf
+            return False
+        if least.bound > float(weights[used] @ tolerated(self.oracle.bounds)[used]):
+            allowed = float(weights[used] @ self.oracle.bounds[used])
+            self.infeasibility = Infeasibility(weights, least.bound, allowed)
+            self.bound = inf
+            return False
+        self.vertices.append(least.vertex)
+        return True
+
+    def converge(self, support: Sequence[V], mixture: FloatArray) -> None:
+        """Record that the ascent has converged to a mixture of policies."""
+        self._support = tuple(support)
+        self._mixture = mixture
+        self.converged = True
+
+    def repeats(self) -> bool:
+        """Whether the newest policy has the costs of one met before: nothing new is to be learnt from it."""
+        newest = self.vertices[-1].costs
+        tolerance = REPEAT_TOLERANCE * (1.0 + np.abs(newest))
+        return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in self.vertices[:-1])

@@ -24,6 +24,21 @@ from hcssp.ssp.sweep_system import SweepSystem
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
+STEP_LENGTH = 1e-12
+"""Every step of a most likely path is this long besides: it keeps the states of a path in their order. The
+probability of a path is understated by as much a step, relatively, and so is a surcharge."""
+
+GRID_TOLERANCE = 1e-6
+"""A bound within this share of a unit above a multiple of it is not rounded up: the bound's own rounding must
+not cost a whole unit."""
+
+MAX_DIGITS = 6
+MAX_WHOLE = 1e9
+WHOLE_TOLERANCE = 1e-9
+"""Costs are taken for multiples of a unit if, times a power of ten up to MAX_DIGITS, all are within
+WHOLE_TOLERANCE of whole numbers below MAX_WHOLE. That is absolute: a smaller cost counts as nothing, however
+often it is paid."""
+
 
 class FlatVertex(Vertex):
     """A policy of the prepared problem; its visits are computed when they are asked for.
@@ -59,13 +74,7 @@ class FlatVertex(Vertex):
         return self._visits_of(self._rows)
 
 
-class FlatMinimum(Minimum):
-    """The best policy of a flat problem under some weights."""
-
-    vertex: FlatVertex
-
-
-class FlatOracle(Oracle):
+class FlatOracle(Oracle[FlatVertex]):
     """Minimises a C-SSP under weights; its decision states are the live states of the prepared problem.
 
     Parameters
@@ -78,9 +87,9 @@ class FlatOracle(Oracle):
     """
 
     def __init__(self, problem: CSSP, evaluation: Evaluation = "auto") -> None:
-        self._bounds = problem.bounds
         self._prepared = prepare(problem)
         self._balance = Balance(self._prepared.problem)
+        super().__init__(problem.bounds, self._balance.row_start)
         systems: dict[str, type[PolicySystem] | type[SweepSystem] | None] = {
             "auto": None,
             "factorise": PolicySystem,
@@ -92,24 +101,18 @@ class FlatOracle(Oracle):
         system = systems[evaluation]
         self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
 
-    @property
-    def row_start(self) -> IntArray:
-        return self._balance.row_start
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._balance.row_state
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> FlatMinimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: FlatVertex | None = None
+    ) -> Minimum[FlatVertex] | None:
         allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
-        if isinstance(near, FlatVertex):
-            optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
-        else:
+        if near is None:
             optimum = self._solver.minimise(weights, allowed)
+        else:
+            optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
         if optimum is None:
             return None
         vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system.visits)
-        return FlatMinimum(vertex, optimum.bound)
+        return Minimum(vertex, optimum.bound)
 
     def deviations(
         self, vertex: FlatVertex, weights: FloatArray, region: Region
@@ -143,8 +146,7 @@ class FlatOracle(Oracle):
         onwards = (chain.indices != state) & (probability > 0.0)
         starts = np.flatnonzero(balance.initial > 0.0)
         source = balance.num_live
-        # A tiny length for every step keeps the states of a path in their order.
-        lengths = 1e-12 - np.log(np.append(probability[onwards], balance.initial[starts]))
+        lengths = STEP_LENGTH - np.log(np.append(probability[onwards], balance.initial[starts]))
         tails = np.append(state[onwards], np.full(len(starts), source))
         heads = np.append(chain.indices[onwards], starts)
         graph: SparseMatrix = csr_array((lengths, (tails, heads)), shape=(source + 1, source + 1))
@@ -153,9 +155,7 @@ class FlatOracle(Oracle):
         states = states[np.argsort(distance[states], kind="stable")]
         return states, surcharge[states] * np.exp(-distance[states])
 
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        if not isinstance(vertex, FlatVertex):
-            raise TypeError("a vertex of another oracle")
+    def improve(self, vertex: FlatVertex, rounds: int) -> FlatVertex | None:
         system = self._solver.system
         counts = [(index, 1 + index) for index in range(len(self.bounds))]
         part = Part(self._balance, system, counts, 1.0, vertex.rows, vertex.values, vertex.visits)
@@ -167,7 +167,7 @@ class FlatOracle(Oracle):
     def round_up(self, bound: float) -> float:
         if self._granularity == 0.0 or not np.isfinite(bound):
             return bound
-        steps = np.ceil(bound / self._granularity - 1e-6)
+        steps = np.ceil(bound / self._granularity - GRID_TOLERANCE)
         return max(bound, float(steps * self._granularity))
 
     @cached_property
@@ -176,13 +176,13 @@ class FlatOracle(Oracle):
         problem = self._prepared.problem
         if problem.transitions.nnz != problem.num_rows or np.count_nonzero(problem.initial) != 1:
             return 0.0
-        for digits in range(7):
+        for digits in range(MAX_DIGITS + 1):
             whole = problem.costs[0] * 10.0**digits
-            if np.all(whole < 1e9) and np.all(np.abs(whole - np.rint(whole)) < 1e-9):
+            if np.all(whole < MAX_WHOLE) and np.all(np.abs(whole - np.rint(whole)) < WHOLE_TOLERANCE):
                 return float(np.gcd.reduce(np.rint(whole).astype(np.int64))) / 10.0**digits
         return 0.0
 
-    def lift(self, vertex: Vertex) -> IntArray:
+    def lift(self, vertex: FlatVertex) -> IntArray:
         rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)
         rows[self._balance.live] = vertex.rows
         return self._prepared.lift(rows)

@@ -1,9 +1,10 @@
 """The dual for one constraint: intersect the lines of the best infeasible and the best feasible policy.
 
 As a function of the multiplier, the Lagrangian value of a policy is a line; the dual is their lower
-envelope. Solve where the lines of the two best policies meet, replace one of them, until the value meets
-the intersection. As long as what is known already gives new lines, nothing is planned; then as precisely
-as the distance between the intersection and the bound asks for.
+envelope. There are two phases. *Bracket*: raise or lower the multiplier until a policy that keeps the bound
+and one that breaks it are known. *Close*: solve where their lines meet, replace one of them, until the value
+meets the intersection. As long as what is known already gives new lines, nothing is planned; then as
+precisely as the distance between the intersection and the bound asks for.
 
 Reference: Aneja and Nair 1979.
 """
@@ -12,150 +13,234 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.ascent import (
-    DUAL_TOLERANCE,
-    FINER,
-    MAX_ROUNDS,
-    Dual,
-    enough,
-    explore,
-    refute,
-    repeats,
-    settle,
-)
-from hcssp.dual.oracle import Oracle, Vertex
+from hcssp.dual.oracle import V
+from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, Precision
 from hcssp.numerics import tolerated
-from hcssp.ssp.region import Region
+
+if TYPE_CHECKING:
+    from hcssp.dual.ascent import Ascent, Dual
 
 MAX_MULTIPLIER = 1e9
+"""No multiplier above this is tried: a bound that is still broken there is looked at by itself."""
+
+MIN_MULTIPLIER = 1e-6
+"""Below this, lowering the multiplier goes on with zero, where it leads in the end."""
+
 MAX_RAISES = 3
-COARSE = 1e-3
-"""How precisely a multiplier is solved before another one is tried, relative to one plus the value."""
+"""How often the multiplier is raised before the least use is looked at by itself."""
+
+RAISE_FACTOR = 8.0
+LOWER_FACTOR = 4.0
+
+MIN_DIVISOR = 1e-9
+"""An excess, or a cost, below this counts as this much when the first multiplier is guessed. Only the guess
+depends on it."""
+
+MODEL_TOLERANCE = 1e-13
+"""A line is below the model only if it is so by more than this, relative to one plus the level; the rest is
+rounding, and would make the search for the best pair go on for ever."""
+
+
+class Pair(NamedTuple, Generic[V]):
+    """The policies whose lines meet where the model is highest: one keeps the bound, one does not."""
+
+    kept: V | None
+    broken: V | None
 
 
 def intersect_lines(
-    oracle: Oracle, region: Region, dual: Dual, index: int, start: FloatArray | None, cutoff: float = inf
-) -> Iterator[Dual]:
-    """One constraint: the multiplier at which the model of the known policies is highest."""
-    bound = float(tolerated(oracle.bounds)[index])
-    multiplier = 0.0 if start is None else float(start[index])
-    kept, broken = _best_pair(dual.vertices, index, bound)
-    if kept is not None and broken is not None:
-        multiplier = _crossing(kept, broken, index)
-    lowest_tried, raised, precision = inf, 0, inf
-    for _ in range(MAX_ROUNDS):
-        prices = np.zeros(len(oracle.bounds))
-        prices[index] = multiplier
-        model = min((_line(each, multiplier, index, bound) for each in dual.vertices), default=inf)
-        minimum = explore(oracle, region, dual, prices, precision)
-        if minimum is None:
-            yield dual
-            return
-        value = _line(minimum.vertex, multiplier, index, bound)
-        is_new = value < model - DUAL_TOLERANCE * (1.0 + abs(value))
-        is_rough = precision == inf and value - minimum.bound > COARSE * (1.0 + abs(value))
-        if not is_new and repeats(dual):
-            dual.vertices.pop()
-        kept, broken = _best_pair(dual.vertices, index, bound)
-        if kept is not None and kept.costs[0] - dual.bound <= enough(dual, inf):
-            # A feasible policy meets the bound: nothing is left between them.
-            settle(dual, [kept], np.ones(1))
-        elif kept is not None and broken is not None:
-            crossing = _crossing(kept, broken, index)
-            distance = _line(kept, crossing, index, bound) - dual.bound
-            is_there = not is_new and abs(crossing - multiplier) <= DUAL_TOLERANCE * multiplier
-            if distance <= enough(dual, cutoff) or (is_there and precision == 0.0):
-                settle(dual, [broken, kept], _mixture(kept, broken, index, bound))
-            elif is_there:
-                precision = _finer(min(distance / (1.0 + abs(dual.bound)), precision))
-            else:
-                multiplier, precision = crossing, inf
-        elif is_rough:
-            # Before going elsewhere, know what is here.
-            precision = COARSE
-        elif kept is not None and multiplier == 0.0:
-            if precision == 0.0:
-                settle(dual, [kept], np.ones(1))
-            precision = _finer(precision)
-        elif kept is not None:
-            lowest_tried = min(lowest_tried, multiplier)
-            multiplier, precision = (lowest_tried / 4.0 if lowest_tried > 1e-6 else 0.0), inf
-        elif raised < MAX_RAISES:
-            multiplier, precision = _dearer(minimum.vertex, multiplier, index, bound), inf
-            raised += 1
-        elif _least_use(oracle, region, dual, index):
-            kept, broken = _best_pair(dual.vertices, index, bound)
-            if kept is None:
-                # Rounding hides on which side of the bound the least use lies; nothing more can be said.
-                settle(dual, [dual.vertices[-1]], np.ones(1))
-            multiplier = 0.0 if kept is None or broken is None else _crossing(kept, broken, index)
-            precision = inf
-        yield dual
-        if dual.converged or dual.infeasible:
-            return
-    raise RuntimeError(f"the dual did not converge within {MAX_ROUNDS} rounds")
+    ascent: Ascent[V], index: int, start: FloatArray | None = None, cutoff: float = inf
+) -> Iterator[Dual[V]]:
+    """Find the multiplier of constraint `index` at which the model of the known policies is highest.
 
-
-def _line(vertex: Vertex, multiplier: float, index: int, bound: float) -> float:
-    """The Lagrangian value of a policy."""
-    return float(vertex.costs[0] + multiplier * (vertex.costs[1 + index] - bound))
-
-
-def _finer(precision: float) -> float:
-    """The next precision to try; exact once there is nothing to be gained from less."""
-    finer = FINER * min(precision, 1.0)
-    return finer if finer > DUAL_TOLERANCE else 0.0
-
-
-def _dearer(broken: Vertex, multiplier: float, index: int, bound: float) -> float:
-    """A higher multiplier to try while no feasible policy is known.
-
-    The first one prices the excess at the whole primary cost, which most often is a little too much.
+    Parameters
+    ----------
+    ascent
+        What is known so far; it is added to.
+    index
+        The only constraint with a finite bound.
+    start
+        Multipliers near the answer.
+    cutoff
+        A bound at which the caller loses interest.
     """
-    whole = max(abs(float(broken.costs[0])), 1e-9) / max(float(broken.costs[1 + index]) - bound, 1e-9)
-    return min(MAX_MULTIPLIER, max(8.0 * multiplier, whole))
+    search = LineSearch(ascent, index, start, cutoff)
+    for _ in ascent.rounds():
+        search.solve()
+        if not ascent.decided and not search.close():
+            search.bracket()
+        yield ascent.snapshot()
+        if ascent.decided:
+            return
 
 
-def _least_use(oracle: Oracle, region: Region, dual: Dual, index: int) -> bool:
-    """Whether the least achievable cost keeps the bound; if not, the region is refuted."""
-    bound = float(tolerated(oracle.bounds)[index])
-    weights = np.zeros(1 + len(oracle.bounds))
-    weights[1 + index] = 1.0
-    least = oracle.minimise(weights, region, near=dual.vertices[-1])
-    if least is None or least.bound > bound:
-        refute(dual, oracle, weights[1:], least)
-        return False
-    dual.vertices.append(least.vertex)
-    return True
+class LineSearch(Generic[V]):
+    """The search for the best multiplier of one constraint.
+
+    Attributes
+    ----------
+    multiplier, precision
+        Where to solve next, and how precisely.
+    pair
+        The best pair of policies known.
+    is_new
+        Whether the last solve met a line below the model.
+    is_rough
+        Whether it only looked at what is known, and that leaves more open than worth going elsewhere for.
+    """
+
+    def __init__(
+        self, ascent: Ascent[V], index: int, start: FloatArray | None = None, cutoff: float = inf
+    ) -> None:
+        self.ascent = ascent
+        self.index = index
+        self.cutoff = cutoff
+        self.bound = float(tolerated(ascent.oracle.bounds)[index])
+        self.precision = Precision()
+        self.pair = best_pair(ascent.vertices, index, self.bound)
+        self.multiplier = 0.0 if start is None else float(start[index])
+        if self.pair.kept is not None and self.pair.broken is not None:
+            self.multiplier = self.crossing(self.pair.kept, self.pair.broken)
+        self.is_new = True
+        self.is_rough = False
+        self._met: V
+        self._lowest_tried = inf
+        self._raises = 0
+
+    def solve(self) -> None:
+        """Solve at the multiplier, and find the best pair of what is known then."""
+        ascent, multiplier = self.ascent, self.multiplier
+        prices = np.zeros(len(ascent.oracle.bounds))
+        prices[self.index] = multiplier
+        model = min((self.line(each, multiplier) for each in ascent.vertices), default=inf)
+        minimum = ascent.explore(prices, self.precision.value)
+        if minimum is None:
+            return
+        self._met = minimum.vertex
+        value = self.line(minimum.vertex, multiplier)
+        self.is_new = value < model - DUAL_TOLERANCE * (1.0 + abs(value))
+        left_open = value - minimum.bound
+        self.is_rough = self.precision.is_lookup and left_open > COARSE_PRECISION * (1.0 + abs(value))
+        if not self.is_new and ascent.repeats():
+            ascent.vertices.pop()
+        self.pair = best_pair(ascent.vertices, self.index, self.bound)
+        kept = self.pair.kept
+        if kept is not None and kept.costs[0] - ascent.bound <= ascent.tolerance():
+            # A feasible policy meets the bound: nothing is left between them.
+            ascent.converge([kept], np.ones(1))
+
+    def close(self) -> bool:
+        """One step towards the intersection of the pair's lines; False if there is no pair."""
+        kept, broken = self.pair
+        if kept is None or broken is None:
+            return False
+        ascent = self.ascent
+        crossing = self.crossing(kept, broken)
+        distance = self.line(kept, crossing) - ascent.bound
+        is_there = not self.is_new and abs(crossing - self.multiplier) <= DUAL_TOLERANCE * self.multiplier
+        if distance <= ascent.tolerance(self.cutoff) or (is_there and self.precision.is_exact):
+            ascent.converge([broken, kept], self.mixture(kept, broken))
+        elif is_there:
+            self.precision.refine(distance / (1.0 + abs(ascent.bound)))
+        else:
+            self._go_to(crossing)
+        return True
+
+    def bracket(self) -> None:
+        """One step towards the member of the pair that is missing."""
+        kept = self.pair.kept
+        if self.is_rough:
+            # Before going elsewhere, know what is here.
+            self.precision.coarsen()
+        elif kept is None:
+            self._raise()
+        elif self.multiplier > 0.0:
+            self._lowest_tried = min(self._lowest_tried, self.multiplier)
+            self._go_to(self._lowest_tried / LOWER_FACTOR if self._lowest_tried > MIN_MULTIPLIER else 0.0)
+        elif self.precision.is_exact:
+            self.ascent.converge([kept], np.ones(1))
+        else:
+            self.precision.refine()
+
+    def _raise(self) -> None:
+        """Go on with a higher multiplier, or find out whether the bound can be kept at all."""
+        ascent = self.ascent
+        if self._raises < MAX_RAISES:
+            self._raises += 1
+            self._go_to(self._higher(self._met))
+            return
+        weights = np.zeros(len(ascent.oracle.bounds))
+        weights[self.index] = 1.0
+        if not ascent.can_keep(weights):
+            return
+        self.pair = best_pair(ascent.vertices, self.index, self.bound)
+        kept, broken = self.pair
+        if kept is None:
+            # Rounding hides on which side of the bound the least use lies; nothing more can be said.
+            ascent.converge([ascent.vertices[-1]], np.ones(1))
+        self._go_to(0.0 if kept is None or broken is None else self.crossing(kept, broken))
+
+    def _higher(self, broken: V) -> float:
+        """A higher multiplier to try while no feasible policy is known.
+
+        The first one prices the excess at the whole primary cost, which most often is a little too much.
+        """
+        excess = max(float(broken.costs[1 + self.index]) - self.bound, MIN_DIVISOR)
+        whole = max(abs(float(broken.costs[0])), MIN_DIVISOR) / excess
+        return min(MAX_MULTIPLIER, max(RAISE_FACTOR * self.multiplier, whole))
+
+    def _go_to(self, multiplier: float) -> None:
+        self.multiplier = multiplier
+        self.precision.look_up()
+
+    def line(self, vertex: V, multiplier: float) -> float:
+        """The Lagrangian value of a policy."""
+        return float(vertex.costs[0] + multiplier * (vertex.costs[1 + self.index] - self.bound))
+
+    def crossing(self, kept: V, broken: V) -> float:
+        """The multiplier at which both policies have the same Lagrangian value."""
+        saved = kept.costs[0] - broken.costs[0]
+        return max(0.0, float(saved / (broken.costs[1 + self.index] - kept.costs[1 + self.index])))
+
+    def mixture(self, kept: V, broken: V) -> FloatArray:
+        """The weights of (broken, kept) with which the mixture spends exactly the budget."""
+        span = broken.costs[1 + self.index] - kept.costs[1 + self.index]
+        share = float(np.clip((self.bound - kept.costs[1 + self.index]) / span, 0.0, 1.0))
+        return np.array([share, 1.0 - share])
 
 
-def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Vertex | None, Vertex | None]:
-    """The feasible and the infeasible policy whose lines meet where the model is highest."""
+def best_pair(vertices: Sequence[V], index: int, bound: float) -> Pair[V]:
+    """The feasible and the infeasible policy whose lines meet where the model is highest.
+
+    Without a feasible policy, the infeasible one that exceeds the bound least; without an infeasible one that
+    is cheaper, the cheapest feasible one.
+    """
     if not vertices:
-        return None, None
+        return Pair(None, None)
     costs = np.array([vertex.costs for vertex in vertices])
     cost, slope = costs[:, 0], costs[:, 1 + index] - bound
     keeps = np.flatnonzero(slope <= 0.0)
     breaks = np.flatnonzero(slope > 0.0)
     if len(keeps) == 0:
-        return None, vertices[int(breaks[np.argmin(slope[breaks])])]
-    if len(breaks) == 0:
-        return vertices[int(keeps[np.argmin(cost[keeps])])], None
-    # Newton's method on the concave model, from multiplier zero upwards: it ends after finitely many lines.
+        return Pair(None, vertices[int(breaks[np.argmin(slope[breaks])])])
     kept = int(keeps[np.argmin(cost[keeps])])
+    if len(breaks) == 0:
+        return Pair(vertices[kept], None)
+    # Newton's method on the concave model, from multiplier zero upwards: it ends after finitely many lines.
     broken = int(breaks[np.argmin(cost[breaks])])
     if cost[kept] <= cost[broken]:
-        return vertices[kept], None
+        return Pair(vertices[kept], None)
     for _ in range(2 * len(vertices) + 2):
         multiplier = (cost[kept] - cost[broken]) / (slope[broken] - slope[kept])
         lines = cost + multiplier * slope
         least = int(np.argmin(lines))
         level = cost[broken] + multiplier * slope[broken]
-        if lines[least] >= level - 1e-13 * (1.0 + abs(level)):
+        if lines[least] >= level - MODEL_TOLERANCE * (1.0 + abs(level)):
             break
         if slope[least] > 0.0:
             broken = least
@@ -163,17 +248,4 @@ def _best_pair(vertices: Sequence[Vertex], index: int, bound: float) -> tuple[Ve
             kept = least
         if cost[kept] <= cost[broken]:
             break
-    return vertices[kept], vertices[broken]
-
-
-def _crossing(kept: Vertex, broken: Vertex, index: int) -> float:
-    """The multiplier at which both policies have the same Lagrangian value."""
-    saved = kept.costs[0] - broken.costs[0]
-    return max(0.0, float(saved / (broken.costs[1 + index] - kept.costs[1 + index])))
-
-
-def _mixture(kept: Vertex, broken: Vertex, index: int, bound: float) -> FloatArray:
-    """The weights of (broken, kept) with which the mixture spends exactly the budget."""
-    span = broken.costs[1 + index] - kept.costs[1 + index]
-    share = float(np.clip((bound - kept.costs[1 + index]) / span, 0.0, 1.0))
-    return np.array([share, 1.0 - share])
+    return Pair(vertices[kept], vertices[broken])

@@ -4,23 +4,76 @@ For multipliers :math:`\lambda \ge 0` the Lagrangian :math:`L(\lambda) = \min_\p
 \Delta)` is an unconstrained SSP. An :class:`Oracle` solves it, in whatever way the problem's shape allows:
 a flat C-SSP by policy iteration, a hierarchy by composing its activities. The dual, the k-best enumeration
 and policy branching are written once, on top of this.
+
+A problem of another shape becomes one that can be searched by an oracle of its own. This is a menu of which
+one takes one dish, with a price and a number of calories:
+
+>>> class Dish(Vertex):
+...     def __init__(self, costs: FloatArray, row: int) -> None:
+...         self.costs = costs
+...         self._row = row
+...
+...     @property
+...     def rows(self) -> IntArray:
+...         return np.array([self._row])
+...
+...     @property
+...     def visits(self) -> FloatArray:
+...         return np.ones(1)
+>>> class Menu(Oracle[Dish]):
+...     def __init__(self, dishes: FloatArray, bounds: FloatArray) -> None:
+...         super().__init__(bounds, row_start=np.array([0, len(dishes)]))
+...         self._dishes = dishes
+...
+...     def minimise(
+...         self, weights: FloatArray, region: Region, near: Dish | None = None
+...     ) -> Minimum[Dish] | None:
+...         values = np.where(region.allowed(len(self._dishes)), self._dishes @ weights, np.inf)
+...         row = int(np.argmin(values))
+...         if values[row] == np.inf:
+...             return None
+...         return Minimum(Dish(self._dishes[row], row), float(values[row]))
+>>> menu = Menu(np.array([[10.0, 0.0], [6.0, 2.0], [4.0, 6.0]]), bounds=np.array([4.0]))
+
+That is all the dual and policy branching need. Between the second dish and the third, which is too much, a
+calorie is worth half a unit of the price:
+
+>>> from hcssp.dual.ascent import maximise
+>>> from hcssp.methods.policy_branching import branch
+>>> dual = maximise(menu, Region())
+>>> round(dual.bound, 6), dual.prices.round(6).tolist()
+(5.0, [0.5])
+>>> *_, last = branch(menu)
+>>> last.finished, last.upper_bound, last.incumbent.tolist()
+('proved', 6.0, [1])
+
+Under other bounds it is the same problem, and what was learnt is kept:
+
+>>> *_, last = branch(menu.under(np.array([1.0])))
+>>> last.finished, last.upper_bound
+('proved', 10.0)
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import NamedTuple, Self
+from typing import Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.ssp.region import Region
 
-REACHED = 1e-13
-"""A state with fewer expected visits counts as never reached: it cannot move a cost by a tolerance."""
+NEGLIGIBLE_VISITS = 1e-13
+"""A state with fewer expected visits counts as never reached. It moves a cost by no more than this times what
+is paid from there on, which is rounding unless that is some orders of magnitude above the cost itself."""
 
 
 class Vertex(ABC):
     """A deterministic policy and its exact expected costs: a vertex of the relaxation.
+
+    A subclass gives its `costs`, `rows` and `visits`; the latter two may be computed when they are asked for.
 
     Attributes
     ----------
@@ -33,7 +86,7 @@ class Vertex(ABC):
     @property
     @abstractmethod
     def rows(self) -> IntArray:
-        """One row for each decision state of the oracle."""
+        """One row for each decision state of the oracle; -1 where the policy has none."""
 
     @property
     @abstractmethod
@@ -43,31 +96,53 @@ class Vertex(ABC):
     @property
     def reached(self) -> BoolArray:
         """Which decision states the policy visits with a probability that matters."""
-        return self.visits > REACHED
+        return self.visits > NEGLIGIBLE_VISITS
 
     def lies_in(self, region: Region, row_state: IntArray) -> bool:
         """Whether the policy avoids the region's forbidden rows wherever it goes."""
         for row in region.forbidden:
             state = row_state[row]
-            if self.rows[state] == row and self.visits[state] > REACHED:
+            if self.rows[state] == row and self.visits[state] > NEGLIGIBLE_VISITS:
                 return False
         return True
 
 
-class Minimum(NamedTuple):
+V = TypeVar("V", bound=Vertex)
+
+
+class Minimum(NamedTuple, Generic[V]):
     """The best policy under some weights, and a certified lower bound on its weighted cost."""
 
-    vertex: Vertex
+    vertex: V
     bound: float
 
 
-class Oracle(ABC):
-    """A problem that can be minimised under weights.
+class Oracle(ABC, Generic[V]):
+    """A problem that can be minimised under weights, with its own kind of vertices.
 
-    A decision state ``s`` owns the rows ``row_start[s]:row_start[s + 1]``.
+    A decision state ``s`` owns the rows ``row_start[s]:row_start[s + 1]``; a policy takes one of them. Rows
+    and states are numbered by the oracle, and only :meth:`lift` leads from them to the user's problem.
+
+    A subclass must give :meth:`minimise`, and call this constructor. Where it can do better than the
+    defaults, it also gives :meth:`approximate`, :meth:`improve`, :meth:`round_up` and :meth:`lift`. The
+    module's documentation has an example.
+
+    An oracle may keep what it learns. It is not meant to be asked by two threads at once, nor are those that
+    :meth:`under` has made of it.
+
+    Parameters
+    ----------
+    bounds
+        One upper bound for each constraint; ``inf`` where there is none.
+    row_start
+        The first row of each decision state, and the number of rows.
     """
 
-    _bounds: FloatArray
+    def __init__(self, bounds: FloatArray, row_start: IntArray) -> None:
+        self._bounds = bounds
+        self._row_start = row_start
+        counts = np.diff(row_start)
+        self._row_state: IntArray = np.repeat(np.arange(len(counts)), counts)
 
     @property
     def bounds(self) -> FloatArray:
@@ -75,22 +150,38 @@ class Oracle(ABC):
         return self._bounds
 
     @property
-    @abstractmethod
     def row_start(self) -> IntArray:
         """The first row of each decision state, and the number of rows."""
+        return self._row_start
 
     @property
-    @abstractmethod
     def row_state(self) -> IntArray:
         """The decision state of each row."""
+        return self._row_state
 
     @abstractmethod
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
-        """The best policy of `region` under `weights` (primary first), or None if it has no proper one."""
+    def minimise(self, weights: FloatArray, region: Region, near: V | None = None) -> Minimum[V] | None:
+        """The best policy of `region` under `weights`, or None if it has no proper one.
+
+        Parameters
+        ----------
+        weights
+            One non-negative weight for each cost, the primary first. That of the primary may be zero.
+        region
+            The policies that are meant: those that avoid its forbidden rows.
+        near
+            A policy that is probably close to the answer; it need not lie in the region.
+
+        Returns
+        -------
+        Minimum
+            The policy with its exact costs, and a bound that no policy of the region is below, whatever the
+            rounding: every lower bound of a search rests on it.
+        """
 
     def approximate(
-        self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
-    ) -> Minimum | None:
+        self, weights: FloatArray, region: Region, precision: float, near: V | None = None
+    ) -> Minimum[V] | None:
         """As :meth:`minimise`, but the bound may be below the policy's weighted cost.
 
         By `precision` at most, relative to one plus the cost; if that is ``inf``, nothing is planned of which
@@ -98,12 +189,24 @@ class Oracle(ABC):
         """
         return self.minimise(weights, region, near)
 
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        """A feasible policy near `vertex`: repaired if that breaks a bound, bettered if not; None if none."""
+    def improve(self, vertex: V, rounds: int) -> V | None:
+        """A feasible policy near `vertex`, repaired if that breaks a bound and cheaper if not; None if none.
+
+        Parameters
+        ----------
+        vertex
+            Any policy of this oracle.
+        rounds
+            How much may be tried.
+        """
         return None
 
     def under(self, bounds: FloatArray) -> Self:
-        """The same problem under other bounds; all that was learnt is shared."""
+        """The same problem under other bounds; all that was learnt is shared.
+
+        This is how to solve again after a bound was changed, and how the trade-off curve is drawn. The
+        number of bounds stays the same; ``inf`` lifts one.
+        """
         other = copy(self)
         other._bounds = bounds
         return other
@@ -112,6 +215,6 @@ class Oracle(ABC):
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""
         return bound
 
-    def lift(self, vertex: Vertex) -> IntArray:
+    def lift(self, vertex: V) -> IntArray:
         """The policy as one row for each state of the user's (flat) problem."""
         return vertex.rows

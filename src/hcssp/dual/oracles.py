@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle
@@ -14,8 +15,8 @@ from hcssp.procedure.model import HCSSP
 logger = logging.getLogger(__name__)
 
 
-def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle:
-    """The fastest oracle that is exact for `problem`."""
+def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle[Any]:
+    """The fastest oracle that is exact for `problem`; its vertices are its own affair."""
     if isinstance(problem, HCSSP):
         flattening = problem.flattening
         if flattening.separable:

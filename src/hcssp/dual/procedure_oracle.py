@@ -17,7 +17,8 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_curve import ActivityPlan, ActivityPlanner, Bracket
+from hcssp.dual.activity_curve import ActivityPlan, Bracket
+from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.dual.repair import Part, improve
@@ -27,10 +28,18 @@ from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 
 MAX_SPLITS = 1_000
-ROUNDING = 1e-11  # no plan can be told from another within this, relatively
+"""Of so many regions the forbidden rows are kept block by block; then they are split anew."""
+
+PLAN_TOLERANCE = 1e-11
+"""Plans whose costs differ by less, relative to one plus the bound, cannot be told apart; nothing is planned
+for the sake of less."""
+
+EVENT_ROUNDING = 1e-13
+"""What the dense solve over the events is taken to lose, relative to one plus its value. The activities'
+values are certified already; the solve itself is not, and long retries may lose more."""
 
 
-class HierarchicalOracle(Oracle):
+class HierarchicalOracle(Oracle["HierarchicalVertex"]):
     """Minimises a separable HC-SSP under weights.
 
     Parameters
@@ -43,7 +52,6 @@ class HierarchicalOracle(Oracle):
         problem = flattening.problem
         self.flattening = flattening
         self.procedure = ProcedureSolver(flattening)
-        self._bounds = problem.bounds
         self._splits: dict[Region, list[frozenset[int]]] = {}
         self.counts = [
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
@@ -54,27 +62,19 @@ class HierarchicalOracle(Oracle):
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
-
-    @cached_property
-    def row_start(self) -> IntArray:
-        parts = [self.procedure.row_start[:-1]]
+        starts = [self.procedure.row_start[:-1]]
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
-            parts.append(planner.balance.row_start[:-1] + offset)
-        return np.append(np.concatenate(parts), self.row_offset[-1])
+            starts.append(planner.balance.row_start[:-1] + offset)
+        super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
 
-    @cached_property
-    def row_state(self) -> IntArray:
-        parts = [self.procedure.row_state]
-        for planner, offset in zip(self.planners, self.state_offset[:-1], strict=True):
-            parts.append(planner.balance.row_state + offset)
-        return np.concatenate(parts)
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: HierarchicalVertex | None = None
+    ) -> Minimum[HierarchicalVertex] | None:
         return self.approximate(weights, region, 0.0, near)
 
     def approximate(
-        self, weights: FloatArray, region: Region, precision: float, near: Vertex | None = None
-    ) -> Minimum | None:
+        self, weights: FloatArray, region: Region, precision: float, near: HierarchicalVertex | None = None
+    ) -> Minimum[HierarchicalVertex] | None:
         forbidden = self.split(region)
         plain = weights.tolist()
 
@@ -104,7 +104,7 @@ class HierarchicalOracle(Oracle):
                 for index, bracket in enumerate(known)
                 if bracket is not None and not bracket.final and executions[index] > 0.0
             }
-            allowed = max(precision, ROUNDING) * (1.0 + abs(found.bound))
+            allowed = max(precision, PLAN_TOLERANCE) * (1.0 + abs(found.bound))
             if sum(slack.values()) <= allowed:
                 return found
             largest = max(slack.values())
@@ -125,7 +125,7 @@ class HierarchicalOracle(Oracle):
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
-        own = np.zeros(self.planners[activity].balance.costs.shape[0])
+        own = np.zeros(self.planners[activity].num_costs)
         own[0] = weights[0]
         for constraint, index in self.counts[activity]:
             own[index] += weights[1 + constraint]
@@ -156,7 +156,9 @@ class HierarchicalOracle(Oracle):
                 costs[1 + constraint] += executions[index] * plan.costs[own]
         return costs
 
-    def _compose(self, known: list[Bracket | None], forbidden: frozenset[int]) -> HierarchicalMinimum | None:
+    def _compose(
+        self, known: list[Bracket | None], forbidden: frozenset[int]
+    ) -> Minimum[HierarchicalVertex] | None:
         """The best choices if every activity costs what it does at least."""
         procedure = self.procedure
         impossible = np.array([each is None for each in known], dtype=np.bool_)
@@ -177,25 +179,16 @@ class HierarchicalOracle(Oracle):
         executions = procedure.executions(choices)
         plans = tuple(None if each is None else each.plan for each in known)
         vertex = HierarchicalVertex(self, choices, executions, plans, self.totals(executions, plans))
-        # What the dense solve may have lost; the activities' values are certified already.
-        return HierarchicalMinimum(vertex, value - 1e-13 * (1.0 + abs(value)))
+        return Minimum(vertex, value - EVENT_ROUNDING * (1.0 + abs(value)))
 
-    def improve(self, vertex: Vertex, rounds: int) -> Vertex | None:
-        if not isinstance(vertex, HierarchicalVertex):
-            raise TypeError("a vertex of another oracle")
+    def improve(self, vertex: HierarchicalVertex, rounds: int) -> HierarchicalVertex | None:
         parts: dict[int, Part] = {}
         for index, plan in enumerate(vertex.plans):
             executions = float(vertex.executions[index])
             if plan is not None and executions > 0.0:
                 planner, counts = self.planners[index], self.counts[index]
                 parts[index] = Part(
-                    planner.balance,
-                    planner.solver.system,
-                    counts,
-                    executions,
-                    plan.rows,
-                    plan.values,
-                    plan.visits,
+                    planner.balance, planner.system, counts, executions, plan.rows, plan.values, plan.visits
                 )
         if improve(list(parts.values()), vertex.costs, self._bounds, rounds) is None:
             return None
@@ -203,13 +196,11 @@ class HierarchicalOracle(Oracle):
         for index, part in parts.items():
             if part.changed:
                 optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
-                plans[index] = ActivityPlan(optimum, self.planners[index].solver)
+                plans[index] = ActivityPlan(optimum, part.system)
         costs = self.totals(vertex.executions, plans)
         return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
-    def lift(self, vertex: Vertex) -> IntArray:
-        if not isinstance(vertex, HierarchicalVertex):
-            raise TypeError("a vertex of another oracle")
+    def lift(self, vertex: HierarchicalVertex) -> IntArray:
         flattening = self.flattening
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         rows[: self.procedure.num_states] = vertex.choices
@@ -217,9 +208,7 @@ class HierarchicalOracle(Oracle):
             if plan is None or vertex.executions[index] <= 0.0:
                 continue
             cssp = flattening.problem.activities[index].cssp
-            local = np.full(planner.prepared.problem.num_states, NO_ROW, dtype=np.int64)
-            local[planner.balance.live] = plan.rows
-            lifted = planner.prepared.lift(local)[~cssp.goals]
+            lifted = planner.lift(plan)[~cssp.goals]
             first = flattening.state_offset[index]
             rows[first : first + len(lifted)] = np.where(
                 lifted == NO_ROW, NO_ROW, lifted + flattening.row_offset[index]
@@ -263,8 +252,7 @@ class HierarchicalVertex(Vertex):
             plan = self.plans[index]
             if not forbidden or plan is None or self.executions[index] <= 0.0:
                 continue
-            owner = self._oracle.planners[index].balance.row_state
-            if any(plan.uses(row, int(owner[row])) for row in forbidden):
+            if self._oracle.planners[index].uses_any(plan, forbidden):
                 return False
         return True
 
@@ -289,9 +277,3 @@ class HierarchicalVertex(Vertex):
                 first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
                 visits[first:last] = self.executions[index] * plan.visits
         return visits
-
-
-class HierarchicalMinimum(Minimum):
-    """The best policy of a hierarchy under some weights."""
-
-    vertex: HierarchicalVertex

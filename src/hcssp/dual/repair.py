@@ -14,13 +14,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.oracle import REACHED
+from hcssp.dual.oracle import NEGLIGIBLE_VISITS
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.system import EXACT, System
 
-TRIED = 4  # switches evaluated exactly in one round
+MAX_EVALUATED_SWITCHES = 4
+"""So many switches are evaluated exactly in one round."""
+
+NEGATIVE_VALUE_TOLERANCE = 1e-6
+"""A policy with a value below zero by more than this, relative to one plus the largest, is taken for one that
+never ends: its system is singular, and rounding has hidden it. Incumbents are evaluated anew anyway."""
+
+GAIN_TOLERANCE = 1e-12
+"""A switch is cheaper only if it saves more than this, relative to one plus the cost."""
+
+MIN_RELIEF = 1e-12
+"""A switch that lowers the excess, squared, by no more than this does not help; MIN_COST is what a switch
+without cost counts as, so that the one with the most relief comes first."""
+MIN_COST = 1e-12
+
+SECOND_CHOICE = 1e12
+"""Added to the merit of switches that only help, so that those that repair a policy at once come first."""
 
 
 @dataclass(eq=False)
@@ -76,7 +92,8 @@ class Part:
         except ImproperPolicy:
             return None
         change: FloatArray = self.balance.initial @ (values - self.values)
-        if not np.all(np.isfinite(values)) or np.min(values) < -1e-6 * (1.0 + np.max(np.abs(values))):
+        least, largest = np.min(values), np.max(np.abs(values))
+        if not np.isfinite(largest) or least < -NEGATIVE_VALUE_TOLERANCE * (1.0 + largest):
             return None
         return rows, values, change
 
@@ -116,11 +133,11 @@ def _best_switch(
     merit = [_merit(each, part, costs, bounds, repairing) for each, part in zip(effects, parts, strict=True)]
     candidates: list[tuple[float, int, int]] = []
     for index, values in enumerate(merit):
-        few = min(TRIED, len(values))
+        few = min(MAX_EVALUATED_SWITCHES, len(values))
         rows = np.argpartition(values, few - 1)[:few] if few else ()
         candidates.extend((float(values[row]), index, int(row)) for row in rows if np.isfinite(values[row]))
     best = None
-    for _, index, row in sorted(candidates)[:TRIED]:
+    for _, index, row in sorted(candidates)[:MAX_EVALUATED_SWITCHES]:
         part = parts[index]
         switched = part.switched(row)
         if switched is None:
@@ -143,24 +160,25 @@ def _merit(
     room = bounds[bounded] - costs[1:][bounded]
     change = effects[:, 1:][:, bounded]
     fits = np.all(change <= tolerated(bounds[bounded]) - costs[1:][bounded], axis=1)
-    visited = part.visits[part.balance.row_state] > REACHED
+    visited = part.visits[part.balance.row_state] > NEGLIGIBLE_VISITS
     merit = np.where(fits & visited, effects[:, 0], np.inf)
     merit[part.rows] = np.inf
     if not repairing:
-        merit[effects[:, 0] >= -1e-12 * (1.0 + abs(costs[0]))] = np.inf
+        merit[effects[:, 0] >= -GAIN_TOLERANCE * (1.0 + abs(costs[0]))] = np.inf
     elif not np.isfinite(merit).any():
-        # No single switch mends it: the most relief for the money.
+        # No single switch repairs it: the largest reduction of the excess for its cost comes first.
         over = np.maximum(-room, 0.0)
         relief = -(change @ over)
-        helps = visited & (relief > 1e-12)
-        merit = np.where(helps, np.maximum(effects[:, 0], 1e-12) / np.maximum(relief, 1e-300) + 1e12, np.inf)
+        helps = visited & (relief > MIN_RELIEF)
+        ratio = np.maximum(effects[:, 0], MIN_COST) / np.where(helps, relief, 1.0)
+        merit = np.where(helps, ratio + SECOND_CHOICE, np.inf)
         merit[part.rows] = np.inf
     return merit
 
 
 def _acceptable(after: FloatArray, before: FloatArray, bounds: FloatArray, repairing: bool) -> bool:
     if not repairing:
-        return is_feasible(after, bounds) and after[0] < before[0] - 1e-12 * (1.0 + abs(before[0]))
+        return is_feasible(after, bounds) and after[0] < before[0] - GAIN_TOLERANCE * (1.0 + abs(before[0]))
     bounded = np.isfinite(bounds)
     over = np.maximum(after[1:][bounded] - bounds[bounded], 0.0).sum()
     return bool(over < np.maximum(before[1:][bounded] - bounds[bounded], 0.0).sum())

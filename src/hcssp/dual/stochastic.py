@@ -12,8 +12,8 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
-from hcssp.dual.dual import Dual
-from hcssp.dual.oracle import Oracle
+from hcssp.dual.ascent import Dual
+from hcssp.dual.oracle import Oracle, V
 from hcssp.evaluation.exact import evaluate
 
 
@@ -37,7 +37,7 @@ class StochasticOptimum:
     costs: FloatArray
 
 
-def optimum_of(dual: Dual, oracle: Oracle) -> StochasticOptimum:
+def optimum_of(dual: Dual[V], oracle: Oracle[V]) -> StochasticOptimum:
     """The converged dual as a mixture of policies."""
     return StochasticOptimum(
         value=dual.bound,

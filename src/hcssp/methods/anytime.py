@@ -37,13 +37,11 @@ from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.dual import Dual, ascend
+from hcssp.dual.ascent import Dual, ascend, lagrangian_bound
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
-from hcssp.dual.oracle import Vertex
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
-from hcssp.numerics import tolerated
 from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
 
@@ -76,9 +74,9 @@ class Anytime:
 
 def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
     """Both stages on the problem of `oracle`; see :class:`Anytime`."""
-    search: BestFirst[None, Vertex] = BestFirst()
+    search: BestFirst[None, FlatVertex] = BestFirst()
     reporter = Reporter(problem, oracle, search, began)
-    dual = Dual()
+    dual: Dual[FlatVertex] = Dual()
     for dual in ascend(oracle, Region()):
         reporter.prices = dual.prices
         for vertex in dual.vertices[-1:]:
@@ -157,14 +155,9 @@ def stage_two(
     >>> [step.bound for step in stage_two(ranked, np.zeros(0), np.zeros(0), 3)]
     [4.0, 5.0, 7.0, inf]
     """
-    # What keeps a bound up to the tolerance is feasible, so the lower bounds must hold for it too.
-    spent = prices > 0.0
-    offset = float(prices[spent] @ tolerated(bounds)[spent])
-    # The subtraction loses digits where the multiplied bounds dwarf the value.
-    offset += 4.0 * float(np.finfo(np.float64).eps) * abs(offset)
     done = 0
     for done, (value, policy) in enumerate(ranked):
-        yield StageTwoStep(done, value - offset, policy)
+        yield StageTwoStep(done, lagrangian_bound(value, prices, bounds), policy)
         if done >= iterations:
             return
     yield StageTwoStep(done, inf, None)

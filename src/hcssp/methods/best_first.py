@@ -1,7 +1,7 @@
 """One best-first engine for every search: boxes of budgets and regions of policies alike.
 
 A search keeps open nodes, each with a lower bound on what it holds, and an incumbent. The least bound of
-the open nodes, of whatever was given up, and the incumbent's cost is a bound on the optimum. Both ends of
+the open nodes, of whatever was pruned, and the incumbent's cost is a bound on the optimum. Both ends of
 the interval only tighten.
 
 >>> search = BestFirst[str, str]()
@@ -37,13 +37,21 @@ class BestFirst(Generic[Node, Solution]):
         A bound known before the search began.
     upper_bound
         The cost of a solution known before; only better ones are looked for, and offered.
+
+    Attributes
+    ----------
+    pruned_bound
+        The least bound of all that was pruned; ``inf`` if nothing was.
+    upper_bound, incumbent
+        The best cost known, and the solution that was offered with it.
     """
 
     def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
-        self.given_up = inf
-        self._lower_bound = lower_bound
+        # What was proven when a node was taken last, or before the search began.
+        self._proven = lower_bound
+        self.pruned_bound = inf
         self.upper_bound = upper_bound
         self.incumbent: Solution | None = None
 
@@ -59,12 +67,11 @@ class BestFirst(Generic[Node, Solution]):
 
     @property
     def lower_bound(self) -> float:
-        """The proven lower bound; it never decreases."""
-        least = min(self.given_up, self.upper_bound)
-        if self._heap:
-            least = min(least, self._heap[0][0])
-        self._lower_bound = max(self._lower_bound, least)
-        return self._lower_bound
+        """The proven lower bound; it never decreases.
+
+        While a node is being expanded, it is meaningless until all its children are pushed.
+        """
+        return max(self._proven, min(self.pruned_bound, self.upper_bound, self.next_bound))
 
     @property
     def next_bound(self) -> float:
@@ -72,19 +79,21 @@ class BestFirst(Generic[Node, Solution]):
         return self._heap[0][0] if self._heap else inf
 
     def push(self, bound: float, node: Node) -> None:
-        """Open a node that holds nothing below `bound`; a hopeless one is dropped at once."""
+        """Open a node that holds nothing below `bound`; a hopeless one is pruned, an empty one forgotten."""
         if bound == inf:
             return
         if bound >= self.cutoff:
-            self.give_up(bound)
+            self.prune(bound)
         else:
             heapq.heappush(self._heap, (bound, next(self._order), node))
 
     def pop(self, newest: bool = False) -> tuple[float, Node]:
         """Take the open node with the least bound, or the newest one, to dive for an incumbent.
 
-        Its children must be pushed, or it must be given up.
+        Its children must be pushed, or it must be pruned.
         """
+        # All that is open is here at this moment: what is proven now stays proven.
+        self._proven = self.lower_bound
         if newest:
             position = max(range(len(self._heap)), key=lambda index: self._heap[index][1])
             self._heap[0], self._heap[position] = self._heap[position], self._heap[0]
@@ -96,9 +105,9 @@ class BestFirst(Generic[Node, Solution]):
             bound, _, node = heapq.heappop(self._heap)
         return bound, node
 
-    def give_up(self, bound: float) -> None:
-        """Remember that something not below `bound` was left unexplored."""
-        self.given_up = min(self.given_up, bound)
+    def prune(self, bound: float) -> None:
+        """Remember that something not below `bound` is left unexplored."""
+        self.pruned_bound = min(self.pruned_bound, bound)
 
     def offer(self, cost: float, solution: Solution) -> bool:
         """Take a feasible solution as incumbent if it is better; says whether it was."""

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
+from typing import Any, Generic
 
 import numpy as np
 
@@ -28,9 +29,9 @@ from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.model import IntArray
-from hcssp.dual.dual import Dual, ascend, maximise
+from hcssp.dual.ascent import Dual, ascend, maximise
 from hcssp.dual.flat_oracle import Evaluation
-from hcssp.dual.oracle import Oracle, Vertex
+from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
@@ -39,7 +40,8 @@ from hcssp.ssp.region import Region
 ROOT_ROUNDS = 12
 NODE_ROUNDS = 4
 IMPROVE_EVERY = 16
-"""Improving policies costs as much as a node; every so many nodes it pays."""
+"""So many switches improve each policy that carries the dual of the root, and that of every so-manieth node:
+improving policies costs as much as a node."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class PolicyBranching:
     """
 
     evaluation: Evaluation = "auto"
-    oracle: Callable[[Problem], Oracle] | None = None
+    oracle: Callable[[Problem], Oracle[Any]] | None = None
     name = "exact"
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
@@ -70,36 +72,44 @@ class PolicyBranching:
 
 
 @dataclass(frozen=True)
-class _Node:
+class _Node(Generic[V]):
     region: Region
-    dual: Dual
+    dual: Dual[V]
 
 
-def prove(oracle: Oracle) -> tuple[float, float, IntArray | None]:
+def prove(oracle: Oracle[V]) -> tuple[float, float, IntArray | None]:
     """The best policy of `oracle`: the proven interval around its cost, and its rows if there is one."""
-    search: BestFirst[_Node, Vertex] = BestFirst()
+    search: BestFirst[_Node[V], V] = BestFirst()
     *_, last = _branch(oracle, search, Reporter(None, oracle, search, time.perf_counter()))
     found = search.incumbent
     return last.lower_bound, last.upper_bound, None if found is None else oracle.lift(found)
 
 
-def branch(problem: Problem, oracle: Oracle, began: float, known_cost: float = inf) -> Iterator[Progress]:
+def branch(
+    problem: Problem, oracle: Oracle[V], began: float | None = None, known_cost: float = inf
+) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
+
+    This is the method itself, for a problem of any shape: see :mod:`hcssp.dual.oracle` for an oracle of
+    one's own.
 
     Parameters
     ----------
-    problem, oracle, began
-        The problem, its oracle, and when the clock was started.
+    problem, oracle
+        The problem, and its oracle.
+    began
+        When the clock was started, by ``time.perf_counter()``; None for now.
     known_cost
         The cost of a feasible policy that is known already. If nothing is better, the search ends
         "proved" without an incumbent of its own.
     """
-    search: BestFirst[_Node, Vertex] = BestFirst(upper_bound=known_cost)
-    yield from _branch(oracle, search, Reporter(problem, oracle, search, began))
+    search: BestFirst[_Node[V], V] = BestFirst(upper_bound=known_cost)
+    started = time.perf_counter() if began is None else began
+    yield from _branch(oracle, search, Reporter(problem, oracle, search, started))
 
 
-def _branch(oracle: Oracle, search: BestFirst[_Node, Vertex], reporter: Reporter) -> Iterator[Progress]:
-    root = Dual()
+def _branch(oracle: Oracle[V], search: BestFirst[_Node[V], V], reporter: Reporter[V]) -> Iterator[Progress]:
+    root: Dual[V] = Dual()
     for root in ascend(oracle, Region()):
         reporter.iterations += 1
         reporter.prices = root.prices
@@ -119,7 +129,7 @@ def _branch(oracle: Oracle, search: BestFirst[_Node, Vertex], reporter: Reporter
         reporter.iterations += 1
         rounds = 0 if reporter.iterations % IMPROVE_EVERY else NODE_ROUNDS
         regions = split(oracle, node.region, node.dual)
-        children: list[tuple[float, _Node]] = []
+        children: list[tuple[float, _Node[V]]] = []
         for region in regions:
             # The node's policies lie in its region; only what is new can exclude them.
             new = Region(region.forbidden - node.region.forbidden)
@@ -132,19 +142,19 @@ def _branch(oracle: Oracle, search: BestFirst[_Node, Vertex], reporter: Reporter
             children.append((bound, _Node(region, dual)))
         if not regions:
             # The support is one policy: nothing of the region is below its bound.
-            search.give_up(waiting)
+            search.prune(waiting)
         for bound, child in sorted(children, key=lambda pair: -pair[0]):
             search.push(bound, child)
         yield reporter.snapshot(search.lower_bound)
-    if search.upper_bound == inf and search.given_up < inf:
-        yield reporter.snapshot(search.given_up, Reason.ROUNDING)
+    if search.upper_bound == inf and search.pruned_bound < inf:
+        yield reporter.snapshot(search.pruned_bound, Reason.ROUNDING)
     elif search.upper_bound == inf:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible())
     else:
         yield reporter.snapshot(search.lower_bound, Reason.PROVED)
 
 
-def split(oracle: Oracle, region: Region, dual: Dual) -> tuple[Region, ...]:
+def split(oracle: Oracle[V], region: Region, dual: Dual[V]) -> tuple[Region, ...]:
     """Two disjoint halves of a region that both exclude a policy of the relaxation's support.
 
     None if the support is a single policy: then it is the optimum of the region.
@@ -155,7 +165,7 @@ def split(oracle: Oracle, region: Region, dual: Dual) -> tuple[Region, ...]:
     return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row])
 
 
-def undecided_row(dual: Dual) -> int | None:
+def undecided_row(dual: Dual[V]) -> int | None:
     """The row to branch on: where the support disagrees and goes most often."""
     support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
     best, chosen = 0.0, None
@@ -171,7 +181,7 @@ def undecided_row(dual: Dual) -> int | None:
     return chosen
 
 
-def _offer(oracle: Oracle, reporter: Reporter, dual: Dual, rounds: int) -> None:
+def _offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) -> None:
     """Offer every policy the dual has met, and feasible ones near its support."""
     for vertex in dual.vertices:
         reporter.offer(vertex)

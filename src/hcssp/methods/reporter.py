@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from math import inf
-from typing import Any
+from typing import Any, Generic
 
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.oracle import Oracle, Vertex
+from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.methods.best_first import BestFirst
 from hcssp.numerics import is_feasible
 from hcssp.procedure.policy import policy_of
 
 
-class Reporter:
+class Reporter(Generic[V]):
     """Makes snapshots of a best-first search over the policies of an oracle.
 
     Parameters
@@ -35,19 +35,19 @@ class Reporter:
     """
 
     def __init__(
-        self, problem: Problem | None, oracle: Oracle, search: BestFirst[Any, Vertex], began: float
+        self, problem: Problem | None, oracle: Oracle[V], search: BestFirst[Any, V], began: float
     ) -> None:
         self._problem = problem
         self._oracle = oracle
         self._search = search
         self._began = began
-        self._told: Vertex | None = None
+        self._lifted: V | None = None
         self._policy: Policy | None = None
         self.iterations = 0
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
 
-    def offer(self, vertex: Vertex) -> None:
+    def offer(self, vertex: V) -> None:
         """Take a policy as incumbent if it keeps the bounds and is better."""
         if vertex.costs[0] < self._search.upper_bound and is_feasible(vertex.costs, self._oracle.bounds):
             self._search.offer(float(vertex.costs[0]), vertex)
@@ -57,9 +57,9 @@ class Reporter:
     ) -> Progress:
         """The progress at this moment; at the end with the reason, and the proof if nothing is feasible."""
         incumbent = self._search.incumbent
-        if incumbent is not self._told and incumbent is not None:
+        if incumbent is not self._lifted and incumbent is not None:
             # A policy of millions of states is written out once, not with every snapshot.
-            self._told = incumbent
+            self._lifted = incumbent
             if self._problem is not None:
                 self._policy = policy_of(self._problem, self._oracle.lift(incumbent))
         return Progress(

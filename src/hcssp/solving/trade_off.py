@@ -28,8 +28,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible, Interval
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.ascent import Infeasibility
-from hcssp.dual.dual import Dual, maximise
+from hcssp.dual.ascent import Dual, Infeasibility, maximise
 from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
@@ -212,13 +211,13 @@ def _raised(point: CurvePoint, lower_bound: float) -> CurvePoint:
     return replace(point, plan=replace(point.plan, proof=proof))
 
 
-def _under(oracle: Oracle, index: int, bound: float) -> Oracle:
+def _under(oracle: Oracle[Any], index: int, bound: float) -> Oracle[Any]:
     bounds = oracle.bounds.copy()
     bounds[index] = bound
     return oracle.under(bounds)
 
 
-def _least(oracle: Oracle, index: int) -> float:
+def _least(oracle: Oracle[Any], index: int) -> float:
     """The least achievable value of the constrained cost, whatever the other bounds say."""
     weights = np.zeros(1 + len(oracle.bounds))
     weights[1 + index] = 1.0
@@ -228,14 +227,14 @@ def _least(oracle: Oracle, index: int) -> float:
     return minimum.bound
 
 
-def _tangent(oracle: Oracle, index: int, bound: float, known: Sequence[Vertex]) -> _Tangent | None:
-    dual: Dual = maximise(_under(oracle, index, bound), Region(), known=known)
+def _tangent(oracle: Oracle[Any], index: int, bound: float, known: Sequence[Vertex]) -> _Tangent | None:
+    dual: Dual[Any] = maximise(_under(oracle, index, bound), Region(), known=known)
     if dual.infeasible:
         return None
     return _Tangent(bound, dual.bound, float(dual.prices[index]), tuple(dual.vertices))
 
 
-def _tangents(oracle: Oracle, index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
+def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
     """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept."""
     found: dict[float, _Tangent] = {}
     high = asked[-1]

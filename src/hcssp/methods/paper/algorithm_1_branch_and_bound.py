@@ -84,7 +84,7 @@ def branch_and_bound(
         beta, partition = partitions.pop()  # line 11
         parts = mode.split(instance, partition.box, root, partition.bound, iterations)  # line 12
         if not parts:
-            partitions.give_up(beta)
+            partitions.prune(beta)
         for part in parts:  # lines 13-14
             _examine(partitions, instance, part, iterations, mode, partition.bound)  # lines 15-19
         yield partitions  # lines 20-22; whoever runs the generator returns the incumbent, line 23

@@ -7,11 +7,12 @@ Procedural-Planning with these estimates bounds every solution of the box.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.dual import Dual
+from hcssp.dual.ascent import Dual
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_3_procedural_planning import procedural_planning
 from hcssp.methods.paper.box import Box
@@ -37,7 +38,7 @@ class LowerBound:
     value: float
     prices: FloatArray
     executions: FloatArray
-    dual: Dual | None = field(default=None, repr=False)
+    dual: Dual[Any] | None = field(default=None, repr=False)
 
 
 def compute_lb(instance: Instance, box: Box, iterations: float) -> LowerBound:

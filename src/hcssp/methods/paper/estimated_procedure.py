@@ -18,7 +18,7 @@ from hcssp.methods.paper.instance import Instance
 from hcssp.ssp.region import Region
 
 
-class EstimatedProcedure(Oracle):
+class EstimatedProcedure(Oracle["ProcedureVertex"]):
     """Minimises a procedure under weights, given what every activity costs.
 
     Parameters
@@ -32,24 +32,18 @@ class EstimatedProcedure(Oracle):
     """
 
     def __init__(self, instance: Instance, primary: FloatArray, secondary: FloatArray) -> None:
-        self._instance = instance
         self._procedure = procedure = instance.procedure
-        self._bounds = instance.bounds
+        super().__init__(instance.bounds, procedure.row_start)
+        self._instance = instance
         possible = np.isfinite(primary)
         estimates = np.column_stack([primary, secondary])
         estimates[~possible] = 0.0
         self._costs: FloatArray = (procedure.runs @ estimates).T
         self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
 
-    @property
-    def row_start(self) -> IntArray:
-        return self._procedure.row_start
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._procedure.row_state
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
+    ) -> Minimum[ProcedureVertex] | None:
         allowed = self._usable
         if region.forbidden:
             allowed = np.logical_and(allowed, region.allowed(self._procedure.num_rows))

@@ -9,7 +9,7 @@ import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, lying_in, random_boxes, ways
 from enumerated_solutions import enumerate_solutions
-from hcssp.dual.dual import maximise
+from hcssp.dual.ascent import maximise
 from hcssp.methods.paper import Box, Instance, activity_planning
 from hcssp.methods.paper.sharp.box_dual import BoxOracle
 from hcssp.scenarios.evacuation import small_building

@@ -133,7 +133,7 @@ class _Free:
         return Contribution(0.0, self._cost, prices)
 
 
-class BoxOracle(Oracle):
+class BoxOracle(Oracle["BoxVertex"]):
     """Minimises the procedure under weights, every activity's use within the box.
 
     Parameters
@@ -147,23 +147,17 @@ class BoxOracle(Oracle):
     """
 
     def __init__(self, instance: Instance, box: Box, answers: list[ActivityAnswer | None]) -> None:
+        super().__init__(instance.bounds, instance.procedure.row_start)
         self._instance = instance
-        self._bounds = instance.bounds
         self._procedure = instance.procedure
         self._curves: list[_Clipped | None] = [
             None if answer is None else _clip(instance, activity, box, answer)
             for activity, answer in enumerate(answers)
         ]
 
-    @property
-    def row_start(self) -> IntArray:
-        return self._procedure.row_start
-
-    @property
-    def row_state(self) -> IntArray:
-        return self._procedure.row_state
-
-    def minimise(self, weights: FloatArray, region: Region, near: Vertex | None = None) -> Minimum | None:
+    def minimise(
+        self, weights: FloatArray, region: Region, near: BoxVertex | None = None
+    ) -> Minimum[BoxVertex] | None:
         instance, procedure = self._instance, self._procedure
         values = np.zeros(len(self._curves))
         costs = np.zeros((len(self._curves), len(weights)))

@@ -18,14 +18,14 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.dual import Dual, ascend
+from hcssp.dual.ascent import Dual, ascend
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_3_procedural_planning import procedural_planning
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.box import Box
 from hcssp.methods.paper.instance import Instance
-from hcssp.methods.paper.sharp.box_dual import BoxOracle
+from hcssp.methods.paper.sharp.box_dual import BoxOracle, BoxVertex
 from hcssp.numerics import allowance
 from hcssp.ssp.region import Region
 
@@ -74,7 +74,7 @@ def sharp_lower_bound(
 def _restricted_dual(
     instance: Instance, oracle: BoxOracle, start: FloatArray | None, cutoff: float
 ) -> LowerBound:
-    dual = Dual(prices=np.zeros(len(instance.bounds)))
+    dual: Dual[BoxVertex] = Dual(prices=np.zeros(len(instance.bounds)))
     for dual in islice(ascend(oracle, Region(), start=start), MAX_ASCENT):
         if dual.bound >= cutoff:
             break

@@ -20,7 +20,6 @@ from hcssp.dual.procedure_oracle import HierarchicalVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.instance import Instance
-from hcssp.methods.paper.sharp.box_dual import BoxVertex
 from hcssp.numerics import is_feasible
 
 WIDENING = 1e-7
@@ -47,7 +46,7 @@ def suggested_solutions(
     dual = bound.dual
     if dual is None:
         return
-    carrying = [vertex for vertex in dual.support or dual.vertices[-2:] if isinstance(vertex, BoxVertex)]
+    carrying = list(dual.support or dual.vertices[-2:])
     for vertex in carrying:
         yield from _around(instance, vertex.rows, list(vertex.usages), iterations)
     if len(carrying) > 1 and len(dual.mixture) == len(carrying):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, fields
+
 import numpy as np
 import pytest
 
@@ -8,17 +10,18 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.dual import Dual, ascend, maximise
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.ascent import MAX_ROUNDS, Ascent, Dual, ascend, lagrangian_bound, maximise
+from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from hcssp.ssp.region import Region
+from menus import Menu
 from mixtures import best_mixture
 from random_problems import random_cssp
 
 CHUNK = 20
 
 
-def check_against_the_best_mixture(problem: CSSP, dual: Dual, costs: np.ndarray) -> None:
+def check_against_the_best_mixture(problem: CSSP, dual: Dual[FlatVertex], costs: np.ndarray) -> None:
     """`costs`: those of all policies of the region."""
     # Lower bounds hold for all that counts as feasible, so the bounds are those that are tolerated.
     optimum = best_mixture(costs, tolerated(problem.bounds))
@@ -212,3 +215,81 @@ def test_a_bound_that_rounding_hides_from_the_least_use_is_no_error(least: float
     dual = maximise(FlatOracle(plan.build()), Region())
     assert dual.converged or dual.infeasible
     assert dual.bound <= 3.0 + 1e-9 or dual.infeasible
+
+
+@pytest.mark.parametrize("bounds", [[np.inf, np.inf], [1.0, np.inf], [1.0, 3.5], [0.5, 3.5]])
+def test_what_was_said_on_the_way_stays_as_it_was(bounds: list[float]) -> None:
+    menu = Menu([(10.0, 0.0, 4.0), (6.0, 2.0, 3.0), (4.0, 6.0, 8.0)], bounds)
+
+    def values(dual: Dual[object]) -> list[object]:
+        return [getattr(dual, each.name) for each in fields(dual)]
+
+    kept, copies = [], []
+    for dual in ascend(menu, Region()):
+        kept.append(dual)
+        copies.append([np.array(value) for value in values(dual)])
+    for dual, copy in zip(kept, copies, strict=True):
+        for value, before in zip(values(dual), copy, strict=True):
+            assert np.array_equal(np.array(value), before)
+    assert len({id(dual) for dual in kept}) == len(kept)
+    with pytest.raises(FrozenInstanceError):
+        kept[-1].bound = 0.0  # type: ignore[misc]
+
+
+def test_a_lagrangian_bound_holds_for_whatever_counts_as_feasible() -> None:
+    bounds, prices = np.array([4.0, np.inf, 1e6]), np.array([0.5, 0.0, 3.0])
+    edge = np.append(7.0, np.where(np.isfinite(bounds), tolerated(bounds), 0.0))
+    value = float(edge @ np.append(1.0, prices))
+    assert lagrangian_bound(value, prices, bounds) <= 7.0
+    assert lagrangian_bound(value, prices, bounds) == pytest.approx(7.0, abs=1e-8)
+
+
+def test_the_rounding_of_an_enormous_offset_is_taken_off() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        bound, price = rng.uniform(1.0, 1e3), rng.uniform(1e6, 1e9)
+        # The exact value in integers of a tiny unit: what a policy at the very edge of the bound costs.
+        edge = float(tolerated(np.array([bound]))[0])
+        value = 1.0 + price * edge
+        assert lagrangian_bound(value, np.array([price]), np.array([bound])) <= 1.0
+
+
+def test_a_bound_is_never_lowered_by_what_is_explored_later() -> None:
+    ascent = Ascent(Menu([(10.0, 0.0), (6.0, 2.0), (4.0, 6.0)], [4.0]), Region())
+    ascent.explore(np.array([0.5]))
+    best = ascent.bound
+    for price in (0.0, 0.1, 2.0, 50.0):
+        ascent.explore(np.array([price]))
+    assert ascent.bound == best == pytest.approx(5.0)
+    assert ascent.prices.tolist() == [0.5]
+    assert len(ascent.vertices) == 5
+    assert ascent.repeats()
+
+
+def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:
+    table = [(10.0, 1.0), (6.0, 2.0)]
+    ascent = Ascent(Menu(table, [1.0]), Region())
+    ascent.explore(np.zeros(1))
+    assert ascent.can_keep(np.ones(1))
+    assert ascent.vertices[-1].row == 0
+    assert not ascent.decided
+    tight = Ascent(Menu(table, [0.5]), Region())
+    tight.explore(np.zeros(1))
+    assert not tight.can_keep(np.ones(1))
+    assert tight.infeasible
+    assert tight.bound == np.inf
+    assert len(tight.vertices) == 1
+
+
+def test_with_a_cutoff_the_tolerance_is_a_share_of_what_is_missing() -> None:
+    ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
+    ascent.explore(np.zeros(1))
+    assert ascent.tolerance() == pytest.approx(1.1e-8)
+    assert ascent.tolerance(cutoff=60.0) == pytest.approx(1.0)
+    assert ascent.tolerance(cutoff=10.0) == ascent.tolerance()
+
+
+def test_an_ascent_that_does_not_end_is_an_error() -> None:
+    ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
+    with pytest.raises(RuntimeError, match=f"not decided within {MAX_ROUNDS} rounds"):
+        list(ascent.rounds())

@@ -1,0 +1,220 @@
+"""An activity under changing prices: plans, look-ups on its budget curve, and certified bounds.
+
+Within a region (some rows forbidden) an activity has another curve. A plan that avoids the forbidden rows
+is optimal there on the same interval of prices, so a new region begins with most of its curve known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import SWITCH_TOLERANCE
+from hcssp.ssp.system import System
+
+MAX_CURVES = 400
+"""Of so many regions a curve is kept; then all but that of the whole activity are dropped."""
+
+MAX_ANSWERS = 4 * MAX_CURVES
+"""So many answers under weights that are no price are kept; then all are dropped."""
+
+UNPRICED = 0
+"""In place of the counted cost where no constraint counts one: its price is always zero."""
+
+
+class ActivityPlanner:
+    """Plans one activity under any weights and within any region.
+
+    Parameters
+    ----------
+    cssp
+        The activity.
+    counted
+        The secondary costs that some constraint counts.
+    """
+
+    def __init__(self, cssp: CSSP, counted: frozenset[int]) -> None:
+        self.prepared = prepare(cssp)
+        self.balance = Balance(self.prepared.problem)
+        self.solver = PolicyIteration(self.balance)
+        # With at most one counted cost the weights are one price, and the curve is a curve.
+        self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
+        self._curves: dict[frozenset[int], BudgetCurve] = {}
+        self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
+        # With several counted costs there is no curve; the last plan of a region is the best start there is.
+        self._latest: dict[frozenset[int], ActivityPlan] = {}
+        self._impossible: set[frozenset[int]] = set()
+        self._least_cost = float(np.min(self.balance.costs[0], initial=inf))
+
+    @property
+    def system(self) -> System:
+        """What evaluates the activity's policies."""
+        return self.solver.system
+
+    @property
+    def num_costs(self) -> int:
+        """How many costs the activity has, the primary among them."""
+        return int(self.balance.costs.shape[0])
+
+    @property
+    def priced(self) -> bool:
+        """Whether at most one secondary cost is counted, so that a price says all about the weights."""
+        return self._index is not None
+
+    def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
+        """The best plan that avoids the `forbidden` rows, and a certified lower bound on its weighted cost.
+
+        None if no proper plan avoids them.
+        """
+        if self._index is not None and weights[0] == 1.0:
+            return self.plan_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
+        if self._is_impossible(forbidden):
+            return None
+        key = (forbidden, tuple(weights.tolist()))
+        if key not in self._answers:
+            if len(self._answers) > MAX_ANSWERS:
+                self._answers.clear()
+                self._latest = {region: plan for region, plan in self._latest.items() if not region}
+            optimum = self._solve(weights, forbidden, self._warm_start(forbidden))
+            self._answers[key] = None
+            if optimum is not None:
+                self._latest[forbidden] = ActivityPlan(optimum, self.system)
+                self._answers[key] = self._latest[forbidden], optimum.bound
+        return self._answers[key]
+
+    def plan_at(self, price: float, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
+        """As :meth:`plan`, at a price of the one counted cost: a look-up wherever the curve is known."""
+        if self._index is None:
+            raise ValueError("several costs are counted: give their weights")
+        if self._impossible and self._is_impossible(forbidden):
+            return None
+        curve = self._curve(forbidden)
+        piece = curve.at(price)
+        if piece is None:
+            near = curve.nearest(price)
+            weights = np.zeros(self.num_costs)
+            weights[self._index] = price
+            weights[0] = 1.0
+            warm = self._warm_start(forbidden) if near is None else near.plan
+            optimum = self._solve(weights, forbidden, warm)
+            if optimum is None:
+                return None
+            piece = curve.add(self._certify(optimum, price, forbidden, self._index))
+        return piece.plan, piece.bound(price)
+
+    def bracket_at(self, price: float, forbidden: frozenset[int]) -> Bracket | None:
+        """What is known at a price; something is planned only where nothing is. None if no proper plan is."""
+        if self._impossible and self._is_impossible(forbidden):
+            return None
+        curve = self._curve(forbidden)
+        piece = curve.at(price)
+        if piece is None:
+            if curve.pieces:
+                return curve.between(price)
+            if self.plan_at(price, forbidden) is None:
+                return None
+            piece = curve.pieces[0]
+        return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
+
+    def plan_afresh(
+        self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None = None
+    ) -> tuple[ActivityPlan, float] | None:
+        """As :meth:`plan`, past all that is known: the bound is that of these very weights."""
+        optimum = self._solve(weights, forbidden, warm)
+        return None if optimum is None else (ActivityPlan(optimum, self.system), optimum.bound)
+
+    def plan_from(self, rows: IntArray) -> ActivityPlan:
+        """The policy that takes `rows` in the live states, with its exact costs."""
+        values = self.system.values(rows)
+        return ActivityPlan(ScalarOptimum(rows, values, self.balance.initial @ values, -inf), self.system)
+
+    def uses_any(self, plan: ActivityPlan, rows: Iterable[int]) -> bool:
+        """Whether `plan` takes one of `rows` where it goes."""
+        row_state = self.balance.row_state
+        return any(plan.uses(row, int(row_state[row])) for row in rows)
+
+    def lift(self, plan: ActivityPlan) -> IntArray:
+        """The plan as one row for each state of the activity, as the user has stated it."""
+        rows = np.full(self.prepared.problem.num_states, NO_ROW, dtype=np.int64)
+        rows[self.balance.live] = plan.rows
+        return self.prepared.lift(rows)
+
+    def _is_impossible(self, forbidden: frozenset[int]) -> bool:
+        """Whether it is known already that no proper plan avoids these rows."""
+        return any(known <= forbidden for known in self._impossible)
+
+    def _solve(
+        self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None
+    ) -> ScalarOptimum | None:
+        allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
+        if warm is None:
+            optimum = self.solver.minimise(weights, allowed)
+        else:
+            optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
+        if optimum is None:
+            self._impossible.add(forbidden)
+        return optimum
+
+    def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
+        """A plan of the closest known region, to start from."""
+        for region in (forbidden, frozenset[int]()):
+            curve = self._curves.get(region)
+            if curve is not None and curve.pieces:
+                return curve.pieces[0].plan
+            if region in self._latest:
+                return self._latest[region]
+        return None
+
+    def _curve(self, forbidden: frozenset[int]) -> BudgetCurve:
+        """The curve of a region, begun with what the closest larger region knows."""
+        curve = self._curves.get(forbidden)
+        if curve is not None:
+            return curve
+        if len(self._curves) >= MAX_CURVES:
+            root = self._curves.get(frozenset())
+            self._curves = {} if root is None else {frozenset(): root}
+        larger = [known for known in self._curves if known < forbidden]
+        pieces: list[Piece] = []
+        if larger:
+            closest = max(larger, key=len)
+            new = forbidden - closest
+            pieces = [
+                replace(piece) for piece in self._curves[closest].pieces if not self.uses_any(piece.plan, new)
+            ]
+        curve = BudgetCurve(pieces)
+        self._curves[forbidden] = curve
+        return curve
+
+    def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> Piece:
+        """The interval of prices around `price` on which no reduced cost turns negative."""
+        plan = ActivityPlan(optimum, self.system)
+        balance = self.balance
+        cost, use = float(optimum.costs[0]), float(optimum.costs[index])
+        value = cost + price * use
+        if optimum.dead is not None or self._least_cost <= 0.0:
+            return Piece(price, price, plan, cost, use, max(0.0, value - optimum.bound), 0.0, 0.0)
+        pair = optimum.values[:, [0, index]]
+        reduced = balance.costs[[0, index]].T - balance.matrix @ pair
+        if forbidden:
+            reduced[list(forbidden)] = (1.0, 0.0)
+        # A tie counts as one, as in policy iteration; what it may cost is taken off the bound.
+        scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
+        tie, tie_slope = SWITCH_TOLERANCE * (1.0 + float(scale[0])), SWITCH_TOLERANCE * float(scale[1])
+        base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            zero = base / -slope
+        low = float(np.max(zero, where=slope > 0.0, initial=0.0))
+        high = float(np.min(zero, where=slope < 0.0, initial=inf))
+        relative = tie / self._least_cost, tie_slope / self._least_cost
+        loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)
+        return Piece(min(low, price), max(high, price), plan, cost, use, loss, *relative)

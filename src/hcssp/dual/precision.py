@@ -1,0 +1,71 @@
+"""How precisely multipliers are solved on the way to the dual's maximum.
+
+A multiplier that turns out to be no good need not have been solved exactly. So a search first looks at what
+is known already, and asks for more only where it stays, as far as the answer can still matter.
+
+>>> precision = Precision()
+>>> precision.value
+inf
+>>> precision.refine(gap=0.002)
+>>> precision.value
+0.0001
+>>> precision.refine(gap=1e-9)
+>>> precision.is_exact
+True
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+DUAL_TOLERANCE = 1e-9
+"""The dual has converged once the model exceeds the certified bound by no more than this, relative to one
+plus the bound. The bound is certified wherever the ascent ends, so this only decides how tight it is."""
+
+PRECISION_SHARE = 0.05
+"""Multipliers are solved to this share of the distance between the model and the bound."""
+
+COARSE_PRECISION = 1e-3
+"""How precisely a multiplier is solved before another one is tried, relative to one plus the value."""
+
+
+class Precision:
+    """The precision of the next solve, relative to one plus the value.
+
+    Attributes
+    ----------
+    value
+        ``inf`` plans nothing of which anything is known; 0 is exact.
+    """
+
+    def __init__(self) -> None:
+        self.value = inf
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the next solve is exact."""
+        return self.value == 0.0
+
+    @property
+    def is_lookup(self) -> bool:
+        """Whether the next solve only looks at what is known."""
+        return self.value == inf
+
+    def look_up(self) -> None:
+        """Begin anew, for a multiplier that has not been tried."""
+        self.value = inf
+
+    def coarsen(self) -> None:
+        """Ask for a little more than what is known."""
+        self.value = COARSE_PRECISION
+
+    def refine(self, gap: float = inf) -> None:
+        """Ask for more than before; exactly, once there is nothing to be gained from less.
+
+        Parameters
+        ----------
+        gap
+            The distance between the model and the bound, relative to one plus the bound.
+        """
+        finer = PRECISION_SHARE * min(gap, self.value, 1.0)
+        self.value = finer if finer > DUAL_TOLERANCE else 0.0

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brute_force import BruteForce, brute_force
+from counting_planner import CountingPlanner
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.evaluation import evaluate
+from hcssp.scenarios.hazard_grid import hazard_grid
+from random_problems import random_cssp
+
+CHUNK = 20
+
+
+def policies_avoiding(truth: BruteForce, forbidden: frozenset[int]) -> np.ndarray:
+    """The costs of all policies that never use a forbidden row."""
+    uses = np.isin(truth.policies, list(forbidden)) & (truth.policies != NO_ROW)
+    return truth.costs[~uses.any(axis=1)]
+
+
+def activity(seed: int, **options: float) -> CSSP:
+    problem = random_cssp(seed, **options)
+    return replace(problem, bounds=np.full_like(problem.bounds, np.inf))
+
+
+@pytest.mark.parametrize("zero_costs", [0.0, 1.0])
+@pytest.mark.parametrize("first", range(0, 3 * CHUNK, CHUNK))
+def test_every_plan_is_optimal_at_its_price_in_its_region(first: int, zero_costs: float) -> None:
+    impossible = looked_up = 0
+    for seed in range(first, first + CHUNK):
+        cssp = activity(seed, zero_costs=zero_costs, max_constraints=1)
+        planner = CountingPlanner(cssp, frozenset({1}))
+        truth = brute_force(planner.prepared.problem)
+        rng = np.random.default_rng(seed)
+        regions = [frozenset[int]()]
+        for _ in range(4):
+            # Regions within regions, as a search makes them.
+            larger = regions[int(rng.integers(len(regions)))]
+            regions.append(larger | {int(row) for row in rng.integers(0, planner.balance.num_rows, size=2)})
+        prices = np.concatenate([[0.0, 40.0], rng.exponential(2.0, size=8)])
+        for price, region in ((p, regions[int(rng.integers(len(regions)))]) for p in [*prices, *prices]):
+            weighted = policies_avoiding(truth, region) @ [1.0, price]
+            before = planner.num_plans
+            answer = planner.plan(np.array([1.0, price]), region)
+            looked_up += planner.num_plans == before
+            if answer is None:
+                assert len(weighted) == 0
+                impossible += 1
+                continue
+            plan, bound = answer
+            least = weighted.min()
+            assert plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
+            assert least - 1e-7 * (1.0 + least) <= bound <= least + 1e-12 * (1.0 + least)
+            assert not any(plan.uses(row, int(planner.balance.row_state[row])) for row in region)
+    assert impossible > 0
+    assert looked_up > 50
+
+
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_a_piece_of_the_curve_is_optimal_on_its_whole_interval(first: int) -> None:
+    wide = 0
+    for seed in range(first, first + CHUNK):
+        planner = CountingPlanner(activity(seed, zero_costs=0.0, max_constraints=1), frozenset({1}))
+        truth = brute_force(planner.prepared.problem)
+        rng = np.random.default_rng(seed)
+        for price in rng.exponential(2.0, size=10):
+            planner.plan(np.array([1.0, price]), frozenset())
+        pieces = planner._curve(frozenset()).pieces
+        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
+            wide += piece.high > piece.low
+            assert piece.low <= piece.high
+            if following is not None:
+                # Dearer prices, less use; the intervals meet in a tie at most.
+                assert piece.high <= following.low + 1e-9 * (1.0 + following.low)
+                assert following.plan.costs[1] <= piece.plan.costs[1]
+            high = min(piece.high, piece.low + 50.0)
+            for price in np.linspace(piece.low, high, 7):
+                least = (truth.costs @ [1.0, price]).min()
+                assert piece.plan.costs @ [1.0, price] == pytest.approx(least, rel=1e-9, abs=1e-9)
+                assert piece.bound(price) <= least + 1e-12 * (1.0 + least)
+    assert wide > 10
+
+
+@pytest.mark.parametrize("zero_costs", [0.0, 0.3])
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_what_is_known_brackets_the_best_plan_at_every_price(first: int, zero_costs: float) -> None:
+    between = closed = 0
+    for seed in range(first, first + CHUNK):
+        planner = CountingPlanner(activity(seed, zero_costs=zero_costs, max_constraints=1), frozenset({1}))
+        truth = brute_force(planner.prepared.problem)
+        rng = np.random.default_rng(seed)
+        region = frozenset(int(row) for row in rng.integers(0, planner.balance.num_rows, size=2))
+        for planned in rng.exponential(2.0, size=4):
+            for forbidden in (frozenset[int](), region):
+                planner.plan(np.array([1.0, planned]), forbidden)
+                weights = policies_avoiding(truth, forbidden)
+                before = planner.num_plans
+                for price in (0.0, *rng.exponential(2.0, size=6), 1e3):
+                    bracket = planner.bracket_at(price, forbidden)
+                    if bracket is None:
+                        assert len(weights) == 0
+                        continue
+                    least = (weights @ [1.0, price]).min()
+                    assert bracket.bound <= least + 1e-12 * (1.0 + least)
+                    assert bracket.value >= least - 1e-9 * (1.0 + least)
+                    assert bracket.value == pytest.approx(bracket.plan.costs @ [1.0, price])
+                    assert not any(
+                        bracket.plan.uses(row, int(planner.balance.row_state[row])) for row in forbidden
+                    )
+                    between += not bracket.final
+                    closed += not bracket.final and bracket.value - bracket.bound <= 1e-9 * (1.0 + least)
+                assert planner.num_plans == before
+    assert between > 50
+    assert closed > 5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_found_at_enormous_prices_are_bounds_at_all_prices(seed: int) -> None:
+    planner = CountingPlanner(activity(seed, max_constraints=1), frozenset({1}))
+    truth = brute_force(planner.prepared.problem)
+    for price in (1e9, 1e6, 1e3, 1.0, 0.0):
+        answer = planner.plan(np.array([1.0, price]), frozenset())
+        assert answer is not None
+        assert answer[1] <= (truth.costs @ [1.0, price]).min() * (1.0 + 1e-12) + 1e-12
+
+
+def test_a_price_within_a_known_interval_is_not_planned_again() -> None:
+    planner = CountingPlanner(hazard_grid(10, 10, seed=2), frozenset({1}))
+    prices = np.linspace(0.0, 3.0, 200)
+    first = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices]
+    planned = planner.num_plans
+    assert planned < 100
+    second = [planner.plan(np.array([1.0, price]), frozenset()) for price in prices[::-1]]
+    assert planner.num_plans == planned
+    values = [plan.costs @ [1.0, price] for (plan, _), price in zip(first, prices, strict=True)]
+    again = [plan.costs @ [1.0, price] for (plan, _), price in zip(second[::-1], prices, strict=True)]
+    assert values == pytest.approx(again, rel=1e-9)
+
+
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_several_counted_costs_are_planned_too(first: int) -> None:
+    for seed in range(first, first + CHUNK):
+        cssp = activity(seed, min_constraints=3)
+        planner = CountingPlanner(cssp, frozenset({1, 3}))
+        truth = brute_force(planner.prepared.problem)
+        rng = np.random.default_rng(seed)
+        for _ in range(8):
+            weights = np.array([rng.choice([0.0, 1.0]), *rng.choice([0.0, 0.5, 9.0], 3)])
+            region = frozenset(int(row) for row in np.flatnonzero(rng.random(planner.balance.num_rows) < 0.1))
+            weighted = policies_avoiding(truth, region) @ weights
+            for answer in (planner.plan(weights, region), planner.plan(weights, region)):
+                if answer is None:
+                    assert len(weighted) == 0
+                    continue
+                plan, bound = answer
+                assert plan.costs @ weights == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
+                assert bound <= weighted.min() * (1.0 + 1e-12) + 1e-12
+
+
+def test_an_activity_whose_secondary_costs_nobody_counts_has_one_plan() -> None:
+    planner = CountingPlanner(hazard_grid(6, 6, seed=1), frozenset())
+    for _ in range(3):
+        answer = planner.plan(np.array([1.0, 0.0]), frozenset())
+        assert answer is not None
+    assert planner.num_plans == 1
+
+
+def test_forbidding_more_than_what_is_impossible_is_impossible() -> None:
+    planner = CountingPlanner(hazard_grid(4, 4, seed=1), frozenset({1}))
+    start = int(np.flatnonzero(planner.balance.initial)[0])
+    every = frozenset(range(int(planner.balance.row_start[start]), int(planner.balance.row_start[start + 1])))
+    weights = np.array([1.0, 0.0])
+    assert planner.plan(weights, every) is None
+    planned = planner.num_plans
+    assert planner.plan(weights, every | {0, 1, 2}) is None
+    assert planner.num_plans == planned
+    # Rows elsewhere have nothing to do with it.
+    assert planner.plan(weights, frozenset({int(planner.balance.num_rows) - 1})) is not None
+    assert planner.plan(weights, frozenset()) is not None
+
+
+def test_too_many_curves_are_dropped_but_for_that_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", 2)
+    for seed in range(CHUNK):
+        planner = CountingPlanner(activity(seed, max_constraints=1), frozenset({1}))
+        truth = brute_force(planner.prepared.problem)
+        rng = np.random.default_rng(seed)
+        for price in rng.exponential(2.0, size=12):
+            region = frozenset(int(row) for row in rng.integers(0, planner.balance.num_rows, size=2))
+            for forbidden in (region, frozenset[int]()):
+                weighted = policies_avoiding(truth, forbidden) @ [1.0, price]
+                answer = planner.plan(np.array([1.0, price]), forbidden)
+                assert len(planner._curves) <= 2
+                if answer is None:
+                    assert len(weighted) == 0
+                    continue
+                # A curve that was filed under another region would be too good, or too dear.
+                assert answer[0].costs @ [1.0, price] == pytest.approx(weighted.min(), rel=1e-9, abs=1e-9)
+                assert answer[1] <= weighted.min() * (1.0 + 1e-12) + 1e-12
+        # Another region drops the curves once more, and that of the whole stays.
+        planner.plan(np.array([1.0, float(price)]), frozenset({0}))
+        planner.plan(np.array([1.0, float(price)]), frozenset({1}))
+        before = planner.num_plans
+        planner.plan(np.array([1.0, float(price)]), frozenset())
+        assert planner.num_plans == before
+
+
+def test_too_many_answers_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_ANSWERS", 2)
+    planner = CountingPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
+    truth = brute_force(planner.prepared.problem)
+    for price in (0.0, 0.5, 1.0, 2.0, 4.0, 0.5):
+        weights = np.array([1.0, price, 0.0, 1.0])
+        answer = planner.plan(weights, frozenset())
+        assert answer is not None
+        assert answer[1] == pytest.approx((truth.costs @ weights).min(), rel=1e-8)
+        assert len(planner._answers) <= 3
+
+
+def test_a_plan_made_afresh_has_the_bound_of_its_own_weights() -> None:
+    planner = CountingPlanner(hazard_grid(8, 8, seed=2), frozenset({1}))
+    weights = np.array([1.0, 500.0])
+    known = planner.plan(weights, frozenset())
+    assert known is not None
+    before = planner.num_plans
+    fresh = planner.plan_afresh(weights, frozenset(), known[0])
+    assert fresh is not None
+    assert planner.num_plans == before + 1
+    assert fresh[0].costs @ weights == pytest.approx(known[0].costs @ weights, rel=1e-9)
+    assert fresh[1] >= known[1] - 1e-12 * abs(known[1])
+    every = frozenset(range(planner.balance.num_rows))
+    assert planner.plan_afresh(weights, every) is None
+
+
+def test_a_plan_is_lifted_to_the_activity_as_it_was_stated() -> None:
+    for seed in range(CHUNK):
+        cssp = activity(seed)
+        planner = CountingPlanner(cssp, frozenset())
+        answer = planner.plan(np.append(1.0, np.zeros(cssp.num_constraints)), frozenset())
+        assert answer is not None
+        rows = planner.lift(answer[0])
+        evaluation = evaluate(cssp, DeterministicPolicy(rows))
+        np.testing.assert_allclose(evaluation.costs, answer[0].costs, rtol=1e-9, atol=1e-10)
+        assert planner.plan_from(answer[0].rows).costs == pytest.approx(answer[0].costs)

@@ -1,0 +1,217 @@
+"""Both phases of the dual for one constraint, on tables of policies; test_ascent has the whole of it."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hcssp.dual.ascent import Ascent
+from hcssp.dual.one_bound import MAX_RAISES, LineSearch, best_pair, intersect_lines
+from hcssp.dual.precision import COARSE_PRECISION
+from hcssp.numerics import tolerated
+from hcssp.ssp.region import Region
+from menus import Dish, Menu
+
+ROADS = ((10.0, 0.0), (6.0, 2.0), (4.0, 6.0))
+
+
+def searching(menu: Menu, start: float = 0.0, cutoff: float = inf) -> LineSearch[Dish]:
+    return LineSearch(Ascent(menu, Region()), 0, np.array([start]), cutoff)
+
+
+def bracketed(search: LineSearch[Dish]) -> int:
+    """Go on until the pair is complete or all is decided; how many solves it took."""
+    for solves in range(1, 100):
+        search.solve()
+        if search.ascent.decided or None not in search.pair:
+            return solves
+        search.bracket()
+        if search.ascent.decided:
+            return solves
+    raise AssertionError("the bracket phase goes on for ever")
+
+
+tables = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: (float(pair[0]), float(pair[1]))),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(tables, st.floats(0.0, 20.0))
+def test_the_best_pair_crosses_where_the_model_is_highest(
+    table: list[tuple[float, float]], bound: float
+) -> None:
+    dishes = [Dish(np.array(costs), row) for row, costs in enumerate(table)]
+    kept, broken = best_pair(dishes, 0, bound)
+    costs = np.array(table)
+    slope = costs[:, 1] - bound
+    assert (kept is None) == (not np.any(slope <= 0.0))
+    if kept is None:
+        assert broken is not None
+        assert broken.costs[1] == costs[:, 1].min()
+        return
+    assert kept.costs[1] <= bound
+    cheapest = costs[slope <= 0.0, 0].min()
+    if broken is None:
+        # Nothing that breaks the bound is cheaper, so the model is highest at zero.
+        assert kept.costs[0] == cheapest
+        assert cheapest <= costs[:, 0].min(initial=inf, where=slope > 0.0)
+        return
+    assert broken.costs[1] > bound
+    multiplier = (kept.costs[0] - broken.costs[0]) / (broken.costs[1] - kept.costs[1])
+    level = kept.costs[0] + multiplier * (kept.costs[1] - bound)
+    model = [float((costs[:, 0] + each * slope).min()) for each in (*np.linspace(0.0, 30.0, 61), multiplier)]
+    assert level == pytest.approx(max(model), abs=1e-9) or level >= max(model)
+    assert model[-1] == pytest.approx(level, abs=1e-9)
+
+
+def test_of_nothing_there_is_no_pair() -> None:
+    assert best_pair([], 0, 1.0) == (None, None)
+
+
+@pytest.mark.parametrize("start", [0.0, 1e-3, 0.5, 7.0, 1e6])
+@pytest.mark.parametrize("bound", [0.5, 2.5, 4.0, 5.9])
+def test_the_bracket_phase_finds_a_policy_on_either_side(start: float, bound: float) -> None:
+    search = searching(Menu(ROADS, [bound]), start)
+    bracketed(search)
+    kept, broken = search.pair
+    assert not search.ascent.decided
+    assert kept is not None
+    assert broken is not None
+    assert kept.costs[1] <= bound < broken.costs[1]
+
+
+@pytest.mark.parametrize("start", [0.0, 3.0])
+def test_a_bound_that_does_not_bind_is_decided_while_bracketing(start: float) -> None:
+    search = searching(Menu(ROADS, [6.0]), start)
+    bracketed(search)
+    assert search.ascent.converged
+    assert search.ascent.bound == pytest.approx(4.0)
+    assert search.ascent.snapshot().support[0].row == 2
+
+
+def test_a_bound_that_nothing_keeps_is_refuted_after_a_few_raises() -> None:
+    menu = Menu(ROADS, [-1.0])
+    search = searching(menu)
+    assert bracketed(search) == MAX_RAISES + 1
+    proof = search.ascent.infeasibility
+    assert proof is not None
+    assert (proof.least, proof.allowed) == (0.0, -1.0)
+    # Every raise is to a higher multiplier; the last question is about the use alone.
+    prices = [weights[1] for weights, _ in menu.asked[:-1]]
+    assert prices == sorted(prices)
+    assert len(set(prices)) == len(prices)
+    assert menu.asked[-1][0] == [0.0, 1.0]
+
+
+def test_a_policy_that_only_an_enormous_price_finds_is_found() -> None:
+    search = searching(Menu([(0.0, 5.0), (1e30, 1.0)], [2.0]))
+    bracketed(search)
+    assert None not in search.pair
+
+
+def test_an_empty_region_is_decided_at_once() -> None:
+    ascent = Ascent(Menu(ROADS, [4.0]), Region().forbid([0, 1, 2]))
+    (last,) = intersect_lines(ascent, 0)
+    assert last.empty
+
+
+def test_before_going_elsewhere_a_rough_answer_is_made_better() -> None:
+    menu = Menu(ROADS, [0.5], blur=0.1)
+    search = searching(menu)
+    search.solve()
+    assert search.is_rough
+    search.bracket()
+    assert (search.multiplier, search.precision.value) == (0.0, COARSE_PRECISION)
+    search.solve()
+    assert not search.is_rough
+    search.bracket()
+    assert search.multiplier > 0.0
+    assert search.precision.is_lookup
+
+
+def test_closing_without_a_pair_is_for_the_other_phase() -> None:
+    search = searching(Menu(ROADS, [4.0]))
+    search.solve()
+    assert not search.close()
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "price", "support"),
+    [(4.0, 5.0, 0.5, [2, 1]), (1.0, 8.0, 2.0, [1, 0]), (0.2, 9.6, 2.0, [1, 0])],
+)
+def test_the_close_phase_ends_on_the_intersection(
+    bound: float, value: float, price: float, support: list[int]
+) -> None:
+    search = searching(Menu(ROADS, [bound]))
+    bracketed(search)
+    for _ in range(10):
+        if search.ascent.decided:
+            break
+        assert search.close()
+        if not search.ascent.decided:
+            search.solve()
+    dual = search.ascent.snapshot()
+    assert dual.converged
+    assert dual.bound == pytest.approx(value, abs=1e-7)
+    assert dual.prices == pytest.approx([price])
+    assert [vertex.row for vertex in dual.support] == support
+    mixed = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+    assert mixed == pytest.approx([value, bound], abs=1e-7)
+
+
+def test_where_the_search_stays_it_asks_for_more_and_more() -> None:
+    menu = Menu(ROADS, [4.0], blur=0.5)
+    list(intersect_lines(Ascent(menu, Region()), 0))
+    at_the_crossing = [precision for weights, precision in menu.asked if weights[1] == pytest.approx(0.5)]
+    assert at_the_crossing[0] == inf
+    assert at_the_crossing == sorted(at_the_crossing, reverse=True)
+    assert len(set(at_the_crossing)) > 2
+
+
+def test_with_a_cutoff_the_last_part_of_the_way_is_not_gone() -> None:
+    blurred = Menu(ROADS, [4.0], blur=0.5)
+    *_, whole = intersect_lines(Ascent(blurred, Region()), 0)
+    asked = len(blurred.asked)
+    blurred.asked.clear()
+    *_, early = intersect_lines(Ascent(blurred, Region()), 0, cutoff=50.0)
+    assert early.converged
+    assert len(blurred.asked) < asked
+    assert early.bound < whole.bound
+    assert whole.bound - early.bound <= 0.02 * (50.0 - early.bound)
+
+
+def test_what_is_known_already_begins_at_its_crossing() -> None:
+    menu = Menu(ROADS, [4.0])
+    known = [Dish(np.array(costs), row) for row, costs in enumerate(ROADS)]
+    *_, last = intersect_lines(Ascent(menu, Region(), known), 0)
+    assert last.bound == pytest.approx(5.0, abs=1e-7)
+    assert [weights for weights, _ in menu.asked] == [[1.0, pytest.approx(0.5)]]
+
+
+@given(tables, st.floats(0.0, 20.0), st.floats(0.0, 5.0))
+def test_the_whole_search_finds_the_maximum_of_the_model(
+    table: list[tuple[float, float]], bound: float, start: float
+) -> None:
+    *_, dual = intersect_lines(Ascent(Menu(table, [bound]), Region()), 0, np.array([start]))
+    costs = np.array(table)
+    slope = costs[:, 1] - float(tolerated(np.array([bound]))[0])
+    if not np.any(slope <= 0.0):
+        assert dual.infeasible
+        return
+    # The maximum of a concave piecewise linear function lies on a crossing, or at zero.
+    crossings = [
+        (costs[first, 0] - costs[second, 0]) / (slope[second] - slope[first])
+        for first in range(len(table))
+        for second in range(len(table))
+        if slope[first] != slope[second]
+    ]
+    best = max(float((costs[:, 0] + each * slope).min()) for each in (0.0, *crossings) if each >= 0.0)
+    assert dual.converged
+    assert dual.bound <= best + 1e-9 * (1.0 + abs(best))
+    assert dual.bound == pytest.approx(best, abs=1e-6 * (1.0 + abs(best)))

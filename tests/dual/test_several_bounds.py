@@ -1,0 +1,145 @@
+"""The master and the phases of the dual for several constraints, on tables of policies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.dual.ascent import Ascent
+from hcssp.dual.several_bounds import CuttingPlanes, Master, cut_planes, seek_feasible
+from hcssp.ssp.region import Region
+from menus import Dish, Menu
+
+
+def test_the_best_mixture_and_its_multipliers() -> None:
+    master = Master(2)
+    for cost, excess in ((10.0, [-2.0, -1.0]), (4.0, [2.0, -1.0]), (6.0, [1.0, 7.0])):
+        master.add(cost, np.array(excess))
+    optimum = master.solve()
+    assert optimum.value == pytest.approx(7.0)
+    assert optimum.mixture == pytest.approx([0.5, 0.5, 0.0])
+    assert optimum.multipliers == pytest.approx([1.5, 0.0])
+    assert optimum.violation == 0.0
+
+
+def test_multipliers_keep_their_limits_at_the_price_of_a_violation() -> None:
+    master = Master(1, limits=np.array([1.0]))
+    master.add(10.0, np.array([-2.0]))
+    master.add(4.0, np.array([2.0]))
+    optimum = master.solve()
+    assert optimum.multipliers == pytest.approx([1.0])
+    assert optimum.value == pytest.approx(6.0)
+    assert optimum.violation == pytest.approx(2.0)
+
+
+def test_a_new_policy_lowers_the_model() -> None:
+    master = Master(1, limits=np.array([100.0]))
+    master.add(4.0, np.array([2.0]))
+    first = master.solve().value
+    master.add(10.0, np.array([-2.0]))
+    assert master.solve().value < first
+
+
+def test_the_least_violation_and_the_weights_that_prove_it() -> None:
+    master = Master(2, feasibility=True)
+    master.add(1.0, np.array([3.0, -1.0]))
+    master.add(1.0, np.array([-1.0, 3.0]))
+    optimum = master.solve()
+    assert optimum.violation == pytest.approx(1.0)
+    assert optimum.mixture == pytest.approx([0.5, 0.5])
+    assert optimum.multipliers == pytest.approx([0.5, 0.5])
+
+
+ROADS = ((10.0, 0.0, 4.0), (6.0, 2.0, 3.0), (4.0, 6.0, 8.0))
+BOTH = np.array([0, 1])
+
+
+def known(menu: Menu) -> list[Dish]:
+    return [Dish(costs, row) for row, costs in enumerate(menu.table)]
+
+
+def test_a_region_whose_cheapest_policy_keeps_the_bounds_needs_no_master() -> None:
+    first, last = cut_planes(Ascent(Menu(ROADS, [6.0, 8.0]), Region()), BOTH)
+    assert not first.converged
+    assert last.converged
+    assert last.bound == 4.0
+    assert last.prices.tolist() == [0.0, 0.0]
+
+
+def test_an_empty_region_is_decided_at_once() -> None:
+    (last,) = cut_planes(Ascent(Menu(ROADS, [4.0, 4.0]), Region().forbid([0, 1, 2])), BOTH)
+    assert last.empty
+
+
+def test_planes_are_cut_until_the_model_meets_the_bound() -> None:
+    ascent = Ascent(Menu(ROADS, [4.0, 5.5]), Region())
+    ascent.explore(np.zeros(2))
+    planes = CuttingPlanes(ascent, BOTH, scale=4.0)
+    models = []
+    for _ in range(20):
+        optimum = planes.cut()
+        models.append(optimum.value)
+        if planes.has_converged(optimum, np.inf):
+            break
+    # The model only falls, and the bound has come up to it.
+    assert models == pytest.approx(sorted(models, reverse=True))
+    assert planes.is_kept(optimum)
+    planes.converge(optimum)
+    dual = ascent.snapshot()
+    mixed = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+    assert dual.bound == pytest.approx(5.0, abs=1e-6)
+    assert mixed[0] == pytest.approx(5.0, abs=1e-6)
+    assert np.all(mixed[1:] <= np.array([4.0, 5.5]) + 1e-6)
+
+
+def test_multipliers_that_press_against_their_limits_are_noticed_and_let_go() -> None:
+    # Nothing but an enormous price on the first cost makes the second policy worth its money.
+    menu = Menu([(1.0, 5.0, 1.0), (1e7, 1.0, 1.0)], [2.0, 4.0])
+    ascent = Ascent(menu, Region())
+    ascent.explore(np.zeros(2))
+    planes = CuttingPlanes(ascent, BOTH, scale=1.0)
+    while not planes.has_converged(optimum := planes.cut(), np.inf):
+        pass
+    assert optimum.violation > 0.1
+    assert not planes.is_kept(optimum)
+    list(seek_feasible(ascent, BOTH))
+    assert not ascent.infeasible
+    assert menu.asked[-1][0][0] == 0.0
+    planes.lift_limits()
+    while not planes.has_converged(optimum := planes.cut(), np.inf):
+        pass
+    assert planes.is_kept(optimum)
+    assert ascent.bound == pytest.approx(0.25 * 1.0 + 0.75 * 1e7, rel=1e-6)
+
+
+def test_a_mixture_that_keeps_the_bounds_ends_the_search_for_one_without_a_question() -> None:
+    menu = Menu(ROADS, [1.0, 3.5])
+    ascent = Ascent(menu, Region(), known(menu))
+    assert list(seek_feasible(ascent, BOTH)) == []
+    assert menu.asked == []
+
+
+def test_bounds_that_exclude_one_another_are_refuted_with_weights() -> None:
+    # Each alone is possible: damage + 2 fuel is 8 at least.
+    menu = Menu(ROADS, [0.5, 3.5])
+    ascent = Ascent(menu, Region(), known(menu)[:1])
+    *_, last = seek_feasible(ascent, BOTH)
+    proof = last.infeasibility
+    assert proof is not None
+    assert proof.weights == pytest.approx([1 / 3, 2 / 3])
+    assert proof.least == pytest.approx(8 / 3)
+    assert proof.allowed == pytest.approx(2.5)
+    assert last.bound == np.inf
+
+
+@pytest.mark.parametrize("blur", [0.0, 0.2])
+@pytest.mark.parametrize(
+    ("bounds", "value"), [((4.0, 100.0), 5.0), ((100.0, 5.5), 5.0), ((1.0, 3.5), 8.0), ((2.0, 3.0), 6.0)]
+)
+def test_the_whole_search_finds_the_best_mixture(
+    bounds: tuple[float, float], value: float, blur: float
+) -> None:
+    *_, last = cut_planes(Ascent(Menu(ROADS, bounds, blur), Region()), BOTH)
+    assert last.converged
+    assert last.bound == pytest.approx(value, abs=1e-6)
+    assert last.bound <= value
