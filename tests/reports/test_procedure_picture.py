@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.reports.procedure_dot import procedure_dot
+from hcssp.reports.procedure_graph import procedure_dot
 from hcssp.reports.procedure_picture import draw_procedure
 from hcssp.scenarios import small_building
 from small_procedures import forking, retrying, risky_room

@@ -10,7 +10,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
 from hcssp.reports import draw_rooms
-from hcssp.reports.passages import passages
+from hcssp.reports.rooms import passages
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 

@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.csv is not None:
         write_atomically(arguments.csv, curve_csv(curve))
     if arguments.plot is not None:
-        from hcssp.reports.curve import draw_trade_off
+        from hcssp.reports.charts import draw_trade_off
         from hcssp.reports.pictures import save_picture
 
         save_picture(arguments.plot, draw_trade_off(curve, problem.primary_name))

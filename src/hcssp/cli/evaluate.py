@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) -> dict[str, Any]:
     from hcssp.reports.figures import plain
-    from hcssp.reports.plan_document import plan_figures
+    from hcssp.reports.summary import plan_figures
 
     evaluation = plan.costs
     figures = plan_figures(plan)

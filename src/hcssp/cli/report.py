@@ -169,7 +169,7 @@ def _curve(
 def _draw(folder: Path, plan: Plan, seed: int) -> list[Path]:
     """Draw everything that can be drawn of a plan."""
     from hcssp.reports.pictures import save_picture
-    from hcssp.reports.plots import plan_pictures
+    from hcssp.reports.report import plan_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []

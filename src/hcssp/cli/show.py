@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     import json
 
     from hcssp.files.atomic import check_writable, write_atomically
-    from hcssp.reports.procedure_dot import procedure_dot
+    from hcssp.reports.procedure_graph import procedure_dot
 
     if arguments.png is not None:
         check_picture("--png", arguments.png)

@@ -193,8 +193,8 @@ def tell(arguments: argparse.Namespace, plan: Plan) -> None:
 
     from hcssp.contract.ending import Reason
     from hcssp.contract.proof import Status
-    from hcssp.reports.plan_document import plan_document
     from hcssp.reports.plan_words import plan_in_words
+    from hcssp.reports.summary import plan_document
 
     if arguments.json:
         document = plan_document(plan) | {"problem": arguments.problem}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hcssp.reports.budget import draw_budget
-from hcssp.reports.histograms import draw_histograms
-from hcssp.reports.history import draw_history
+from hcssp.reports.charts import draw_budget, draw_histograms, draw_history
 from hcssp.reports.outlook import look_ahead
 from hcssp.reports.page import page_html, save_page
 from hcssp.reports.page_data import page_data

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from hcssp.contract.plan import Plan
 from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraint
 from hcssp.reports.page import save_page
 from hcssp.reports.page_data import page_data
 from hcssp.solving.trade_off import CurvePoint, TradeOff
+
+_RUNS = 10_000
+"""Simulated runs that the picture of the costs is drawn from."""
 
 
 def save_report(
@@ -92,3 +96,34 @@ def save_plot(plan: Plan, path: str | Path) -> None:
         save_picture(Path(path), draw_rooms(solved))
     else:
         save_picture(Path(path), draw_procedure(problem, problem.name))
+
+
+def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:
+    """The name and the figure of every picture that can be drawn of a plan.
+
+    Parameters
+    ----------
+    plan
+        What is drawn; it must have a policy.
+    seed
+        Names the simulated runs for good.
+
+    Raises
+    ------
+    MissingDependency
+        If matplotlib is not installed.
+    NoSolution
+        If the plan has no policy.
+    """
+    from hcssp.reports.charts import draw_budget, draw_histograms, draw_history
+    from hcssp.reports.outlook import look_ahead
+    from hcssp.reports.rooms import draw_rooms
+
+    solved = plan.as_procedure()
+    problem = solved.problem
+    if any(problem.world(index) is not None for index in range(problem.num_activities)):
+        yield "rooms", draw_rooms(solved)
+    yield "budget", draw_budget(solved)
+    yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs)
+    if solved.trace:
+        yield "history", draw_history(solved)

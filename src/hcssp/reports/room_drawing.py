@@ -15,7 +15,7 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 
 if TYPE_CHECKING:
-    from hcssp.reports.passages import Passage
+    from hcssp.reports.rooms import Passage
 
 _WALL, _HAZARD_FACE, _HAZARD_EDGE, _INK = "0.25", "#f6d5c8", "#b5451f", "#10243f"
 _SHADE = "#9db8d9"

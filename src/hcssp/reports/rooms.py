@@ -10,18 +10,94 @@ Needs matplotlib (``pip install 'hcssp[plot]'``), which is imported when a pictu
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
 from hcssp.reports.figures import given
-from hcssp.reports.passages import Passage, passages
-from hcssp.reports.pictures import new_figure, picture_formats, save_picture
+from hcssp.reports.pictures import new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
 
-__all__ = ["draw_rooms", "picture_formats", "save_rooms"]
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """An activity that a plan runs.
+
+    Attributes
+    ----------
+    name, room, grid
+        The activity, its room, and its grid world.
+    executions, each
+        How often it is executed, and what one execution costs, by the cost's name; both in expectation.
+    cells
+        The column and row of every cell that is visited.
+    headings
+        The direction taken there, as a position in :data:`hcssp.cssp.grid.DIRECTIONS`.
+    visits
+        The expected number of visits to it, over all executions.
+    """
+
+    name: str
+    room: str
+    grid: GridWorld
+    executions: float
+    each: Mapping[str, float]
+    cells: IntArray
+    headings: IntArray
+    visits: FloatArray
+
+    def where_busiest(self, others: Sequence[Passage]) -> Passage:
+        """The cells that no other passage of the same room visits more often."""
+        visits = np.zeros((self.grid.height + 2, self.grid.width + 2))
+        for other in others:
+            columns, rows = other.cells.T
+            np.maximum.at(visits, (rows, columns), other.visits)
+        columns, rows = self.cells.T
+        kept = self.visits >= visits[rows, columns]
+        return replace(self, cells=self.cells[kept], headings=self.headings[kept], visits=self.visits[kept])
+
+
+def passages(plan: ProcedurePlan) -> list[Passage]:
+    """The activities on grids that the plan runs, in the problem's order."""
+    problem, policy, evaluation = plan.problem, plan.policy, plan.costs
+    flattening = problem.flattening
+    found = []
+    for index, activity in enumerate(problem.activities):
+        share = evaluation.activities[index]
+        grid = problem.world(index)
+        if grid is None or not share.expected_executions > 0.0:
+            continue
+        visits = np.zeros(activity.cssp.num_states)
+        first, last = flattening.state_offset[index : index + 2]
+        visits[~activity.cssp.goals] = evaluation.visits[first:last]
+        rows = policy.activities[index]
+        visited = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
+        found.append(
+            Passage(
+                name=activity.name,
+                room=activity.room,
+                grid=grid,
+                executions=share.expected_executions,
+                each={
+                    problem.primary_name: share.cost / share.expected_executions,
+                    **{name: used / share.expected_executions for name, used in share.usage.items()},
+                },
+                cells=grid.cells[visited],
+                headings=rows[visited] - activity.cssp.row_start[visited],
+                visits=visits[visited],
+            )
+        )
+    return found
+
 
 _COLUMNS = 3
 _PANEL = 3.4

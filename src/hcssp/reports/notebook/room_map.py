@@ -25,8 +25,8 @@ from hcssp.reports.figures import given
 from hcssp.reports.notebook.markup import Markup, element, number, shortened
 from hcssp.reports.notebook.signs import BANDS, arrow, circle, star
 from hcssp.reports.notebook.svg import filled, hatched, picture
-from hcssp.reports.passages import Passage, passages
 from hcssp.reports.placement import Panel, place, sheet_size
+from hcssp.reports.rooms import Passage, passages
 
 MOST_ACTIVITIES = 40
 _MOST_BLOCKS = 40_000
