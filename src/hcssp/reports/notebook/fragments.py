@@ -93,7 +93,7 @@ def curve_html(curve: TradeOff) -> str:
             "optimum between those bounds. The broken line is the optimum of plans that may draw lots."
         )
         parts += [chart, price_chart(curve, primary) or "", paragraphs(told)]
-    if isfinite(curve.least):
+    if isfinite(curve.least) and curve.least > 0.0:
         parts.append(
             paragraphs(f"No plan has an expected {curve.constraint} below {rounded_down(curve.least)}.")
         )

@@ -63,13 +63,13 @@ def room_map(problem: HCSSP, plan: ProcedurePlan | None = None) -> Markup | None
     visited = {} if plan is None else {passage.name: passage for passage in passages(plan)}
     rooms = [_Room(problem, panel, visited) for panel in panels]
     edge = 1.0 + 0.01 * max(across, down)
+    # Neighbours share a wall, so that no room may be drawn over another one's openings.
+    walls = [*(room.walls(block) for room in rooms), *(room.openings(block) for room in rooms)]
+    shades = [room.shades(block) for room in rooms]
     layers = [
-        # Neighbours share a wall, so that no room may be drawn over another one's openings.
-        *(
-            layer(room, block)
-            for layer in (_Room.floor, _Room.walls, _Room.openings, _Room.shades)
-            for room in rooms
-        ),
+        *(room.floor(block) for room in rooms),
+        # Cells in openings are shaded; a block of several cells would hide the wall beside them.
+        *([*walls, *shades] if block == 1 else [*shades, *walls]),
         *(room.arrows(stride) for room in rooms),
         # The only room needs no name.
         *(room.title(pixels) for room in rooms if len(rooms) > 1),
