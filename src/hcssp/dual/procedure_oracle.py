@@ -22,7 +22,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.dual.repair import Part, improve
-from hcssp.parallel import Answer, side_by_side
+from hcssp.parallel import Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
@@ -117,7 +117,7 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
         return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
 
     def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
-        return side_by_side(ask, activities, self.flattening.num_states)
+        return parallel_map(ask, activities, self.flattening.num_states)
 
     def _price(self, activity: int, weights: list[float]) -> float:
         """The price of an activity's one counted cost that the problem's `weights` amount to."""
