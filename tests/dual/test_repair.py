@@ -11,7 +11,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
-from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.evaluation import evaluate
 from hcssp.evaluation.exact import Evaluation
 from hcssp.evaluation.hierarchical import evaluate_hierarchical
@@ -23,7 +23,7 @@ from random_procedures import random_procedure
 
 
 def evaluated(oracle: Oracle[Any], problem: CSSP, rows: np.ndarray) -> Evaluation:
-    if isinstance(oracle, HierarchicalOracle):
+    if isinstance(oracle, ProcedureOracle):
         flattening = oracle.flattening
         return evaluate_hierarchical(flattening, HierarchicalPolicy.from_flat(flattening, rows))
     return evaluate(problem, DeterministicPolicy(rows))
@@ -36,7 +36,7 @@ def test_what_comes_out_is_feasible_costs_what_it_says_and_is_no_worse(hierarchi
         problem = random_cssp(seed, infeasible=0.0)
         oracle: Oracle[Any] = FlatOracle(problem)
         if hierarchical:
-            oracle = HierarchicalOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
+            oracle = ProcedureOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
         rng = np.random.default_rng(seed)
         for price in (0.0, 0.5, 3.0):
             prices = price * rng.random(len(oracle.bounds))

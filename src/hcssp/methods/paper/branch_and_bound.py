@@ -11,7 +11,7 @@ import numpy as np
 
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.paper.box import Box
@@ -27,7 +27,7 @@ from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
 class Incumbent:
     """A feasible solution, and the limits it was planned under, one for each edge of a box."""
 
-    solution: HierarchicalVertex
+    solution: ProcedureVertex
     limits: FloatArray
 
 
@@ -114,7 +114,7 @@ def _reason(search: BestFirst[tuple[Box, LowerBound], Incumbent], epsilon: float
     return "epsilon" if search.upper_bound - search.lower_bound <= epsilon else "converged"
 
 
-def _usage(planning: Planning, solution: HierarchicalVertex) -> FloatArray:
+def _usage(planning: Planning, solution: ProcedureVertex) -> FloatArray:
     """What each activity of a solution uses: the least limits it could have been planned under."""
     usage = np.zeros(len(planning.edges))
     for activity, plan in enumerate(solution.plans):

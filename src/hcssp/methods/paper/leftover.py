@@ -17,7 +17,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.ascent import Dual
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.methods.paper.activity_planning import activity_planning
 from hcssp.methods.paper.box_dual import BoxVertex
 from hcssp.methods.paper.planning import Planning
@@ -29,7 +29,7 @@ WIDER = 1e-7
 
 def suggested_solutions(
     planning: Planning, dual: Dual[BoxVertex], iterations: float
-) -> Iterator[HierarchicalVertex]:
+) -> Iterator[ProcedureVertex]:
     """Feasible solutions near the points that carry `dual`, the leftover spent.
 
     Parameters
@@ -54,7 +54,7 @@ def suggested_solutions(
 
 def _around(
     planning: Planning, choices: IntArray, limits: list[FloatArray], iterations: float
-) -> Iterator[HierarchicalVertex]:
+) -> Iterator[ProcedureVertex]:
     executions = planning.procedure.executions(choices)
     running = np.flatnonzero(executions > 0.0).tolist()
     plans: list[ActivityPlan | None] = [None] * len(limits)
@@ -79,7 +79,7 @@ def _around(
 
 def spend_leftover(
     planning: Planning, choices: IntArray, plans: list[ActivityPlan | None], iterations: float
-) -> HierarchicalVertex:
+) -> ProcedureVertex:
     """The feasible solution of `choices` and `plans` after giving away what it leaves of the bounds."""
     executions = planning.procedure.executions(choices)
     running = np.flatnonzero(executions > 0.0).tolist()

@@ -74,7 +74,7 @@ def procedural_planning(
     start
         Multipliers near the answer.
     """
-    oracle = ProcedureOracle(planning.procedure, planning.bounds, primary, secondary)
+    oracle = EstimateOracle(planning.procedure, planning.bounds, primary, secondary)
     dual = maximise(oracle, Region(), start=start)
     nothing = np.zeros(len(primary))
     if dual.infeasible:
@@ -96,7 +96,7 @@ def procedural_planning(
 
 def _stage_two(
     planning: Planning,
-    oracle: ProcedureOracle,
+    oracle: EstimateOracle,
     iterations: float,
     best: tuple[float, IntArray | None],
     lower_bound: float,
@@ -120,7 +120,7 @@ def _stage_two(
     return best, best[0]
 
 
-class ProcedureOracle(Oracle["ProcedureVertex"]):
+class EstimateOracle(Oracle["EstimateVertex"]):
     """Minimises a procedure under weights, given what every activity costs.
 
     Parameters
@@ -145,8 +145,8 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
 
     def minimise(
-        self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
-    ) -> Minimum[ProcedureVertex] | None:
+        self, weights: FloatArray, region: Region, near: EstimateVertex | None = None
+    ) -> Minimum[EstimateVertex] | None:
         allowed = self._usable
         if region.forbidden:
             allowed = np.logical_and(allowed, region.allowed(self._procedure.num_rows))
@@ -156,7 +156,7 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         choices, value = answer
         # What the dense solve may have lost.
         return Minimum(
-            ProcedureVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
+            EstimateVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
         )
 
     def as_cssp(self, planning: Planning) -> tuple[CSSP, IntArray]:
@@ -181,7 +181,7 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         return problem, rows
 
 
-class ProcedureVertex(Vertex):
+class EstimateVertex(Vertex):
     """Choices at the events, and what they cost by the estimates."""
 
     def __init__(self, procedure: ProcedureSolver, choices: IntArray, row_costs: FloatArray) -> None:

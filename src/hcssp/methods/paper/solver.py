@@ -24,7 +24,7 @@ from typing import get_args
 
 from hcssp.contract.progress import Progress
 from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.dual.stochastic import optimum_of
 from hcssp.errors import UnknownName, UnsupportedProblem
 from hcssp.methods.paper.branch_and_bound import branch_and_bound
@@ -84,7 +84,7 @@ class BudgetAllocation:
         lower_bound, stochastic = -inf, None
         if self.lower_bound == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
-            dual: Dual[HierarchicalVertex] = Dual()
+            dual: Dual[ProcedureVertex] = Dual()
             for dual in ascend(planning.oracle, Region()):
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.
