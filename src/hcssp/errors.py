@@ -17,6 +17,9 @@ class HcsspError(Exception):
 class Located(str):
     """A violation that knows the part it is about, so that a reader of files can name its line.
 
+    >>> print(Located(("walls", 0), "it is too long"))
+    walls[0]: it is too long
+
     Parameters
     ----------
     at
@@ -25,9 +28,6 @@ class Located(str):
         What is wrong with it.
     place
         What to call it; by default as Python would.
-
-    >>> print(Located(("walls", 0), "it is too long"))
-    walls[0]: it is too long
     """
 
     at: tuple[str | int, ...]

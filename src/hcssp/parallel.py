@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-WORTH_THREADS = 100_000
+MIN_STATES_FOR_THREADS = 100_000
 """Problems with more states than this, together, are worked on by several threads."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-def side_by_side(work: Callable[[Item], Answer], items: Iterable[Item], num_states: int) -> list[Answer]:
+def parallel_map(work: Callable[[Item], Answer], items: Iterable[Item], num_states: int) -> list[Answer]:
     """``[work(item) for item in items]``, by a thread for each core if `num_states` is large.
 
     Array operations, sparse products and factorisations release the interpreter. Each thread also has
     memory of its own, which it need not give back and ask for again with every large array.
 
-    >>> side_by_side(abs, [1, -2], num_states=3)
+    >>> parallel_map(abs, [1, -2], num_states=3)
     [1, 2]
     """
     items = list(items)
-    if num_states <= WORTH_THREADS or len(items) < 2:
+    if num_states <= MIN_STATES_FOR_THREADS or len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return list(pool.map(work, items))

@@ -5,7 +5,7 @@ import pytest
 
 from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.ssp.region import Region
 from known_optima import knapsack, roads
 from small_procedures import forking, retrying
@@ -26,7 +26,7 @@ def test_an_oracle_is_handed_out_under_any_bounds(problem: Problem) -> None:
     assert second.bounds[0] == 1.0
     # What the first one learns, the second one knows.
     assert type(first) is type(second)
-    if isinstance(first, HierarchicalOracle) and isinstance(second, HierarchicalOracle):
+    if isinstance(first, ProcedureOracle) and isinstance(second, ProcedureOracle):
         assert second.planners is first.planners
     if isinstance(first, FlatOracle) and isinstance(second, FlatOracle):
         assert second._solver is first._solver
@@ -66,7 +66,7 @@ def test_another_problem_makes_a_memory_begin_anew() -> None:
     first = memory.oracle(roads(damage=4.0))
     other = memory.oracle(knapsack(6.0))
     assert len(other.row_start) != len(first.row_start)
-    assert isinstance(memory.oracle(retrying()), HierarchicalOracle)
+    assert isinstance(memory.oracle(retrying()), ProcedureOracle)
 
 
 def test_what_differs_in_its_bounds_at_most_is_the_same_problem() -> None:

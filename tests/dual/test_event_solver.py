@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.procedure import Flattening
+from hcssp.errors import ImproperPolicy
+from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
 from random_procedures import random_procedure
+from small_procedures import risky_room
 
 CHUNK = 25
+
+
+def trapping() -> HCSSP:
+    """At the start one may wait for ever, or leave, in two ways that take the same way round."""
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    walk = plan.add_activity("walk", risky_room())
+    plan.add_choice(start, "wait", to=[Outcome(1.0, start)])
+    plan.add_choice(start, "leave", to=[Outcome(0.5, out, runs=walk), Outcome(0.5, start)])
+    plan.add_choice(start, "give up", to=[Outcome(1.0, out)])
+    return plan.build(start=start, end=out)
 
 
 def chains(flattening: Flattening) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -87,3 +100,43 @@ def test_visits_and_executions_are_those_of_the_chain(seed: int) -> None:
     for rows, visits, executions in chains(flattening):
         np.testing.assert_allclose(solver.visits(rows), visits, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(solver.executions(rows), executions, rtol=1e-12, atol=1e-13)
+
+
+def test_too_many_chains_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.event_solver.MAX_CHAINS", 1)
+    flattening = Flattening(random_procedure(17, cycles=True))
+    solver = ProcedureSolver(flattening)
+    every = chains(flattening)
+    assert len(every) > 3
+    for rows, visits, executions in every + every:
+        np.testing.assert_allclose(solver.visits(rows), visits, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(solver.executions(rows), executions, rtol=1e-12, atol=1e-13)
+        assert len(solver._chains) <= 2
+
+
+def test_choices_that_never_end_are_an_error() -> None:
+    solver = ProcedureSolver(Flattening(trapping()))
+    answer = solver.minimise(solver.runs @ np.ones(1))
+    assert answer is not None
+    endless = answer[0].copy()
+    endless[solver.start] = solver.row_start[solver.start]
+    with pytest.raises(ImproperPolicy, match="do not reach the end almost surely"):
+        solver.visits(endless)
+
+
+def test_choices_that_are_not_usable_make_it_begin_anew() -> None:
+    solver = ProcedureSolver(Flattening(trapping()))
+    row_costs = solver.runs @ np.ones(1)
+    every = np.ones(solver.num_rows, dtype=np.bool_)
+    free = solver.minimise(row_costs, every)
+    assert free is not None
+    for row in free[0][free[0] >= 0]:
+        fewer = every.copy()
+        fewer[row] = False
+        restricted = solver.minimise(row_costs, fewer)
+        if restricted is not None:
+            assert fewer[restricted[0][restricted[0] >= 0]].all()
+            assert restricted[1] >= free[1]
+    again = solver.minimise(row_costs, every)
+    assert again is not None
+    assert again[1] == free[1]

@@ -8,7 +8,7 @@ from hcssp.cssp.model import IntArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
 from hcssp.ssp.region import Region
@@ -18,7 +18,7 @@ from small_procedures import retrying
 CHUNK = 20
 
 
-def flat_rows(oracle: HierarchicalOracle) -> IntArray:
+def flat_rows(oracle: ProcedureOracle) -> IntArray:
     """For each row of the oracle, that of the flattened problem."""
     flattening = oracle.flattening
     parts = [np.arange(flattening.num_event_rows)]
@@ -38,7 +38,7 @@ def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int, cycl
     for seed in range(first, first + CHUNK):
         problem = random_procedure(seed, cycles=cycles)
         flattening = problem.flattening
-        oracle = HierarchicalOracle(flattening)
+        oracle = ProcedureOracle(flattening)
         flat = FlatOracle(flattening.cssp)
         kept_flat = prepare(flattening.cssp).rows
         numbers = flat_rows(oracle)
@@ -74,7 +74,7 @@ def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
     rough = 0
     for seed in range(first, first + CHUNK):
         problem = random_procedure(seed, cycles=seed % 2 == 0, num_constraints=1)
-        oracle = HierarchicalOracle(problem.flattening)
+        oracle = ProcedureOracle(problem.flattening)
         every = brute_force(problem)
         rng = np.random.default_rng(seed)
         for precision in (np.inf, np.inf, 0.1, np.inf, 1e-3, 0.0):
@@ -93,7 +93,7 @@ def test_an_approximate_answer_is_as_precise_as_it_says(first: int) -> None:
 def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
     flattening = problem.flattening
-    oracle = HierarchicalOracle(flattening)
+    oracle = ProcedureOracle(flattening)
     numbers = flat_rows(oracle)
     rng = np.random.default_rng(seed)
     for _ in range(3):
@@ -104,7 +104,7 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
         evaluation = evaluate(problem, ProcedurePolicy(flattening.problem, lifted))
         np.testing.assert_allclose(evaluation.costs, vertex.costs, rtol=1e-10, atol=1e-10)
         # Its own rows and visits say the same as the flat ones.
-        assert isinstance(vertex, HierarchicalVertex)
+        assert isinstance(vertex, ProcedureVertex)
         reached = vertex.reached
         used = np.sort(numbers[vertex.rows[reached]])
         end = flattening.end
@@ -116,7 +116,7 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_vertex_knows_the_regions_it_lies_in(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
-    oracle = HierarchicalOracle(problem.flattening)
+    oracle = ProcedureOracle(problem.flattening)
     minimum = oracle.minimise(np.append(1.0, np.zeros(problem.num_constraints)), Region())
     assert minimum is not None
     vertex = minimum.vertex
@@ -129,7 +129,7 @@ def test_a_vertex_knows_the_regions_it_lies_in(seed: int) -> None:
 def test_the_dual_of_the_hierarchy_is_that_of_the_flat_problem(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 0)
     flattening = problem.flattening
-    whole = maximise(HierarchicalOracle(flattening), Region())
+    whole = maximise(ProcedureOracle(flattening), Region())
     flat = maximise(FlatOracle(flattening.cssp), Region())
     assert whole.infeasible == flat.infeasible
     if not whole.infeasible:
@@ -137,21 +137,21 @@ def test_the_dual_of_the_hierarchy_is_that_of_the_flat_problem(seed: int) -> Non
 
 
 def test_rows_and_states_are_numbered_events_first() -> None:
-    oracle = HierarchicalOracle(Flattening(retrying()))
+    oracle = ProcedureOracle(Flattening(retrying()))
     assert oracle.row_start.tolist() == [0, 1, 2, 2, 4, 6]
     assert oracle.row_state.tolist() == [0, 1, 3, 3, 4, 4]
     assert [sorted(part) for part in oracle.split(Region().forbid([1, 2, 5]))] == [[1], [0], [1]]
 
 
 def test_weights_of_the_whole_are_added_up_for_each_activity() -> None:
-    oracle = HierarchicalOracle(Flattening(retrying()))
+    oracle = ProcedureOracle(Flattening(retrying()))
     weights = np.array([1.0, 0.5, 3.0])
     assert oracle.own_weights(0, weights).tolist() == [1.0, 0.5]
     assert oracle.own_weights(1, weights).tolist() == [1.0, 3.5]
 
 
 def test_other_bounds_leave_the_oracle_as_it_was() -> None:
-    oracle = HierarchicalOracle(Flattening(retrying()))
+    oracle = ProcedureOracle(Flattening(retrying()))
     other = oracle.under(np.array([8.0, np.inf]))
     assert other.bounds.tolist() == [8.0, np.inf]
     assert oracle.bounds.tolist() == [2.0, np.inf]

@@ -11,7 +11,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
-from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -21,7 +21,7 @@ from random_procedures import random_procedure
 
 
 def evaluated(oracle: Oracle[Any], problem: CSSP, rows: np.ndarray) -> Evaluation:
-    if isinstance(oracle, HierarchicalOracle):
+    if isinstance(oracle, ProcedureOracle):
         procedure = oracle.flattening.problem
         return evaluate(procedure, ProcedurePolicy(procedure, rows))
     return evaluate(problem, DeterministicPolicy(problem, rows))
@@ -34,7 +34,7 @@ def test_what_comes_out_is_feasible_costs_what_it_says_and_is_no_worse(hierarchi
         problem = random_cssp(seed, infeasible=0.0)
         oracle: Oracle[Any] = FlatOracle(problem)
         if hierarchical:
-            oracle = HierarchicalOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
+            oracle = ProcedureOracle(Flattening(random_procedure(seed, cycles=seed % 2 == 0)))
         rng = np.random.default_rng(seed)
         for price in (0.0, 0.5, 3.0):
             prices = price * rng.random(len(oracle.bounds))

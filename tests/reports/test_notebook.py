@@ -341,7 +341,7 @@ def test_values_off_a_chart_lie_on_its_edge() -> None:
 
 
 @pytest.mark.skipif(find_chromium() is None, reason="there is no browser here")
-def test_a_browser_shows_two_side_by_side_in_light_and_dark(tmp_path: Path, solved: Plan) -> None:
+def test_a_browser_shows_two_parallel_map_in_light_and_dark(tmp_path: Path, solved: Plan) -> None:
     page = tmp_path / "page.html"
     body = plan_html(solved) + curve_html(trade_off(small_building(), "damage", [1.0, 2.0]))
     page.write_text(f'<!doctype html><meta charset="utf-8"><body>{body}</body>', encoding="utf-8")

@@ -155,7 +155,7 @@ class BudgetPlanner:
         ends = (
             self.unconstrained,
             self._least_use(index)[0],
-            # A plan with the least use costs whatever it likes; a dear price finds the curve's end sooner.
+            # A plan with the least use costs whatever it likes; a high price finds the curve's end sooner.
             self._plan_at(MAX_CURVE_PRICE),
         )
         return Frontier(index, self._plan_at, ends)

@@ -17,7 +17,7 @@ second question about the same stretch is a look-up.
 
 They are two because their answers are certified differently. An interval of prices holds up to a loss that
 grows with the price, so the view by price has no end of the curve and no exact vertices; a limit needs both,
-also those that only a dear price or none at all finds, and no interval.
+also those that only a high price or none at all finds, and no interval.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class LineSearch(Generic[V]):
     is_new
         Whether the last solve met a line below the model.
     is_rough
-        Whether it only looked at what is known, and that leaves more open than worth going elsewhere for.
+        Whether it only looked at what is known, and its value and bound are too far apart to go elsewhere.
     """
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle
 from hcssp.dual.oracle import Oracle
-from hcssp.dual.procedure_oracle import HierarchicalOracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.errors import DeadEnd
 from hcssp.procedure.model import HCSSP
 
@@ -21,7 +21,7 @@ def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle[
         flattening = problem.flattening
         if flattening.separable:
             try:
-                return HierarchicalOracle(flattening)
+                return ProcedureOracle(flattening)
             except DeadEnd as error:
                 # One activity cannot be completed for sure; the procedure may still do without it.
                 logger.info("planning the flattened problem: %s", error)

@@ -22,7 +22,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.dual.repair import Part, improve
-from hcssp.parallel import Answer, side_by_side
+from hcssp.parallel import Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
@@ -39,7 +39,7 @@ EVENT_ROUNDING = 1e-13
 values are certified already; the solve itself is not, and long retries may lose more."""
 
 
-class HierarchicalOracle(Oracle["HierarchicalVertex"]):
+class ProcedureOracle(Oracle["ProcedureVertex"]):
     """Minimises a separable HC-SSP under weights.
 
     Parameters
@@ -68,13 +68,13 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
 
     def minimise(
-        self, weights: FloatArray, region: Region, near: HierarchicalVertex | None = None
-    ) -> Minimum[HierarchicalVertex] | None:
+        self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
+    ) -> Minimum[ProcedureVertex] | None:
         return self.approximate(weights, region, 0.0, near)
 
     def approximate(
-        self, weights: FloatArray, region: Region, precision: float, near: HierarchicalVertex | None = None
-    ) -> Minimum[HierarchicalVertex] | None:
+        self, weights: FloatArray, region: Region, precision: float, near: ProcedureVertex | None = None
+    ) -> Minimum[ProcedureVertex] | None:
         forbidden = self.split(region)
         plain = weights.tolist()
 
@@ -117,7 +117,7 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
         return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
 
     def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
-        return side_by_side(ask, activities, self.flattening.num_states)
+        return parallel_map(ask, activities, self.flattening.num_states)
 
     def _price(self, activity: int, weights: list[float]) -> float:
         """The price of an activity's one counted cost that the problem's `weights` amount to."""
@@ -158,7 +158,7 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
 
     def _compose(
         self, known: list[Bracket | None], forbidden: frozenset[int]
-    ) -> Minimum[HierarchicalVertex] | None:
+    ) -> Minimum[ProcedureVertex] | None:
         """The best choices if every activity costs what it does at least."""
         procedure = self.procedure
         impossible = np.array([each is None for each in known], dtype=np.bool_)
@@ -178,10 +178,10 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
         choices, value = answer
         executions = procedure.executions(choices)
         plans = tuple(None if each is None else each.plan for each in known)
-        vertex = HierarchicalVertex(self, choices, executions, plans, self.totals(executions, plans))
+        vertex = ProcedureVertex(self, choices, executions, plans, self.totals(executions, plans))
         return Minimum(vertex, value - EVENT_ROUNDING * (1.0 + abs(value)))
 
-    def improve(self, vertex: HierarchicalVertex, rounds: int) -> HierarchicalVertex | None:
+    def improve(self, vertex: ProcedureVertex, rounds: int) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
         for index, plan in enumerate(vertex.plans):
             executions = float(vertex.executions[index])
@@ -198,9 +198,9 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
                 optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
                 plans[index] = ActivityPlan(optimum, part.system)
         costs = self.totals(vertex.executions, plans)
-        return HierarchicalVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
+        return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
-    def lift(self, vertex: HierarchicalVertex) -> IntArray:
+    def lift(self, vertex: ProcedureVertex) -> IntArray:
         flattening = self.flattening
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         rows[: self.procedure.num_states] = vertex.choices
@@ -216,7 +216,7 @@ class HierarchicalOracle(Oracle["HierarchicalVertex"]):
         return rows
 
 
-class HierarchicalVertex(Vertex):
+class ProcedureVertex(Vertex):
     """Choices at the events and a plan for every activity; the flat arrays are made when asked for.
 
     Attributes
@@ -231,7 +231,7 @@ class HierarchicalVertex(Vertex):
 
     def __init__(
         self,
-        oracle: HierarchicalOracle,
+        oracle: ProcedureOracle,
         choices: IntArray,
         executions: FloatArray,
         plans: tuple[ActivityPlan | None, ...],

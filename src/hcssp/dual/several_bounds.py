@@ -250,7 +250,7 @@ class Master:
         self._highs.run()
         status = self._highs.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
-            # The simplex method may stumble over badly scaled columns; a cold start has always mended it.
+            # The simplex method may stumble over badly scaled columns; a cold start has always helped.
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
 from hcssp.errors import InvalidProblem
-from hcssp.parallel import side_by_side
+from hcssp.parallel import parallel_map
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 
 TIME, DAMAGE = "time", "damage"
@@ -151,7 +151,7 @@ class Building:
         events = {name: plan.add_event(name) for name in self.events}
         grids = self.grids()
         num_cells = sum(grid.width * grid.height for grid in grids.values())
-        problems = side_by_side(GridWorld.to_cssp, grids.values(), num_cells)
+        problems = parallel_map(GridWorld.to_cssp, grids.values(), num_cells)
         activities = [
             plan.add_activity(crossing.name, problem, crossing.room)
             for crossing, problem in zip(self.crossings, problems, strict=True)

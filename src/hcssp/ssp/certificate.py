@@ -5,9 +5,9 @@ number that is certainly not above the least expected cost :math:`\min_\pi c(\pi
 
 Method: a function with :math:`V(s) \le c(s, a) + \sum P(s' \mid s, a) V(s')` for every row and
 :math:`V = 0` in the goals is a lower bound on the value of every proper policy. Approximate values break
-the inequality by a little. Where the cost is positive, a division mends it: :math:`V / (1 + \varepsilon)`
+the inequality by a little. Where the cost is positive, a division repairs it: :math:`V / (1 + \varepsilon)`
 with the least sufficient :math:`\varepsilon`. Where the cost is zero no division can, and where the
-inequality is badly broken a division is dear, so :math:`V` is first lowered there, state by state.
+inequality is badly broken a division costs much, so :math:`V` is first lowered there, state by state.
 
 Guarantee: the inequality is checked in the end for every row with an allowance for the rounding of that
 very check; if it does not hold, the trivial bound is returned.
@@ -68,7 +68,7 @@ def certify(problem: CSSP, row_costs: FloatArray, values: FloatArray) -> Certifi
     Returns
     -------
     Certificate
-        Its bound is 0 if the values cannot be mended, and ``-inf`` if costs are negative as well.
+        Its bound is 0 if the values cannot be repaired, and ``-inf`` if costs are negative as well.
 
     Examples
     --------

@@ -111,7 +111,7 @@ class PolicyIteration:
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(np.sqrt(balance.num_live) / 9))
-        # Where a factorisation is dear, sweep for as long as anything improves.
+        # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
         self._precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
         self._every_state: IntArray = np.arange(balance.num_live)
@@ -227,7 +227,7 @@ class PolicyIteration:
         count, sweeps = np.count_nonzero(improvable), 0
         while count / self.balance.num_live > self._sweep_share and sweeps < MAX_SWEEPS:
             estimate = problem.estimate(self._swept_value(problem, estimate))
-            count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.cheapest)
+            count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.least_cost)
             sweeps += 1
         return estimate
 
@@ -262,10 +262,10 @@ class PolicyIteration:
             return None
         estimate = problem.estimate(value)
         for _ in range(MAX_SWEEPS - 1):
-            if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.cheapest:
+            if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.least_cost:
                 break
             estimate = problem.estimate(self._swept_value(problem, estimate))
-        if _largest_change(estimate) >= PROPER_SHARE * problem.cheapest:
+        if _largest_change(estimate) >= PROPER_SHARE * problem.least_cost:
             return rows
         return balance.least_rows(estimate.reduced, estimate.least, self._every_state)
 

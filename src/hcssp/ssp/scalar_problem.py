@@ -75,7 +75,7 @@ class ScalarProblem:
         The weighted cost of each row.
     forbidden
         The rows outside the region; None if it is everything.
-    cheapest, dearest
+    least_cost, largest_cost
         The least and the largest weighted cost of an allowed row.
     """
 
@@ -86,13 +86,13 @@ class ScalarProblem:
         self.row_costs: FloatArray = weights @ balance.costs
         self.forbidden: IntArray | None = None if allowed is None else np.flatnonzero(~allowed)
         usable = self.row_costs if allowed is None else self.row_costs[allowed]
-        self.cheapest = float(np.min(usable, initial=np.inf))
-        self.dearest = float(np.max(usable, initial=0.0))
+        self.least_cost = float(np.min(usable, initial=np.inf))
+        self.largest_cost = float(np.max(usable, initial=0.0))
 
     @property
     def every_step_costs(self) -> bool:
         """Whether no allowed row is (nearly) free, so that no circle is."""
-        return self.cheapest > FREE_COST * self.dearest
+        return self.least_cost > FREE_COST * self.largest_cost
 
     def estimate(self, value: FloatArray, reduced: FloatArray | None = None) -> Estimate:
         """What a `value` for each live state says.
@@ -121,7 +121,7 @@ class ScalarProblem:
             The policy's rows, where the values are not its own.
         """
         # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
-        tolerance = SWITCH_TOLERANCE * ((1.0 + self.dearest) + np.abs(estimate.value))
+        tolerance = SWITCH_TOLERANCE * ((1.0 + self.largest_cost) + np.abs(estimate.value))
         if rows is None:
             return estimate.least < -tolerance
         return estimate.reduced[rows] - estimate.least > tolerance

@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.box import Box
@@ -34,7 +34,7 @@ class Partition:
 class Incumbent:
     """A feasible solution, and the limits it was planned under, one for each edge of a box."""
 
-    solution: HierarchicalVertex
+    solution: ProcedureVertex
     limits: FloatArray
 
 

@@ -18,7 +18,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.methods.anytime import next_best, stage_two
-from hcssp.methods.paper.estimated_procedure import EstimatedProcedure, ProcedureVertex
+from hcssp.methods.paper.estimated_procedure import EstimatedProcedure, EstimatedVertex
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.policy_branching import prove
 from hcssp.numerics import is_feasible
@@ -95,7 +95,7 @@ def procedural_planning(
 def _stage_two(
     instance: Instance,
     estimated: EstimatedProcedure,
-    dual: Dual[ProcedureVertex],
+    dual: Dual[EstimatedVertex],
     iterations: float,
     upper_bound: float,
     choices: IntArray | None,

@@ -8,7 +8,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_3_procedural_planning import procedural_planning
 from hcssp.methods.paper.box import Box
@@ -17,7 +17,7 @@ from hcssp.methods.paper.instance import Instance
 
 def compute_ub(
     instance: Instance, box: Box, iterations: float, start: FloatArray | None = None
-) -> tuple[float, HierarchicalVertex | None]:
+) -> tuple[float, ProcedureVertex | None]:
     """The cost of a feasible solution and the solution, or ``inf`` and None.
 
     The best plan of every activity under the box's upper limits is taken; with what these plans cost and

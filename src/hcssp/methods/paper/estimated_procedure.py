@@ -18,7 +18,7 @@ from hcssp.methods.paper.instance import Instance
 from hcssp.ssp.region import Region
 
 
-class EstimatedProcedure(Oracle["ProcedureVertex"]):
+class EstimatedProcedure(Oracle["EstimatedVertex"]):
     """Minimises a procedure under weights, given what every activity costs.
 
     Parameters
@@ -42,8 +42,8 @@ class EstimatedProcedure(Oracle["ProcedureVertex"]):
         self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
 
     def minimise(
-        self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
-    ) -> Minimum[ProcedureVertex] | None:
+        self, weights: FloatArray, region: Region, near: EstimatedVertex | None = None
+    ) -> Minimum[EstimatedVertex] | None:
         allowed = self._usable
         if region.forbidden:
             allowed = np.logical_and(allowed, region.allowed(self._procedure.num_rows))
@@ -53,7 +53,7 @@ class EstimatedProcedure(Oracle["ProcedureVertex"]):
         choices, value = answer
         # What the dense solve may have lost.
         return Minimum(
-            ProcedureVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
+            EstimatedVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
         )
 
     def as_cssp(self) -> tuple[CSSP, IntArray]:
@@ -78,7 +78,7 @@ class EstimatedProcedure(Oracle["ProcedureVertex"]):
         return problem, rows
 
 
-class ProcedureVertex(Vertex):
+class EstimatedVertex(Vertex):
     """Choices at the events, and what they cost by the estimates."""
 
     def __init__(self, procedure: ProcedureSolver, choices: IntArray, row_costs: FloatArray) -> None:

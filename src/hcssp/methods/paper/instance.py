@@ -16,7 +16,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_budget import Budgeted, BudgetPlanner
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
-from hcssp.dual.procedure_oracle import HierarchicalOracle, HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.anytime import next_best
 from hcssp.methods.paper.answers import Answers
@@ -67,7 +67,7 @@ class Instance:
         self.events = _topological_order(problem)
         starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]
         self.order: tuple[int, ...] = tuple(np.argsort(starts, kind="stable").tolist())
-        self.oracle = HierarchicalOracle(self.flattening)
+        self.oracle = ProcedureOracle(self.flattening)
         self.procedure = self.oracle.procedure
         self.bounds = problem.bounds
         self.constraints: tuple[int, ...] = tuple(np.flatnonzero(np.isfinite(self.bounds)).tolist())
@@ -106,7 +106,7 @@ class Instance:
             share[constraint] = usage[counted.index(index)]
         return share
 
-    def compose(self, choices: IntArray, plans: list[ActivityPlan | None]) -> HierarchicalVertex | None:
+    def compose(self, choices: IntArray, plans: list[ActivityPlan | None]) -> ProcedureVertex | None:
         """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound."""
         executions = self.procedure.executions(choices)
         if any(plan is None and count > 0.0 for plan, count in zip(plans, executions, strict=True)):
@@ -114,9 +114,9 @@ class Instance:
         costs = self.oracle.totals(executions, plans)
         if not is_feasible(costs, self.bounds):
             return None
-        return HierarchicalVertex(self.oracle, choices, executions, tuple(plans), costs)
+        return ProcedureVertex(self.oracle, choices, executions, tuple(plans), costs)
 
-    def usage_of(self, solution: HierarchicalVertex) -> FloatArray:
+    def usage_of(self, solution: ProcedureVertex) -> FloatArray:
         """What each activity of a solution uses: the least limits it could have been planned under."""
         usage = np.zeros(len(self.edges))
         for activity, plan in enumerate(solution.plans):

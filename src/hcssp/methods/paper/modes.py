@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.errors import UnknownName
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound, compute_lb
 from hcssp.methods.paper.algorithm_5_compute_ub import compute_ub
@@ -46,7 +46,7 @@ class Mode(ABC):
     @abstractmethod
     def compute_ub(
         self, instance: Instance, box: Box, iterations: float, parent: LowerBound
-    ) -> tuple[float, HierarchicalVertex | None]:
+    ) -> tuple[float, ProcedureVertex | None]:
         """The cost of a feasible solution and the solution, or ``inf`` and None."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class Mode(ABC):
     @abstractmethod
     def suggestions(
         self, instance: Instance, bound: LowerBound, iterations: float
-    ) -> Iterable[HierarchicalVertex]:
+    ) -> Iterable[ProcedureVertex]:
         """More feasible solutions, from what carries a lower bound."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class Published(Mode):
 
     def compute_ub(
         self, instance: Instance, box: Box, iterations: float, parent: LowerBound
-    ) -> tuple[float, HierarchicalVertex | None]:
+    ) -> tuple[float, ProcedureVertex | None]:
         return compute_ub(instance, box, iterations)
 
     def compute_lb(
@@ -88,7 +88,7 @@ class Published(Mode):
 
     def suggestions(
         self, instance: Instance, bound: LowerBound, iterations: float
-    ) -> Iterable[HierarchicalVertex]:
+    ) -> Iterable[ProcedureVertex]:
         return ()
 
     def split(
@@ -107,7 +107,7 @@ class Sharp(Mode):
 
     def compute_ub(
         self, instance: Instance, box: Box, iterations: float, parent: LowerBound
-    ) -> tuple[float, HierarchicalVertex | None]:
+    ) -> tuple[float, ProcedureVertex | None]:
         return compute_ub(instance, box, iterations, start=parent.prices)
 
     def compute_lb(
@@ -117,7 +117,7 @@ class Sharp(Mode):
 
     def suggestions(
         self, instance: Instance, bound: LowerBound, iterations: float
-    ) -> Iterable[HierarchicalVertex]:
+    ) -> Iterable[ProcedureVertex]:
         return suggested_solutions(instance, bound, iterations)
 
     def split(

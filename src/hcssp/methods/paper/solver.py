@@ -32,7 +32,7 @@ from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.dual.stochastic import StochasticOptimum, optimum_of
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound
@@ -92,7 +92,7 @@ class BudgetAllocation:
         reporter = _Reporter(instance, began)
         if self.mode == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
-            dual: Dual[HierarchicalVertex] = Dual()
+            dual: Dual[ProcedureVertex] = Dual()
             for dual in ascend(instance.oracle, Region()):
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.

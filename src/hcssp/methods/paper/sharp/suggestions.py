@@ -16,7 +16,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.procedure_oracle import HierarchicalVertex
+from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.instance import Instance
@@ -31,7 +31,7 @@ LEAST_SAVING = 1e-12
 
 def suggested_solutions(
     instance: Instance, bound: LowerBound, iterations: float
-) -> Iterator[HierarchicalVertex]:
+) -> Iterator[ProcedureVertex]:
     """Feasible solutions near the points that carry the dual of `bound`, the budget spent.
 
     Parameters
@@ -58,7 +58,7 @@ def suggested_solutions(
 
 def _around(
     instance: Instance, choices: IntArray, limits: list[FloatArray], iterations: float
-) -> Iterator[HierarchicalVertex]:
+) -> Iterator[ProcedureVertex]:
     executions = instance.procedure.executions(choices)
     running = np.flatnonzero(executions > 0.0).tolist()
     plans: list[ActivityPlan | None] = [None] * len(limits)
@@ -83,7 +83,7 @@ def _around(
 
 def spend_the_rest(
     instance: Instance, choices: IntArray, plans: list[ActivityPlan | None], iterations: float
-) -> HierarchicalVertex:
+) -> ProcedureVertex:
     """The feasible solution of `choices` and `plans` after giving away what it leaves of the bounds.
 
     Raises
