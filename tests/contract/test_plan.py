@@ -128,7 +128,7 @@ def test_actions_and_choices_of_a_procedure() -> None:
         plan.action(0, "fork")
     with pytest.raises(HcsspError, match="there is no activity 'chose'"):
         plan.action("chose", "fork")
-    with pytest.raises(HcsspError, match="event 'hal': there is none of that name"):
+    with pytest.raises(HcsspError, match=r"there is no event 'hal'; did you mean 'hall'\?"):
         plan.choice("hal")
 
 

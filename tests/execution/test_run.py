@@ -206,7 +206,9 @@ def test_a_solved_plan_begins_a_run_under_whatever_bounds() -> None:
     assert plan.evaluate().costs == pytest.approx(plan.evaluation.costs)
     assert plan.start().step().remaining["time"] == pytest.approx(plan.cost("time"))
     other = plan.under(problem.with_bounds(damage=3.0))
-    assert (other.lower_bound, other.bounds, other.status) == (-np.inf, {"damage": 3.0}, "feasible")
+    assert (other.lower_bound, other.bounds, other.status) == (-np.inf, {"damage": 3.0}, "unknown")
+    kept = other.evaluated()
+    assert (kept.lower_bound, kept.upper_bound, kept.status) == (-np.inf, plan.upper_bound, "feasible")
     assert other.start().step().budget_left == {"damage": 3.0}
     assert plan.under(problem).lower_bound == plan.lower_bound
 
