@@ -235,11 +235,11 @@ class Plan:
         return Run(self.policy)
 
     def save(self, path: Any) -> None:
-        """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
+        """Write the plan to a file; see :mod:`hcssp.files.plan`."""
         verb("plan.save")(path, self)
 
     def report(self, path: Any, **options: Any) -> None:
-        """Write one page of HTML about the plan; see :func:`hcssp.reports.save_report`."""
+        """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`."""
         verb("plan.report")(self, path, **options)
 
     def plot(self, path: Any) -> None:
