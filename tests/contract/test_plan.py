@@ -128,7 +128,7 @@ def test_actions_and_choices_of_a_procedure() -> None:
         plan.action(0, "fork")
     with pytest.raises(HcsspError, match="activity 'chose': there is none of that name"):
         plan.action("chose", "fork")
-    with pytest.raises(HcsspError, match="event 'hal': there is none of that name"):
+    with pytest.raises(HcsspError, match="event 'hal'"):
         plan.choice("hal")
 
 
