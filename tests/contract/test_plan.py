@@ -126,9 +126,9 @@ def test_actions_and_choices_of_a_procedure() -> None:
         plan.action("fork")
     with pytest.raises(InvalidProblem, match="name the activity, then its state"):
         plan.action(0, "fork")
-    with pytest.raises(HcsspError, match="there is no activity 'chose'"):
+    with pytest.raises(HcsspError, match="activity 'chose': there is none of that name"):
         plan.action("chose", "fork")
-    with pytest.raises(HcsspError, match=r"there is no event 'hal'; did you mean 'hall'\?"):
+    with pytest.raises(HcsspError, match="event 'hal'"):
         plan.choice("hal")
 
 

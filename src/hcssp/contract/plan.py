@@ -239,7 +239,7 @@ class Plan:
         verb("plan.save")(path, self)
 
     def report(self, path: Any, **options: Any) -> None:
-        """Write one page of HTML about the plan; see :func:`hcssp.reports.save_report`."""
+        """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`."""
         verb("plan.report")(self, path, **options)
 
     def plot(self, path: Any) -> None:
