@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
     from hcssp.execution.plan import Plan as Plan
-    from hcssp.files.plan import load_plan as load_plan
-    from hcssp.files.plan import save_plan as save_plan
+    from hcssp.files.plan_file import load_plan as load_plan
+    from hcssp.files.plan_file import save_plan as save_plan
     from hcssp.files.problem_file.dumping import dump_problem as dump_problem
     from hcssp.files.problem_file.loading import load_problem as load_problem
     from hcssp.methods.anytime import Anytime as Anytime
@@ -99,7 +99,7 @@ _HOME = {
     "is_proper": "hcssp.evaluation.chain",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load_problem": "hcssp.files.problem_file.loading",
-    "load_plan": "hcssp.files.plan",
+    "load_plan": "hcssp.files.plan_file",
     "MaxIterations": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",
     "MissingDependency": "hcssp.errors",
@@ -116,7 +116,7 @@ _HOME = {
     "Result": "hcssp.contract.result",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
-    "save_plan": "hcssp.files.plan",
+    "save_plan": "hcssp.files.plan_file",
     "solve": "hcssp.solving.solve",
     "stationary": "hcssp.dual.stochastic",
     "Status": "hcssp.contract.result",

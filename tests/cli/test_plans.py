@@ -16,7 +16,7 @@ import pytest
 from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
 from hcssp.contract.progress import Progress
-from hcssp.files.plan import load_plan
+from hcssp.files.plan_file import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import Flattening
 from hcssp.scenarios import small_building

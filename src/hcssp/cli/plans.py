@@ -75,7 +75,7 @@ class PlanSaver:
         """Save the plan of `result`, if it has one; if that is impossible, say why instead of raising it."""
         from hcssp.errors import CannotWrite
         from hcssp.execution import Plan
-        from hcssp.files.plan import save_plan
+        from hcssp.files.plan_file import save_plan
 
         if result.found_policy is None:
             return None
@@ -89,7 +89,7 @@ class PlanSaver:
     def _save(self, progress: Progress) -> None:
         from hcssp.errors import CannotWrite
         from hcssp.execution import Plan
-        from hcssp.files.plan import save_plan
+        from hcssp.files.plan_file import save_plan
         from hcssp.procedure import HierarchicalPolicy
 
         if progress.incumbent is None:
@@ -125,7 +125,7 @@ def read_plan(
         If it is no plan for `problem`, or does not reach the end.
     """
     from hcssp.errors import ImproperPolicy, InvalidPlan
-    from hcssp.files.plan import load_plan
+    from hcssp.files.plan_file import load_plan
 
     plan = load_plan(path, problem)
     plan = plan.under(with_bounds(plan.problem, bounds))

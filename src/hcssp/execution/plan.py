@@ -1,6 +1,6 @@
 """A plan: a policy of a procedure, the problem it is for, and what was proven when it was found.
 
-Files of plans are read and written by :mod:`hcssp.files.plan`; :meth:`Plan.start` follows one.
+Files of plans are read and written by :mod:`hcssp.files.plan_file`; :meth:`Plan.start` follows one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,37 @@
-"""Reading a plan's file: everything that is wrong with it is told together, with file and field.
+"""Plans on disk: one JSON object, written atomically, and refused where it does not fit.
 
-Nothing in it is trusted: sizes are checked before arrays are made of them, and every action must be one
-that its state has.
+``format`` and ``version``
+    ``"hcssp-plan"`` and 1.
+``problem``
+    Its ``name``, and its ``fingerprint`` (:mod:`hcssp.files.fingerprint`), which says which problem the plan
+    is for, whatever its bounds are.
+``bounds``
+    The bound of each constraint that the plan was made for; ``null`` for none.
+``method``, ``status``, ``stopped_by``, ``seconds``, ``lower_bound``, ``upper_bound``, ``trace``
+    What was proven, by which method and why it stopped; ``stopped_by`` is ``null`` if the run was killed.
+    ``trace`` holds triples of seconds, lower and upper bound; ``null`` is an infinite one.
+``policy``
+    ``choices`` lists every event with the state it was entered in (as a text, ``null`` if there is only
+    one way to enter it) and the choice there. ``activities`` holds for each activity its ``actions``, as
+    positions among the actions of each state in the order of the states, and how often each is repeated
+    before the next one comes (``repeats``); -1 stands for no action, in goals and where the plan never goes.
+``budgets``
+    What an execution of each activity was allotted, by methods that do.
+``evaluation``
+    For readers: the plan's exact costs, and of each activity the expected executions and the cost and usage
+    of one. ``null`` if the run was killed. Nobody relies on it: :meth:`Plan.evaluate` computes it anew.
+
+>>> from tempfile import TemporaryDirectory
+>>> from hcssp import PolicyBranching, solve
+>>> from hcssp.execution import Plan
+>>> from hcssp.scenarios import small_building
+>>> problem = small_building(bound=2.0)
+>>> plan = Plan.from_result(problem, solve(problem, PolicyBranching()), "small-building", "exact")
+>>> with TemporaryDirectory() as folder:
+...     save_plan(f"{folder}/plan.json", plan)
+...     again = load_plan(f"{folder}/plan.json", problem)
+>>> again.method, round(again.upper_bound, 4), round(again.evaluate().cost("damage"), 4)
+('exact', 27.7191, 1.8969)
 """
 
 from __future__ import annotations
@@ -19,39 +49,165 @@ from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.execution.plan import Plan
+from hcssp.files.atomic import write_atomically
+from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.problem_file.source import read_bytes
 from hcssp.procedure import HCSSP, Activity, Flattening, HierarchicalPolicy
 from hcssp.procedure.entries import EventState
 
+FORMAT = "hcssp-plan"
+VERSION = 1
 LARGEST_FILE = 2**30
 _SHOWN = 60
 
 
-class PlanDocument:
-    """A plan's file that has been read, but not yet compared with a problem.
+def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -> None:
+    """Write a plan; an old file is replaced in one step, or stays as it was.
 
     Parameters
     ----------
-    file
-        What the user calls it.
-    content
-        The object it holds.
+    path
+        Where to.
+    plan
+        What to write.
+    fingerprint
+        That of the plan's problem, if it is at hand; it takes a moment to compute.
+
+    Raises
+    ------
+    CannotWrite
+        If the file cannot be written.
+    """
+    write_atomically(path, json.dumps(plan_document(plan, fingerprint), allow_nan=False) + "\n")
+
+
+def load_plan(path: str | Path, problem: HCSSP, *, fingerprint: str | None = None) -> Plan:
+    """Read a plan for `problem`.
+
+    The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
+    under others. Nothing that the file claims about costs is checked here, see :meth:`Plan.evaluate`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problem
+        The problem, under whatever bounds.
+    fingerprint
+        That of `problem`, if it is at hand.
+
+    Raises
+    ------
+    InvalidPlan
+        If the file cannot be read, is no plan, or is one for another problem; the message names the file,
+        the field and the value.
+    """
+    document = _PlanDocument.read(path)
+    document.check_problem(fingerprint or fingerprint_of(problem))
+    return document.plan(problem)
+
+
+def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
+    """The object that a plan's file holds."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": {"name": plan.name, "fingerprint": fingerprint or fingerprint_of(plan.problem)},
+        "bounds": {name: _figure(bound) for name, bound in plan.bounds.items()},
+        "method": plan.method,
+        "status": str(plan.status),
+        "stopped_by": plan.stopped_by or None,
+        "seconds": _figure(plan.seconds),
+        "lower_bound": _figure(plan.lower_bound),
+        "upper_bound": _figure(plan.upper_bound),
+        "policy": {"choices": _written_choices(plan), "activities": _written_activities(plan)},
+        "budgets": {
+            activity: {name: _figure(budget) for name, budget in budgets.items()}
+            for activity, budgets in plan.budgets.items()
+        },
+        "evaluation": _written_evaluation(plan),
+        "trace": [[_figure(value) for value in point] for point in plan.trace],
+    }
+
+
+def _written_choices(plan: Plan) -> list[dict[str, str | None]]:
+    problem = plan.problem
+    listed = []
+    for event, entry in plan.flattening.event_states:
+        chosen = plan.policy.choices.get((event, entry))
+        listed.append(
+            {
+                "event": problem.events[event],
+                "entered_in": None if entry is None else str(entry),
+                "choice": None if chosen is None else problem.choices[chosen].name,
+            }
+        )
+    return listed
+
+
+def _written_activities(plan: Plan) -> dict[str, dict[str, list[int]]]:
+    return {
+        activity.name: run_lengths(local_actions(rows, activity.cssp.row_start))
+        for activity, rows in zip(plan.problem.activities, plan.policy.activities, strict=True)
+    }
+
+
+def local_actions(rows: IntArray, row_start: IntArray) -> IntArray:
+    """Rows as positions among the rows of their states."""
+    return np.where(rows == NO_ROW, NO_ROW, rows - row_start[:-1])
+
+
+def run_lengths(actions: IntArray) -> dict[str, list[int]]:
+    """The actions without repetitions, and how often each is repeated.
+
+    >>> run_lengths(np.array([2, 2, 2, 0, -1, -1]))
+    {'actions': [2, 0, -1], 'repeats': [3, 1, 2]}
+    """
+    begins = np.flatnonzero(np.concatenate([[True], actions[1:] != actions[:-1]])[: len(actions)])
+    lengths = np.diff(np.append(begins, len(actions)))
+    return {"actions": actions[begins].tolist(), "repeats": lengths.tolist()}
+
+
+def _written_evaluation(plan: Plan) -> dict[str, Any] | None:
+    evaluation = plan.evaluation
+    if evaluation is None:
+        return None
+    return {
+        "costs": {
+            name: _figure(cost)
+            for name, cost in zip(evaluation.cost_names, evaluation.costs.tolist(), strict=True)
+        },
+        "activities": {
+            activity.name: {
+                "expected_executions": _figure(activity.expected_executions),
+                "cost": _figure(activity.cost_per_execution),
+                "usage": activity.usage_per_execution or dict.fromkeys(activity.usage),
+            }
+            for activity in evaluation.activities
+        },
+    }
+
+
+def _figure(value: float | None) -> float | None:
+    """A number that JSON knows, or None."""
+    return None if value is None or not isfinite(value) else float(value)
+
+
+class _PlanDocument:
+    """A plan's file that has been read; everything that is wrong with it is told together.
+
+    Nothing in it is trusted: sizes are checked before arrays are made of them, and every action must be one
+    that its state has.
     """
 
     def __init__(self, file: str, content: Mapping[str, Any]) -> None:
-        self.file = file
+        self._file = file
         self._content = content
         self._violations: list[str] = []
 
     @classmethod
-    def read(cls, path: str | Path, kind: str, version: int) -> PlanDocument:
-        """Read a file that must be of a kind and version.
-
-        Raises
-        ------
-        InvalidPlan
-            If it is not.
-        """
+    def read(cls, path: str | Path) -> _PlanDocument:
+        """Read a file, which must be a plan of this version."""
         file = str(path)
         try:
             content = json.loads(read_bytes(Path(path), file, LARGEST_FILE), parse_constant=_refuse)
@@ -60,21 +216,15 @@ class PlanDocument:
         except (ValueError, RecursionError) as error:
             raise InvalidPlan([f"{file}: this is not JSON: {error}"]) from None
         found = content.get("format") if isinstance(content, dict) else None
-        if found != kind:
-            raise InvalidPlan([f"{file}: format: {_shown(found)} is not {kind!r}; this is no plan"])
-        if content.get("version") != version or isinstance(content.get("version"), bool):
+        if found != FORMAT:
+            raise InvalidPlan([f"{file}: format: {_shown(found)} is not {FORMAT!r}; this is no plan"])
+        if content.get("version") != VERSION or isinstance(content.get("version"), bool):
             told = _shown(content.get("version"))
-            raise InvalidPlan([f"{file}: version: {told} cannot be read; this hcssp reads version {version}"])
+            raise InvalidPlan([f"{file}: version: {told} cannot be read; this hcssp reads version {VERSION}"])
         return cls(file, content)
 
     def check_problem(self, fingerprint: str) -> None:
-        """Refuse a plan for another problem.
-
-        Raises
-        ------
-        InvalidPlan
-            If the fingerprint is another one.
-        """
+        """Refuse a plan for a problem whose fingerprint is another one."""
         about = self._get("problem", dict, "an object", {})
         found = about.get("fingerprint")
         if not isinstance(found, str):
@@ -85,20 +235,14 @@ class PlanDocument:
             called = f", called {name!r}" if isinstance(name, str) and name else ""
             raise InvalidPlan(
                 [
-                    f"{self.file}: this plan is for another problem{called} (its fingerprint is "
+                    f"{self._file}: this plan is for another problem{called} (its fingerprint is "
                     f"{found[:12]}, that of this problem is {fingerprint[:12]}); solve this one, or name "
                     "the plan's own problem, in its scale"
                 ]
             )
 
     def plan(self, problem: HCSSP) -> Plan:
-        """The plan, for a problem that it is known to be for.
-
-        Raises
-        ------
-        InvalidPlan
-            If anything is wrong.
-        """
+        """The plan, for a problem that it is known to be for."""
         policy = self._get("policy", dict, "an object", {})
         flattening = Flattening(problem)
         choices = self._choices(flattening, policy.get("choices"))
@@ -264,7 +408,7 @@ class PlanDocument:
         self._violate(f"{where}: {_shown(value)} is not {wanted}")
 
     def _violate(self, message: str) -> None:
-        self._violations.append(f"{self.file}: {message}")
+        self._violations.append(f"{self._file}: {message}")
 
     def _raise_if_any(self) -> None:
         if self._violations:

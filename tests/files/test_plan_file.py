@@ -19,7 +19,7 @@ from hcssp.contract.stop import Gap
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan
 from hcssp.execution import Plan
 from hcssp.files.atomic import check_writable, write_atomically
-from hcssp.files.plan import load_plan, plan_document, run_lengths, save_plan
+from hcssp.files.plan_file import load_plan, plan_document, run_lengths, save_plan
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, HierarchicalPolicy
 from hcssp.scenarios import small_building
