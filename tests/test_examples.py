@@ -10,7 +10,7 @@ import pytest
 from doc_blocks import PageRun
 from hcssp.evaluation import simulate
 from hcssp.files import load_problem
-from hcssp.files.plan import load_plan
+from hcssp.files.plan_file import load_plan
 
 FOLDER = Path(__file__).parents[1] / "examples" / "two_floors"
 

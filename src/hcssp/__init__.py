@@ -82,8 +82,8 @@ if TYPE_CHECKING:
     from hcssp.evaluation.simulation import simulate as simulate
     from hcssp.execution.decision import Decision as Decision
     from hcssp.execution.run import Run as Run
-    from hcssp.files.plan import load_plan as load_plan
-    from hcssp.files.plan import save_plan as save_plan
+    from hcssp.files.plan_file import load_plan as load_plan
+    from hcssp.files.plan_file import save_plan as save_plan
     from hcssp.files.problem_file.dumping import dump_problem as dump_problem
     from hcssp.files.problem_file.loading import load as load
     from hcssp.files.problem_file.source import Limits as Limits
@@ -162,7 +162,7 @@ _HOME = {
     "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
-    "load_plan": "hcssp.files.plan",
+    "load_plan": "hcssp.files.plan_file",
     "MaxIterations": "hcssp.contract.stop",
     "MaxMemory": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",
@@ -189,7 +189,7 @@ _HOME = {
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
     "Run": "hcssp.execution.run",
-    "save_plan": "hcssp.files.plan",
+    "save_plan": "hcssp.files.plan_file",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
     "small_building": "hcssp.scenarios.evacuation",
@@ -215,7 +215,7 @@ _HOME = {
 # Where the verbs live that a record of a low layer has and a higher one knows how to do.
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
-    "plan.save": "hcssp.files.plan:save_plan",
+    "plan.save": "hcssp.files.plan_file:save_plan",
     "plan.report": "hcssp.reports.report:save_report",
     "plan.plot": "hcssp.reports.report:save_plot",
     "plan.in_words": "hcssp.reports.plan_words:plan_in_words",

@@ -17,7 +17,7 @@ from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
-from hcssp.files.plan import load_plan
+from hcssp.files.plan_file import load_plan
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
 from hcssp.solving.solve import solve

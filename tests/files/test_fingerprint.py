@@ -15,7 +15,7 @@ from hcssp.scenarios import small_building
 from hcssp.scenarios.building import Building
 from hcssp.scenarios.evacuation import SMALL
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "problem_file"
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
 
 

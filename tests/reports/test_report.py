@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hcssp.reports.passages import passages
 
 from hcssp.contract.plan import Plan
 from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.model import CSSP
 from hcssp.errors import CannotWrite, NoSolution, UnknownName
 from hcssp.files.fingerprint import fingerprint
-from hcssp.reports.passages import passages
 from hcssp.reports.report import curve_around
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve

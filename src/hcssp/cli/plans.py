@@ -65,7 +65,7 @@ class PlanSaver:
     def finish(self, plan: Plan) -> CannotWrite | None:
         """Save the plan, if it has a policy; if that is impossible, say why instead of raising it."""
         from hcssp.errors import CannotWrite
-        from hcssp.files.plan import save_plan
+        from hcssp.files.plan_file import save_plan
 
         if not plan.found:
             return None
@@ -108,7 +108,7 @@ def read_plan(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tu
         If it is no plan for `problem`, or does not reach the end.
     """
     from hcssp.errors import ImproperPolicy, InvalidPlan
-    from hcssp.files.plan import load_plan
+    from hcssp.files.plan_file import load_plan
 
     told = load_plan(path, problem)
     plan = told.under(with_bounds(problem.with_bounds(told.bounds), bounds))

@@ -101,29 +101,27 @@ class _Fields:
                 [0.0 if column is None else numbers[fields[column]] for column in self._costs],
             )
         except KeyError:
-            return self.read(line, fields) if self._learn(line, fields) else None
+            # Some text is new; now all are looked at, so that all mistakes of the line are told.
+            learnt = [self._learn(line, column, fields[at]) for column, at in self._columns.items()]
+            return self.read(line, fields) if all(learnt) else None
 
-    def _learn(self, line: int, fields: list[str]) -> bool:
-        """Look at the texts that are new; whether all of them are sound."""
-        sound = True
-        for column, position in self._columns.items():
-            text = fields[position]
-            if column in COLUMNS[:3]:
-                problem = name_problem(text.strip())
-                if problem is None:
-                    self._names[text] = text.strip()
-            else:
-                most, what, known = 1.0, "a probability between 0 and 1", self._chances
-                if column != "probability":
-                    most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
-                value = known.get(text, _number(text, most))
-                problem = None if value is not None else f"{text.strip()[:60]!r} is not {what}"
-                if value is not None:
-                    known[text] = value
-            if problem is not None:
-                self._wrong(line, column, problem)
-                sound = False
-        return sound
+    def _learn(self, line: int, column: str, text: str) -> bool:
+        """Whether a text may stand in a column; if so it is known from now on."""
+        if column in COLUMNS[:3]:
+            problem = name_problem(text.strip())
+            if problem is None:
+                self._names[text] = text.strip()
+        else:
+            most, what, known = 1.0, "a probability between 0 and 1", self._chances
+            if column != "probability":
+                most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
+            value = known.get(text, _number(text, most))
+            problem = f"{text.strip()[:60]!r} is not {what}"
+            if value is not None:
+                known[text], problem = value, None
+        if problem is not None:
+            self._wrong(line, column, problem)
+        return problem is None
 
 
 def _lines(text: str, wrong: Wrong) -> Iterator[tuple[int, list[str]]]:

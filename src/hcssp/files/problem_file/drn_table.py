@@ -11,7 +11,6 @@ Storm writes numbers with some ten digits: probabilities that sum to one up to 1
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import fsum
 
@@ -34,15 +33,6 @@ _SECTIONS = ("@parameters", "@placeholders", "@reward_models", "@nr_states", "@n
 
 
 @dataclass
-class _Header:
-    kind: str = ""
-    sections: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-
-    def words(self, section: str) -> list[str]:
-        return [word for _, text in self.sections.get(section, []) for word in text.split()]
-
-
-@dataclass
 class _Action:
     state: int
     name: str
@@ -52,7 +42,7 @@ class _Action:
 
 
 class _Unreadable(Exception):
-    """The rest of the file makes no sense after this; the mistake has been noted."""
+    """After this mistake (a line, a field and a message) the rest of the file makes no sense."""
 
 
 def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
@@ -69,142 +59,119 @@ def read_drn_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
     most
         How many transitions there may be.
     """
-    lines = _lines(text)
+    reader = _Reader(cost_names, wrong, most)
+    in_header = True
     try:
-        reader = _Reader(_header(lines, wrong), cost_names, wrong, most)
-        for line, content in lines:
-            reader.take(line, content)
-        return reader.finish()
-    except _Unreadable:
+        for line, content in enumerate(map(str.strip, text.split("\n")), start=1):
+            if in_header and content == "@model":
+                reader.end_header(line)
+                in_header = False
+            elif content and not content.startswith("//"):
+                (reader.take_header if in_header else reader.take)(line, content)
+        if in_header:
+            raise _Unreadable(1, "", "there is no line '@model', so this is no DRN file")
+        return reader.model()
+    except _Unreadable as mistake:
+        wrong(*mistake.args)
         return None
 
 
-def _scaled(to: list[tuple[str, float]]) -> list[float]:
-    """Probabilities that sum to one if only the digits that Storm has not written are missing."""
-    total = fsum(probability for _, probability in to)
-    rounded = PROBABILITY_TOLERANCE < abs(total - 1.0) <= TOLERANCE
-    return [probability / total if rounded else probability for _, probability in to]
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        content = line.strip()
-        if content and not content.startswith("//"):
-            yield number, content
-
-
-def _header(lines: Iterator[tuple[int, str]], wrong: Wrong) -> _Header:
-    header = _Header()
-    section = ""
-    for line, content in lines:
-        if content == "@model":
-            if not header.kind:
-                wrong(line, "", "the type is missing; write '@type: MDP' before '@model'")
-                raise _Unreadable
-            return header
-        key, _, value = content.partition(":")
-        if key == "@type":
-            header.kind = value.strip()
-            if header.kind.upper() not in _TYPES:
-                wrong(
-                    line, "@type", f"{header.kind!r} cannot be read; the types that can are {listed(_TYPES)}"
-                )
-                raise _Unreadable
-        elif key == "@value_type":
-            if value.strip() not in ("double", "rational"):
-                wrong(line, key, f"{value.strip()!r} cannot be read; write plain numbers (double)")
-                raise _Unreadable
-        elif content in _SECTIONS:
-            section = content
-            header.sections[section] = []
-        elif section and not content.startswith("@"):
-            header.sections[section].append((line, content))
-        else:
-            wrong(line, "", f"{content[:60]!r} is no part of a header; {did_you_mean(content, _SECTIONS)}")
-            raise _Unreadable
-    wrong(1, "", "there is no line '@model', so this is no DRN file")
-    raise _Unreadable
-
-
 class _Reader:
-    """The states, actions and transitions after the header."""
+    """Takes the lines of a DRN file one after the other."""
 
-    def __init__(self, header: _Header, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> None:
+    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> None:
+        self._cost_names = cost_names
         self._wrong = wrong
         self._left = most
         self._draft = TableDraft(cost_names, wrong)
+        self._kind = ""
+        self._section = ""
+        self._models: list[str] = []
+        self._announced = ""
         self._actions: list[_Action] = []
         self._names: set[str] = set()
         self._state = -1
         self._state_rewards: list[float] = []
-        self._chain = header.kind.upper() == "DTMC"
-        for section in ("@parameters", "@placeholders"):
-            for line, content in header.sections.get(section, [])[:1]:
-                wrong(line, section, f"{content[:60]!r} is not a number; instantiate the model first")
-                raise _Unreadable
-        self._models = header.words("@reward_models")
-        for line, content in header.sections.get("@reward_models", []):
+
+    def take_header(self, line: int, content: str) -> None:
+        """A line before ``@model``."""
+        key, _, value = (part.strip() for part in content.partition(":"))
+        if key == "@type":
+            self._kind = value.upper()
+            if self._kind not in _TYPES:
+                told = f"{value!r} cannot be read; the types that can are {listed(_TYPES)}"
+                raise _Unreadable(line, key, told)
+        elif key == "@value_type":
+            if value not in ("double", "rational"):
+                raise _Unreadable(line, key, f"{value!r} cannot be read; write plain numbers (double)")
+        elif content in _SECTIONS:
+            self._section = content
+        elif not self._section or content.startswith("@"):
+            told = f"{content[:60]!r} is no part of a header; {did_you_mean(content, _SECTIONS)}"
+            raise _Unreadable(line, "", told)
+        elif self._section in ("@parameters", "@placeholders"):
+            told = f"{content[:60]!r} is not a number; instantiate the model first"
+            raise _Unreadable(line, self._section, told)
+        elif self._section == "@reward_models":
+            self._models += content.split()
             for name in content.split():
-                if name not in cost_names:
-                    wrong(
-                        line, "@reward_models", f"{name!r} is not a cost; the costs are {listed(cost_names)}"
-                    )
-        self._costs = [cost_names.index(name) if name in cost_names else None for name in self._models]
-        declared = header.words("@nr_states")
-        self._declared = int(declared[0]) if declared and re.fullmatch(r"\d{1,15}", declared[0]) else None
+                if name not in self._cost_names:
+                    told = f"{name!r} is not a cost; the costs are {listed(self._cost_names)}"
+                    self._wrong(line, self._section, told)
+        elif self._section == "@nr_states":
+            self._announced = content
+
+    def end_header(self, line: int) -> None:
+        """The line ``@model``."""
+        if not self._kind:
+            raise _Unreadable(line, "", "the type is missing; write '@type: MDP' before '@model'")
 
     def take(self, line: int, content: str) -> None:
+        """A line after ``@model``."""
         if state := _STATE.fullmatch(content):
             self._begin_state(line, int(state[1]), state[2], state[3])
         elif action := _ACTION.fullmatch(content):
             if self._state < 0:
-                self._wrong(line, "", "an action before the first state")
-                raise _Unreadable
+                raise _Unreadable(line, "", "an action before the first state")
             rewards = self._rewards(line, action[2])
             costs = [own + paid for own, paid in zip(self._state_rewards, rewards, strict=True)]
             self._actions.append(_Action(self._state, self._name(action[1]), line, costs))
         elif transition := _TRANSITION.fullmatch(content):
-            self._transition(line, int(transition[1]), transition[2])
+            self._transition(line, transition[1], transition[2])
         else:
-            self._wrong(
-                line,
-                "",
-                f"{content[:60]!r} is neither 'state ...' nor 'action ...' nor 'number : probability'",
-            )
-            raise _Unreadable
+            told = f"{content[:60]!r} is neither 'state ...' nor 'action ...' nor 'number : probability'"
+            raise _Unreadable(line, "", told)
 
-    def finish(self) -> TableModel | None:
+    def model(self) -> TableModel | None:
         draft = self._draft
         for action in self._actions:
             # A state of a chain that leads nowhere has no action; one of an MDP should not have announced it.
-            if action.to or not self._chain:
+            if action.to or self._kind == "MDP":
                 row = draft.row(draft.state(str(action.state)), action.name, action.costs, action.line)
                 successors = [draft.state(target) for target, _ in action.to]
                 draft.assembly.add_transitions([row] * len(successors), successors, _scaled(action.to))
         count = self._state + 1
         if count == 0:
-            self._wrong(1, "", "there are no states")
-            return None
-        if self._declared is not None and self._declared != count:
-            self._wrong(1, "@nr_states", f"{self._declared} states are announced, but there are {count}")
+            raise _Unreadable(1, "", "there are no states")
+        if self._announced.isdecimal() and self._announced != str(count):
+            told = f"{self._announced[:15]} states are announced, but there are {count}"
+            self._wrong(1, "@nr_states", told)
         return draft.model(draft.places.get("init", ()), draft.places.get("goal", ()))
 
     def _begin_state(self, line: int, number: int, rewards: str | None, labels: str) -> None:
         if number != self._state + 1:
-            self._wrong(
-                line, "", f"state {number} follows {self._state}; states are numbered 0, 1, 2 and so on"
-            )
-            raise _Unreadable
+            told = f"state {number} follows {self._state}; states are numbered 0, 1, 2 and so on"
+            raise _Unreadable(line, "", told)
+        if labels[:1] in ("!", "{", "["):
+            told = f"{labels[:60]!r}: rates, observations and intervals are not supported"
+            raise _Unreadable(line, "", told)
         self._state = number
         self._names = set()
         self._state_rewards = self._rewards(line, rewards)
         index = self._draft.state(str(number), listed=True)
-        if labels[:1] in ("!", "{", "["):
-            self._wrong(line, "", f"{labels[:60]!r}: rates, observations and intervals are not supported")
-            raise _Unreadable
         for quoted, bare in _LABEL.findall(labels):
             self._draft.places.setdefault(quoted or bare, []).append(index)
-        if self._chain:
+        if self._kind == "DTMC":
             self._actions.append(_Action(self._state, "go", line, self._state_rewards))
 
     def _name(self, told: str) -> str:
@@ -215,31 +182,27 @@ class _Reader:
         self._names.add(name)
         return name
 
-    def _transition(self, line: int, target: int, probability: str) -> None:
+    def _transition(self, line: int, target: str, probability: str) -> None:
         if not self._actions or self._actions[-1].state != self._state:
-            self._wrong(line, "", "a transition before the first action")
-            raise _Unreadable
+            raise _Unreadable(line, "", "a transition before the first action")
         self._left -= 1
         if self._left < 0:
-            self._wrong(line, "", "the table has more transitions than are allowed")
-            raise _Unreadable
+            raise _Unreadable(line, "", "the table has more transitions than are allowed")
         value = self._number(line, probability)
         if value > 1.0:
             self._wrong(line, "", f"{probability!r} is not a probability between 0 and 1")
-        self._actions[-1].to.append((str(target), value))
+        self._actions[-1].to.append((str(int(target)), value))
 
     def _rewards(self, line: int, text: str | None) -> list[float]:
-        costs = [0.0] * len(self._draft.assembly.cost_names)
-        if text is None:
-            return costs
-        values = text.split(",")
-        if len(values) != len(self._models):
+        costs = dict.fromkeys(self._cost_names, 0.0)
+        values = text.split(",") if text is not None else []
+        if text is not None and len(values) != len(self._models):
             self._wrong(line, "", f"{len(values)} rewards, but there are {len(self._models)} reward models")
-            return costs
-        for position, value in zip(self._costs, values, strict=True):
-            if position is not None:
-                costs[position] += self._number(line, value.strip())
-        return costs
+            values = []
+        # A model that is no cost has been noted.
+        for name, value in zip(self._models, values, strict=False):
+            costs[name] = costs.get(name, 0.0) + self._number(line, value.strip())
+        return [costs[name] for name in self._cost_names]
 
     def _number(self, line: int, text: str) -> float:
         """A number of at least 0, perhaps as a fraction; 0 in the place of what is none."""
@@ -252,3 +215,10 @@ class _Reader:
             self._wrong(line, "", f"{text[:60]!r} is not a number from 0 to {LARGEST_COST:g}")
             return 0.0
         return value
+
+
+def _scaled(to: list[tuple[str, float]]) -> list[float]:
+    """Probabilities that sum to one if only the digits that Storm has not written are missing."""
+    total = fsum(probability for _, probability in to)
+    rounded = PROBABILITY_TOLERANCE < abs(total - 1.0) <= TOLERANCE
+    return [probability / total if rounded else probability for _, probability in to]

@@ -11,22 +11,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hcssp.files.problem_file.forms import (
-    Bound,
-    Constant,
     Definitions,
-    Either,
-    Letter,
-    ListOf,
-    MapOf,
-    Name,
-    Nothing,
-    Number,
-    Numbers,
-    TableName,
-    Text,
-    Whole,
+    Form,
+    bound,
+    constant,
+    letter,
+    list_of,
+    map_of,
+    name_text,
+    nothing,
+    number,
+    numbers,
+    text,
+    whole,
 )
-from hcssp.files.problem_file.records import NotBeside, OneOf, Part, Record, Rules, optional, required
+from hcssp.files.problem_file.records import NotBeside, OneOf, Part, Rules, optional, record, required
 
 FORMAT, VERSION = "hcssp-problem", 1
 LARGEST_COST = 1e100
@@ -37,29 +36,29 @@ Rectangles = tuple[int, ...] | list[tuple[int, ...] | None]
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
 
-PROBABILITY = Number("a probability between 0 and 1", 0, 1).defined("probability")
-COST = Number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
-COSTS = MapOf("a mapping from costs to numbers", COST).defined(
+PROBABILITY = number("a probability between 0 and 1", 0, 1).defined("probability")
+COST = number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
+COSTS = map_of("a mapping from costs to numbers", COST).defined(
     "costs", "From costs to numbers; a cost that is not named is 0."
 )
-COST_NAMES = ListOf(
+COST_NAMES = list_of(
     "a list of costs, the one to minimise first",
-    Name("the name of a cost"),
+    name_text("the name of a cost"),
     empty="the list of costs is empty; name at least the one to minimise",
     twice="the cost {!r} is named twice",
 ).defined("costNames", "The cost to minimise, then the others, which constraints can count.")
-CELL = Numbers("a cell [column, row]", 2).defined(
+CELL = numbers("a cell [column, row]", 2).defined(
     "cell", "[column, row]; the wall around a grid is column 0 and row 0, and one beyond the last ones."
 )
 RECTANGLE = "a rectangle [column, row, width, height]"
 RECTANGLES = (
-    ListOf("rectangles", Numbers(RECTANGLE, 4)) | Numbers(f"{RECTANGLE}, or a list of them", 4)
+    list_of("rectangles", numbers(RECTANGLE, 4)) | numbers(f"{RECTANGLE}, or a list of them", 4)
 ).defined("rectangles", "[column, row, width, height], or a list of such rectangles.")
 
 
-def _target(what: str) -> Either[Target]:
-    cell = Numbers(f"{what}: write a cell [column, row], or a name")
-    name = Name(f"{what}: a cell [column, row], or the name of a place or state")
+def _target(what: str) -> Form[Target]:
+    cell = numbers(f"{what}: write a cell [column, row], or a name")
+    name = name_text(f"{what}: a cell [column, row], or the name of a place or state")
     about = "A cell, or the name of a place of the grid or of a state of the table."
     return (cell | name).defined("target", about)
 
@@ -72,8 +71,8 @@ class Sides(Part):
     right: float | None = required(PROBABILITY)
 
 
-SIZE = Whole("a whole number of at least 1", 1, 10**15)
-SLIP = (Record("a probability for each side", Sides) | PROBABILITY).defined(
+SIZE = whole("a whole number of at least 1", 1, 10**15)
+SLIP = (record("a probability for each side", Sides) | PROBABILITY).defined(
     "slip", "The probability that a step slips to a side, half of it to either; or one for each."
 )
 STEP_COST = (COSTS | COST).defined(
@@ -100,16 +99,16 @@ class ListedGrid(Part):
     width: int | None = required(SIZE)
     height: int | None = required(SIZE)
     hazards: list[HazardArea | None] | None = optional(
-        ListOf(
+        list_of(
             "a list of hazards",
-            Record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
+            record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
         )
     )
     slip: float | Sides = optional(SLIP, 0.0)
     intended: float | None = optional(PROBABILITY, description=INTENDED)
     step_cost: float | Costs = optional(STEP_COST, 1.0)
     places: dict[str, tuple[int, ...] | None] | None = optional(
-        MapOf("a mapping from names to cells", CELL), description="Names for cells."
+        map_of("a mapping from names to cells", CELL), description="Names for cells."
     )
     walls: Rectangles | None = optional(RECTANGLES)
 
@@ -121,19 +120,19 @@ class DrawnGrid(Part):
     rules = (SLIP_ONCE,)
 
     map: str | list[str | None] | None = required(
-        ListOf("a map", Text("a line of the map"), empty="the map is empty")
-        | Text("a map: a text of several lines after |, or a list of texts"),
+        list_of("a map", text("a line of the map"), empty="the map is empty")
+        | text("a map: a text of several lines after |, or a list of texts"),
         "'#' wall, '.' free, 'S' start, 'G' goal, and the letters of hazards and places.",
     )
     hazards: dict[str, Costs | None] | None = optional(
-        MapOf("a mapping from letters of the map to costs", COSTS, Letter("a hazard")),
+        map_of("a mapping from letters of the map to costs", COSTS, keys=letter("a hazard")),
         description="From letters of the map to the costs of every step from there.",
     )
     slip: float | Sides = optional(SLIP, 0.0)
     intended: float | None = optional(PROBABILITY, description=INTENDED)
     step_cost: float | Costs = optional(STEP_COST, 1.0)
     places: dict[str, tuple[int, ...] | str | None] | None = optional(
-        MapOf("a mapping from names to cells", CELL | Letter("a place")),
+        map_of("a mapping from names to cells", CELL | letter("a place")),
         description="Names for cells, or for the cells that a letter draws.",
     )
 
@@ -143,20 +142,26 @@ class Action(Part):
     """Where an action leads and what it costs."""
 
     to: str | dict[str, float | None] | None = required(
-        MapOf("states", PROBABILITY, empty="it leads nowhere; give it at least one next state")
-        | Name("a state, or a mapping from states to probabilities")
+        map_of("states", PROBABILITY, empty="it leads nowhere; give it at least one next state")
+        | name_text("a state, or a mapping from states to probabilities")
     )
     costs: Costs | None = optional(COSTS)
 
 
+def _table_problem(file: str) -> str | None:
+    if file.lower().endswith((".csv", ".drn")):
+        return None
+    return f"{file!r} is not a table that can be read; its name must end in .csv or .drn"
+
+
 Table = dict[str, dict[str, Action | None] | None]
-ACTIONS = MapOf(
+ACTIONS = map_of(
     "a mapping from actions to where they lead",
-    Record("where an action leads, {to: ..., costs: {...}}", Action),
+    record("where an action leads, {to: ..., costs: {...}}", Action),
 )
-TABLE = MapOf(
+TABLE = map_of(
     "a mapping from states to their actions",
-    Nothing("nothing", {}) | ACTIONS,
+    nothing({}) | ACTIONS,
     empty="the table is empty; give at least one state with an action",
 ).defined("table", "From states to actions to where they lead and what they cost.")
 
@@ -169,12 +174,12 @@ class PossibleStart(Part):
     probability: float | None = required(PROBABILITY)
 
 
-START = ListOf(
+START = list_of(
     "starts",
-    Record("a start with its probability", PossibleStart),
+    record("a start with its probability", PossibleStart),
     empty="the list of starts is empty; give at least one",
 ) | _target("a start")
-GOAL = ListOf("goals", _target("a goal"), empty="the list of goals is empty; give at least one") | _target(
+GOAL = list_of("goals", _target("a goal"), empty="the list of goals is empty; give at least one") | _target(
     "a goal"
 )
 POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a position on a map")
@@ -187,21 +192,21 @@ class Model(Part):
     rules: ClassVar[Rules] = (OneOf(("grid", "table", "file"), "its model is missing"), POSITION_OF_A_GRID)
 
     grid: DrawnGrid | ListedGrid | None = optional(
-        Record("a grid", DrawnGrid, known_by="map") | Record("a grid", ListedGrid)
+        record("a grid", DrawnGrid, known_by="map") | record("a grid", ListedGrid)
     )
     table: Table | None = optional(TABLE)
     file: str | None = optional(
-        TableName("the name of a CSV or DRN file", (".csv", ".drn")),
+        text("the name of a CSV or DRN file", _table_problem, pattern=r"\.([cC][sS][vV]|[dD][rR][nN])$"),
         description="A table in a CSV or DRN file inside the problem file's folder.",
     )
     costs: list[str | None] | None = optional(COST_NAMES)
     position: tuple[int, ...] | None = optional(
-        Numbers("a position [column, row]", 2, Whole(least=-(10**6), most=10**6)),
+        numbers("a position [column, row]", 2, whole(least=-(10**6), most=10**6)),
         description="Where the top-left wall cell of a grid lies on a map of the whole.",
     )
     start: Target | list[PossibleStart | None] | None = optional(START)
     goal: Target | list[Target | None] | None = optional(GOAL)
-    description: str | None = optional(Text())
+    description: str | None = optional(text())
 
 
 @dataclass(frozen=True)
@@ -217,25 +222,25 @@ class Activity(Model):
         ),
     )
 
-    model: str | None = optional(Name("the name of a model or an activity"))
+    model: str | None = optional(name_text("the name of a model or an activity"))
 
 
 @dataclass(frozen=True)
 class Outcome(Part):
     """Where a choice may lead."""
 
-    to: str | None = required(Name("the name of an event"), "The event that is reached.")
+    to: str | None = required(name_text("the name of an event"), "The event that is reached.")
     runs: str | None = optional(
-        Name("the name of an activity"), description="The activity that is run on the way."
+        name_text("the name of an activity"), description="The activity that is run on the way."
     )
     probability: float | None = optional(PROBABILITY)
 
 
 Choice = Outcome | list[Outcome | None]
-OUTCOME = Record("an outcome, {to: an event, runs: an activity}", Outcome)
+OUTCOME = record("an outcome, {to: an event, runs: an activity}", Outcome)
 CHOICE = (
-    ListOf("outcomes", Record(OUTCOME.what, Outcome, besides=("probability",)), least=2)
-    | ListOf("outcomes", OUTCOME, most=1, empty="there are no outcomes; say where the choice leads")
+    list_of("outcomes", record(OUTCOME.what, Outcome, besides=("probability",)), least=2)
+    | list_of("outcomes", OUTCOME, most=1, empty="there are no outcomes; say where the choice leads")
     | OUTCOME
 ).defined("choice", "One outcome, or several with their probabilities.")
 
@@ -244,12 +249,12 @@ CHOICE = (
 class Procedure(Part):
     """Which activity runs when."""
 
-    start: str | None = required(Name("the name of an event"))
-    end: str | None = required(Name("the name of an event"))
+    start: str | None = required(name_text("the name of an event"))
+    end: str | None = required(name_text("the name of an event"))
     events: dict[str, dict[str, Choice | None] | None] | None = required(
-        MapOf(
+        map_of(
             "a mapping from events to choices",
-            Nothing("nothing", {}) | MapOf("a mapping from choices to outcomes", CHOICE),
+            nothing({}) | map_of("a mapping from choices to outcomes", CHOICE),
         ),
         "From events to what can be chosen there; the end has no choices.",
     )
@@ -259,14 +264,14 @@ class Procedure(Part):
 class Constraint(Part):
     """An upper bound on an expected sum over the whole procedure."""
 
-    at_most: float | None = required(Bound("a bound: a finite number, or inf for none"))
+    at_most: float | None = required(bound("a bound: a finite number, or inf for none"))
     counts: str | dict[str, str | None] | None = optional(
-        MapOf(
+        map_of(
             "activities",
-            Name("the name of a cost"),
+            name_text("the name of a cost"),
             empty="it counts nothing; say which cost of which activities it counts",
         )
-        | Name("a cost, or a mapping from activities to costs"),
+        | name_text("a cost, or a mapping from activities to costs"),
         description="A cost, of all activities that have it; or from activities to costs. By default the "
         "cost that has the constraint's name.",
     )
@@ -276,30 +281,30 @@ class Constraint(Part):
 class Problem(Part):
     """A hierarchical constrained stochastic shortest path problem."""
 
-    format: str | None = required(Constant(f"{{}} is not a problem file; write 'format: {FORMAT}'", FORMAT))
+    format: str | None = required(constant(FORMAT, f"{{}} is not a problem file; write 'format: {FORMAT}'"))
     version: int | None = required(
-        Constant(f"version {{}} cannot be read; this hcssp reads version {VERSION}", VERSION)
+        constant(VERSION, f"version {{}} cannot be read; this hcssp reads version {VERSION}")
     )
-    name: str | None = optional(Name("a name"))
-    description: str | None = optional(Text())
+    name: str | None = optional(name_text("a name"))
+    description: str | None = optional(text())
     costs: list[str | None] | None = required(COST_NAMES)
     models: dict[str, Model | None] | None = optional(
-        MapOf("a mapping from names to models", Record("a model", Model)),
+        map_of("a mapping from names to models", record("a model", Model)),
         description="Models that several activities share, such as rooms.",
     )
     activities: dict[str, Activity | None] | None = required(
-        MapOf("a mapping from names to activities", Record("an activity", Activity))
+        map_of("a mapping from names to activities", record("an activity", Activity))
     )
-    procedure: Procedure | None = optional(Record("a procedure", Procedure))
+    procedure: Procedure | None = optional(record("a procedure", Procedure))
     constraints: dict[str, Constraint | None] | None = optional(
-        MapOf(
+        map_of(
             "a mapping from names to constraints",
-            Record("a constraint, {at_most: a number, counts: a cost}", Constraint),
+            record("a constraint, {at_most: a number, counts: a cost}", Constraint),
         )
     )
 
 
-PROBLEM = Record("a problem, a mapping with the key 'format'", Problem)
+PROBLEM = record("a problem, a mapping with the key 'format'", Problem)
 
 
 def schema_text() -> str:

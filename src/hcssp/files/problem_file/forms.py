@@ -3,17 +3,17 @@
 A reader goes on after a mistake, so that a user mends a file in one go: of what is wrong it notes the
 mistake, and gives None in its stead.
 
->>> slip = Number("a probability", 0, 1) | Name("the name of a slip")
->>> Definitions().of(slip)["anyOf"][0]
-{'type': 'number', 'minimum': 0, 'maximum': 1}
+>>> slip = number("a probability", 0, 1) | name_text("the name of a slip")
+>>> slip.schema(Definitions())["anyOf"]
+[{'type': 'number', 'minimum': 0, 'maximum': 1}, {'$ref': '#/$defs/name'}]
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import inf, isfinite
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hcssp.errors import listed
 from hcssp.files.problem_file.tree import Field
@@ -23,7 +23,72 @@ Other = TypeVar("Other")
 Given = TypeVar("Given")
 Schema = dict[str, Any]
 
+KINDS = ("a text", "a number", "a truth value", "nothing", "a list", "a mapping")
 LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Form(Generic[Value]):
+    """What a value must be.
+
+    Attributes
+    ----------
+    what
+        What it is, for messages.
+    kinds
+        The kinds of values that it may be at all, as :attr:`Field.kind` says them.
+    take
+        The value of a field of such a kind; None, and the mistakes noted, if it is not of this form.
+    schema
+        Its JSON Schema.
+    looks_right
+        Whether a field of such a kind looks as if it was meant to be of this form.
+    defined_as, description
+        What a schema calls it, if it defines it, and says about it then.
+    """
+
+    what: str
+    kinds: tuple[str, ...]
+    take: Callable[[Field], Value | None]
+    schema: Callable[[Definitions], Schema]
+    looks_right: Callable[[Field], bool] = lambda field: True
+    defined_as: str = ""
+    description: str = ""
+
+    def fits(self, field: Field) -> bool:
+        """Whether a value looks as if it was meant to be of this form."""
+        return field.kind in self.kinds and self.looks_right(field)
+
+    def read(self, field: Field) -> Value | None:
+        """The value; None, and the mistakes noted, if it is not of this form."""
+        if field.kind in self.kinds:
+            return self.take(field)
+        in_quotes = "a text" in self.kinds and field.kind in ("a number", "a truth value")
+        field.expected(self.what, "; put it in quotes" if in_quotes else "")
+        return None
+
+    def defined(self, name: str, description: str = "") -> Form[Value]:
+        """The same with a definition of its own in a schema."""
+        return replace(self, defined_as=name, description=description)
+
+    def __or__(self, other: Form[Other]) -> Form[Value | Other]:
+        """The form that a value fits, or else the other one, whose words must name both; none is of both."""
+
+        def take(field: Field) -> Value | Other | None:
+            return self.take(field) if self.fits(field) else other.read(field)
+
+        def schema(definitions: Definitions) -> Schema:
+            first = definitions.of(self)
+            before = first["anyOf"] if [*first] == ["anyOf"] else [first]
+            return {"anyOf": [*before, definitions.of(other)]}
+
+        return Form(
+            other.what,
+            (*self.kinds, *other.kinds),
+            take,
+            schema,
+            lambda field: self.fits(field) or other.fits(field),
+        )
 
 
 class Definitions:
@@ -45,333 +110,197 @@ class Definitions:
         return described | {"$ref": f"#/$defs/{name}"}
 
 
-@dataclass(frozen=True)
-class Form(ABC, Generic[Value]):
-    """What a value must be.
+def constant(value: Given, told: str) -> Form[Given]:
+    """Always the same value; `told` says what is wrong with another one, which ``{}`` stands for."""
 
-    Attributes
-    ----------
-    kind
-        The kind of value that it is at all, as :attr:`Field.kind` says it.
-    what
-        What it is, for messages.
-    defined_as, description
-        What a schema calls it, if it defines it, and says about it then.
-    """
-
-    kind: ClassVar[str]
-    what: str
-    _: KW_ONLY
-    defined_as: str = ""
-    description: str = ""
-
-    def fits(self, field: Field) -> bool:
-        """Whether a value looks as if it was meant to be of this form."""
-        return field.kind == self.kind
-
-    def read(self, field: Field) -> Value | None:
-        """The value; None, and the mistakes noted, if it is not of this form."""
-        if field.kind == self.kind:
-            return self._read(field)
-        in_quotes = self.kind == "a text" and field.kind in ("a number", "a truth value")
-        field.expected(self.what, "; put it in quotes" if in_quotes else "")
+    def take(field: Field) -> Given | None:
+        if field.value == value and field.kind != "a truth value":
+            return value
+        field.wrong(told.format(field.shown))
         return None
 
-    @abstractmethod
-    def _read(self, field: Field) -> Value | None:
-        """The same for a value of the right kind."""
-
-    @abstractmethod
-    def schema(self, definitions: Definitions) -> Schema:
-        """The JSON Schema of this form."""
-
-    def defined(self, name: str, description: str = "") -> Self:
-        """The same with a definition of its own in a schema."""
-        return replace(self, defined_as=name, description=description)
-
-    def __or__(self, other: Form[Other]) -> Either[Value | Other]:
-        before = self.forms if isinstance(self, Either) and not self.defined_as else (self,)
-        return Either(other.what, (*before, other))
+    return Form("", KINDS, take, lambda _: {"const": value})
 
 
-@dataclass(frozen=True)
-class Text(Form[str]):
-    """A text."""
-
-    kind = "a text"
-    what: str = "a text"
-
-    def problem(self, text: str) -> str | None:
-        """What is wrong with a text, if anything."""
-        # The escapes of YAML can spell this, and nobody can print it.
-        half = any("\ud800" <= character <= "\udfff" for character in text)
-        return f"{text!r} has half of a character in it; write the whole one" if half else None
-
-    def _read(self, field: Field) -> str | None:
-        text = str(field.value)
-        problem = self.problem(text)
-        if problem is not None:
-            field.wrong(problem)
-        return text if problem is None else None
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"type": "string"}
+def nothing(value: Given) -> Form[Given]:
+    """Nothing at all, which means `value`."""
+    return Form("nothing", ("nothing",), lambda field: value, lambda _: {"type": "null"})
 
 
-@dataclass(frozen=True)
-class Name(Text):
+def text(
+    what: str = "a text", problem: Callable[[str], str | None] | None = None, **limits: Any
+) -> Form[str]:
+    """A text; `problem` says what is wrong with it, if anything, and `limits` says so to a schema."""
+
+    def take(field: Field) -> str | None:
+        given = str(field.value)
+        found = (problem or half_of_a_character)(given)
+        if found is not None:
+            field.wrong(found)
+        return given if found is None else None
+
+    return Form(what, ("a text",), take, lambda _: {"type": "string", **limits})
+
+
+def name_text(what: str) -> Form[str]:
     """A text that can name something."""
-
-    _: KW_ONLY
-    defined_as: str = "name"
-    description: str = f"One line of at most {LONGEST_NAME} printable characters, without spaces at the ends."
-
-    def problem(self, text: str) -> str | None:
-        return name_problem(text)
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
+    about = f"One line of at most {LONGEST_NAME} printable characters, without spaces at either end."
+    return text(what, name_problem, minLength=1, maxLength=LONGEST_NAME).defined("name", about)
 
 
-@dataclass(frozen=True)
-class Letter(Text):
-    """A character that draws `what` in a map."""
+def letter(draws: str, taken: str = "#.SG") -> Form[str]:
+    """A character that draws something in a map."""
 
-    taken: str = "#.SG"
-
-    def problem(self, text: str) -> str | None:
-        if len(text) == 1 and text not in self.taken and text.isprintable() and not text.isspace():
+    def problem(given: str) -> str | None:
+        if len(given) == 1 and given not in taken and given.isprintable() and not given.isspace():
             return None
-        return f"{text!r} cannot draw {self.what}; take one character other than {listed(self.taken)}"
+        return f"{given!r} cannot draw {draws}; take one character other than {listed(taken)}"
 
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"type": "string", "minLength": 1, "maxLength": 1, "not": {"enum": [*self.taken, " "]}}
-
-
-@dataclass(frozen=True)
-class TableName(Text):
-    """The name of a table, which must end in one of `suffixes`."""
-
-    suffixes: tuple[str, ...] = ()
-
-    def problem(self, text: str) -> str | None:
-        if text.lower().endswith(self.suffixes):
-            return None
-        return f"{text!r} is not a table that can be read; its name must end in {' or '.join(self.suffixes)}"
-
-    def schema(self, definitions: Definitions) -> Schema:
-        either = ["".join(f"[{c}{c.upper()}]" if c.isalpha() else f"[{c}]" for c in s) for s in self.suffixes]
-        return {"type": "string", "pattern": f"({'|'.join(either)})$"}
+    return text(
+        "a cell or a letter of the map", problem, minLength=1, maxLength=1, **{"not": {"enum": [*taken, " "]}}
+    )
 
 
-@dataclass(frozen=True)
-class Number(Form[float]):
+def number(what: str, least: float = -inf, most: float = inf) -> Form[float]:
     """A finite number between `least` and `most`."""
 
-    kind = "a number"
-    least: float = -inf
-    most: float = inf
-
-    def _read(self, field: Field) -> float | None:
+    def take(field: Field) -> float | None:
         value = field.value
-        if isinstance(value, int | float) and isfinite(value) and self.least <= value <= self.most:
+        if isinstance(value, int | float) and isfinite(value) and least <= value <= most:
             return float(value)
-        field.expected(self.what)
+        field.expected(what)
         return None
 
-    def schema(self, definitions: Definitions) -> Schema:
-        limits = {"minimum": self.least, "maximum": self.most}
-        return {"type": "number"} | {name: limit for name, limit in limits.items() if isfinite(limit)}
+    limits = {name: each for name, each in (("minimum", least), ("maximum", most)) if isfinite(each)}
+    return Form(what, ("a number",), take, lambda _: {"type": "number", **limits})
 
 
-@dataclass(frozen=True)
-class Bound(Number):
-    """A number, or a word for none."""
+def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
+    """A finite number, or a word for none."""
+    finite = number(what)
 
-    words: tuple[str, ...] = ("inf", ".inf")
+    def take(field: Field) -> float | None:
+        return inf if field.value == inf or field.value in words else finite.read(field)
 
-    def read(self, field: Field) -> float | None:
-        return inf if field.value == inf or field.value in self.words else super().read(field)
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"anyOf": [super().schema(definitions), {"enum": [*self.words]}]}
+    return Form(what, KINDS, take, lambda _: {"anyOf": [{"type": "number"}, {"enum": [*words]}]})
 
 
-@dataclass(frozen=True)
-class Whole(Form[int]):
+def whole(what: str = "a whole number", least: int = -(10**9), most: int = 10**9) -> Form[int]:
     """A whole number between `least` and `most`."""
 
-    kind = "a number"
-    what: str = "a whole number"
-    least: int = -(10**9)
-    most: int = 10**9
-
-    def _read(self, field: Field) -> int | None:
+    def take(field: Field) -> int | None:
         value = field.value
-        if isinstance(value, int | float) and self.least <= value <= self.most and value == int(value):
+        if isinstance(value, int | float) and least <= value <= most and value == int(value):
             return int(value)
-        field.expected(self.what)
+        field.expected(what)
         return None
 
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Form(what, ("a number",), take, lambda _: schema)
 
 
-@dataclass(frozen=True)
-class Constant(Form[Given]):
-    """Always `value`; the words must say what is wrong with another one, which ``{}`` stands for."""
-
-    kind = ""
-    value: Given
-
-    def read(self, field: Field) -> Given | None:
-        if field.value == self.value and field.kind != "a truth value":
-            return self.value
-        field.wrong(self.what.format(field.shown))
-        return None
-
-    _read = read
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"const": self.value}
+WHOLE = whole()
 
 
-@dataclass(frozen=True)
-class Numbers(Form[tuple[int, ...]]):
+def numbers(what: str, count: int | None = None, number: Form[int] = WHOLE) -> Form[tuple[int, ...]]:
     """A list of whole numbers: exactly `count`, or at least two if that is None."""
 
-    kind = "a list"
-    count: int | None = None
-    number: Whole = Whole()
-
-    def _read(self, field: Field) -> tuple[int, ...] | None:
+    def take(field: Field) -> tuple[int, ...] | None:
         items = field.items()
-        if len(items) != (self.count or max(len(items), 2)):
-            field.wrong(f"a list of {len(items)} is not {self.what}")
+        if len(items) != (count or max(len(items), 2)):
+            field.wrong(f"a list of {len(items)} is not {what}")
             return None
-        numbers = [self.number.read(item) for item in items]
-        whole = tuple(number for number in numbers if number is not None)
-        return whole if len(whole) == len(items) else None
+        found = [number.read(item) for item in items]
+        known = tuple(each for each in found if each is not None)
+        return known if len(known) == len(items) else None
 
-    def schema(self, definitions: Definitions) -> Schema:
-        lengths = {"minItems": self.count or 2} | ({"maxItems": self.count} if self.count else {})
-        return {"type": "array", **lengths, "items": definitions.of(self.number)}
+    def schema(definitions: Definitions) -> Schema:
+        lengths = {"minItems": count or 2} | ({"maxItems": count} if count else {})
+        return {"type": "array", **lengths, "items": definitions.of(number)}
+
+    return Form(what, ("a list",), take, schema)
 
 
-@dataclass(frozen=True)
-class ListOf(Form[list[Value | None]]):
+def list_of(
+    what: str, item: Form[Given], *, empty: str = "", twice: str = "", least: int = 0, most: int | None = None
+) -> Form[list[Given | None]]:
     """A list, in which None stands for what is wrong.
 
-    Attributes
+    Parameters
     ----------
+    what
+        What it is.
     item
         The form of its items.
     empty, twice
         What to say if there are none, and if one stands there twice; by default both may be.
     least, most
-        How many there must be to fit.
+        How many there must be to look like such a list.
     """
 
-    kind = "a list"
-    item: Form[Value]
-    empty: str = ""
-    twice: str = ""
-    least: int = 0
-    most: int | None = None
-
-    def fits(self, field: Field) -> bool:
+    def take(field: Field) -> list[Given | None] | None:
         items = field.items()
-        count = self.least <= len(items) <= (self.most or len(items))
-        return field.kind == self.kind and count and (not items or any(map(self.item.fits, items)))
-
-    def _read(self, field: Field) -> list[Value | None] | None:
-        items = field.items()
-        if self.empty and not items:
-            field.wrong(self.empty)
+        if empty and not items:
+            field.wrong(empty)
             return None
-        values = [self.item.read(item) for item in items]
-        for position, value in enumerate(values) if self.twice else ():
+        values = [item.read(each) for each in items]
+        for position, value in enumerate(values) if twice else ():
             if value is not None and value in values[:position]:
-                items[position].wrong(self.twice.format(value))
+                items[position].wrong(twice.format(value))
         return values
 
-    def schema(self, definitions: Definitions) -> Schema:
-        schema: Schema = {"type": "array", "items": definitions.of(self.item)}
-        if self.least or self.empty:
-            schema["minItems"] = max(self.least, 1)
-        if self.most is not None:
-            schema["maxItems"] = self.most
-        return schema | ({"uniqueItems": True} if self.twice else {})
+    def looks_right(field: Field) -> bool:
+        items = field.items()
+        count = least <= len(items) <= (most or len(items))
+        return count and (not items or any(map(item.fits, items)))
+
+    def schema(definitions: Definitions) -> Schema:
+        lengths = {"minItems": max(least, 1) if empty else least, "maxItems": most}
+        known = {key: length for key, length in lengths.items() if length}
+        unique = {"uniqueItems": True} if twice else {}
+        return {"type": "array", **known, **unique, "items": definitions.of(item)}
+
+    return Form(what, ("a list",), take, schema, looks_right)
 
 
-@dataclass(frozen=True)
-class MapOf(Form[dict[str, Value | None]]):
+def map_of(
+    what: str, member: Form[Given], *, keys: Form[str] | None = None, empty: str = ""
+) -> Form[dict[str, Given | None]]:
     """A mapping whose keys the user chooses, in which None stands for what is wrong.
 
-    Attributes
+    Parameters
     ----------
+    what
+        What it is.
     member, keys
-        The forms of its values and of its keys.
+        The forms of its values and of its keys, which are names by default.
     empty
         What to say if there are none; by default that may be.
     """
+    form_of_keys = keys or name_text("a name")
 
-    kind = "a mapping"
-    member: Form[Value]
-    keys: Text = Name()
-    empty: str = ""
-
-    def _read(self, field: Field) -> dict[str, Value | None] | None:
+    def take(field: Field) -> dict[str, Given | None] | None:
         members = field.members()
-        if self.empty and not members:
-            field.wrong(self.empty)
+        if empty and not members:
+            field.wrong(empty)
             return None
-        for key, member in members.items():
-            problem = self.keys.problem(key)
-            if problem is not None:
-                member.wrong(problem)
-        return {key: self.member.read(member) for key, member in members.items()}
+        for key in members:
+            form_of_keys.read(field.key(key))
+        return {key: member.read(each) for key, each in members.items()}
 
-    def schema(self, definitions: Definitions) -> Schema:
-        least = {"minProperties": 1} if self.empty else {}
-        members = {"additionalProperties": definitions.of(self.member)}
-        return {"type": "object", **least, "propertyNames": definitions.of(self.keys), **members}
+    def schema(definitions: Definitions) -> Schema:
+        least = {"minProperties": 1} if empty else {}
+        members = {"additionalProperties": definitions.of(member)}
+        return {"type": "object", **least, "propertyNames": definitions.of(form_of_keys), **members}
 
-
-@dataclass(frozen=True)
-class Nothing(Form[Given]):
-    """Nothing at all, which means `value`."""
-
-    kind = "nothing"
-    value: Given
-
-    def _read(self, field: Field) -> Given:
-        return self.value
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"type": "null"}
+    return Form(what, ("a mapping",), take, schema)
 
 
-@dataclass(frozen=True)
-class Either(Form[Value]):
-    """The first form that a value fits, or else the last one, whose words must name the others, too.
-
-    It is made with ``|``. No value may be of several of its forms.
-    """
-
-    kind = ""
-    forms: tuple[Form[Value], ...]
-
-    def fits(self, field: Field) -> bool:
-        return any(form.fits(field) for form in self.forms)
-
-    def read(self, field: Field) -> Value | None:
-        return next((form for form in self.forms if form.fits(field)), self.forms[-1]).read(field)
-
-    _read = read
-
-    def schema(self, definitions: Definitions) -> Schema:
-        return {"anyOf": [definitions.of(form) for form in self.forms]}
+def half_of_a_character(text: str) -> str | None:
+    """What is wrong with a text that has half of a character in it, if so."""
+    # The escapes of YAML can spell this, and nobody can print it.
+    half = any("\ud800" <= character <= "\udfff" for character in text)
+    return f"{text!r} has half of a character in it; write the whole one" if half else None
 
 
 def name_problem(name: str) -> str | None:

@@ -6,7 +6,7 @@ Floats are written with the fewest digits that give the same float again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
@@ -24,85 +24,76 @@ class Line(dict[str, Any]):
 
 def to_json(document: Mapping[str, Any]) -> str:
     """The document as JSON."""
-    return _json(document, 0) + "\n"
+    return _json(document, "") + "\n"
 
 
 def to_yaml(document: Mapping[str, Any]) -> str:
     """The document as YAML, with an empty line between its parts."""
     parts: list[str] = []
     for key, value in document.items():
-        lines = _yaml_entry(key, value, 0)
-        large = len(lines) > 1
-        parts.append(("\n" if large and parts else "") + "\n".join(lines))
+        lines = _yaml_entry(key, value, "")
+        parts.append(("\n" if len(lines) > 1 and parts else "") + "\n".join(lines))
     return "\n".join(parts) + "\n"
 
 
-def _yaml_entry(key: str, value: Any, depth: int) -> list[str]:
-    indent = "  " * depth
-    head = f"{indent}{_text(key)}:"
+def _yaml_entry(key: str, value: Any, indent: str) -> list[str]:
+    head, inner = f"{indent}{_yaml_text(key)}:", indent + "  "
     if isinstance(value, str) and "\n" in value.strip("\n") and value.isascii():
         body = value.strip("\n").split("\n")
         if all(line.strip() and line == line.rstrip() and not line.startswith(" ") for line in body):
-            return [f"{head} |", *(f"{indent}  {line}" for line in body)]
-    flow = f"{head} {_flow(value)}"
-    block = isinstance(value, Mapping) and value and not isinstance(value, Line)
-    rows = isinstance(value, Sequence) and any(isinstance(item, Mapping) for item in value)
-    if not (block or rows) and (len(flow) <= WIDTH or not isinstance(value, Mapping | list | tuple)):
+            return [f"{head} |", *(inner + line for line in body)]
+    flow = f"{head} {_flow(value, _yaml_text)}"
+    if not _is_block(value) and (len(flow) <= WIDTH or not isinstance(value, Mapping | list | tuple)):
         return [flow]
     if isinstance(value, Mapping):
-        return [head, *(line for each in value.items() for line in _yaml_entry(*each, depth + 1))]
-    return [head, *(f"{indent}  - {_flow(item)}" for item in value)]
+        return [head, *(line for each in value.items() for line in _yaml_entry(*each, inner))]
+    return [head, *(f"{inner}- {_flow(item, _yaml_text)}" for item in value)]
 
 
-def _flow(value: Any) -> str:
+def _json(value: Any, indent: str) -> str:
+    flow, inner = _flow(value, json.dumps), indent + "  "
+    fits = len(flow) + len(inner) + 20 <= WIDTH
+    if not isinstance(value, Mapping | list | tuple) or (fits and not _is_block(value)):
+        return flow
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_text(key)}: {_flow(each)}" for key, each in value.items()) + "}"
+        held = [f"{json.dumps(key)}: {_json(each, inner)}" for key, each in value.items()]
+    else:
+        held = [_json(each, inner) for each in value]
+    begin, end = "{}" if isinstance(value, Mapping) else "[]"
+    return begin + ",".join(f"\n{inner}{each}" for each in held) + f"\n{indent}{end}"
+
+
+def _is_block(value: Any) -> bool:
+    """Whether a value has lines of its own, even if it is short."""
+    if isinstance(value, Mapping):
+        return bool(value) and not isinstance(value, Line)
+    return isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
+
+
+def _flow(value: Any, text: Callable[[str], str]) -> str:
+    """A value on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{text(key)}: {_flow(each, text)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(each) for each in value) + "]"
+        return "[" + ", ".join(_flow(each, text) for each in value) + "]"
     if isinstance(value, str):
-        return _text(value)
-    return ".inf" if value == inf else _number(value)
+        return text(value)
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if value == inf:
+        # JSON knows no infinity.
+        return '"inf"' if text is json.dumps else ".inf"
+    number = float(value)
+    if number == int(number) and abs(number) < 1e15:
+        return str(int(number))
+    # Tools that read YAML 1.1 take 1e-05 for a text, but not 1.0e-05.
+    written = repr(number)
+    return written if "." in written else written.replace("e", ".0e")
 
 
-def _text(text: str) -> str:
+def _yaml_text(text: str) -> str:
     """A text as YAML: bare if nobody can take it for anything else, else in quotes."""
     bare = set(text) <= _PLAIN and text[:1].isalpha() and not text.endswith((" ", "."))
     if bare and text.lower() not in _MISREAD and isinstance(resolved(text), str):
         return text
     return quoted(text)
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return json.dumps(value)
-    number = float(value)
-    if number == int(number) and abs(number) < 1e15:
-        return str(int(number))
-    # Tools that read YAML 1.1 take 1e-05 for a text, but not 1.0e-05.
-    text = repr(number)
-    return text if "." in text else text.replace("e", ".0e")
-
-
-def _json(value: Any, depth: int) -> str:
-    one_line = _json_line(value)
-    indent = "  " * (depth + 1)
-    block = isinstance(value, Mapping) and value and not isinstance(value, Line)
-    nested = isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value)
-    fits = len(one_line) + len(indent) + 20 <= WIDTH
-    if not isinstance(value, Mapping | list | tuple) or (fits and not block and not nested):
-        return one_line
-    if isinstance(value, Mapping):
-        inner = [f"{indent}{json.dumps(key)}: {_json(each, depth + 1)}" for key, each in value.items()]
-        return "{\n" + ",\n".join(inner) + "\n" + indent[:-2] + "}"
-    inner = [indent + _json(each, depth + 1) for each in value]
-    return "[\n" + ",\n".join(inner) + "\n" + indent[:-2] + "]"
-
-
-def _json_line(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_json_line(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_json_line(each) for each in value) + "]"
-    if isinstance(value, str):
-        return json.dumps(value)
-    return '"inf"' if value == inf else _number(value)

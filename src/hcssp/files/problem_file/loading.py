@@ -18,9 +18,10 @@ from hcssp.errors import InvalidProblem
 from hcssp.files.fingerprint import fingerprint
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.format import FORMAT, PROBLEM
+from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.procedure import ProcedureReader
+from hcssp.files.problem_file.records import keys_of
 from hcssp.files.problem_file.source import Limits, decoded, read_bytes
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
@@ -166,6 +167,6 @@ def _check_format(document: Field) -> None:
     before = len(findings)
     for key in ("format", "version"):
         if key in members:
-            PROBLEM.keys[key].form.read(members[key])
+            keys_of(Problem)[key].form.read(members[key])
         if len(findings) > before:
             findings.raise_if_any()

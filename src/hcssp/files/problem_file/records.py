@@ -1,16 +1,16 @@
 """Records: mappings with given keys, declared as dataclasses whose fields name the forms of the values.
 
 >>> from hcssp.files.problem_file.findings import Findings
->>> from hcssp.files.problem_file.forms import Number, Text
+>>> from hcssp.files.problem_file.forms import number, text
 >>> from hcssp.files.problem_file.parsing import parse_document
 >>> from hcssp.files.problem_file.source import Limits
 >>> @dataclass(frozen=True)
 ... class Door(Part):
 ...     '''A door.'''
 ...
-...     width: float | None = required(Number("a width in metres", 0.5, 3.0))
-...     colour: str = optional(Text("a colour"), "white")
->>> form = Record("a door", Door)
+...     width: float | None = required(number("a width in metres", 0.5, 3.0))
+...     colour: str = optional(text("a colour"), "white")
+>>> form = record("a door", Door)
 >>> findings = Findings("doors.yaml")
 >>> def read(text):
 ...     return form.read(Field.root(parse_document(text, findings, Limits()), findings))
@@ -36,7 +36,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any, ClassVar, TypeVar, overload
 
 from hcssp.errors import listed
@@ -105,7 +104,7 @@ class Part:
         return self.place.at(*keys)
 
 
-Kind = TypeVar("Kind", bound=Part, covariant=True)
+Kind = TypeVar("Kind", bound=Part)
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,19 @@ def optional(form: Form[Given], default: Given | None = None, description: str =
     return dataclasses.field(default=default, metadata={"key": Key(form, False, description)})
 
 
-@dataclass(frozen=True)
-class Record(Form[Kind]):
+def keys_of(part: type[Part]) -> dict[str, Key]:
+    """The keys that a record declares."""
+    declared = dataclasses.fields(part)
+    return {each.name: each.metadata["key"] for each in declared if "key" in each.metadata}
+
+
+def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[str, ...] = ()) -> Form[Kind]:
     """A mapping with given keys.
 
-    Attributes
+    Parameters
     ----------
+    what
+        What it is.
     part
         The record that is made of it.
     known_by
@@ -144,32 +150,12 @@ class Record(Form[Kind]):
     besides
         Keys that are required here, though not everywhere.
     """
+    keys = keys_of(part)
+    needed = [name for name, key in keys.items() if key.required or name in besides]
+    known = [*needed, *(name for name in keys if name not in needed)]
 
-    kind = "a mapping"
-    part: type[Kind]
-    known_by: str = ""
-    besides: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.besides:
-            name, about = self.part.__name__, (self.part.__doc__ or "").partition("\n")[0]
-            object.__setattr__(self, "defined_as", name[0].lower() + name[1:])
-            object.__setattr__(self, "description", about)
-
-    @cached_property
-    def keys(self) -> dict[str, Key]:
-        """The keys that its record declares."""
-        declared = dataclasses.fields(self.part)
-        return {each.name: each.metadata["key"] for each in declared if "key" in each.metadata}
-
-    def fits(self, field: Field) -> bool:
-        return super().fits(field) and (not self.known_by or self.known_by in field)
-
-    def _read(self, field: Field) -> Kind:
+    def take(field: Field) -> Kind:
         before = len(field.findings)
-        keys = self.keys
-        needed = [name for name, key in keys.items() if key.required or name in self.besides]
-        known = [*needed, *(name for name in keys if name not in needed)]
         values: dict[str, Any] = {}
         misspelt: set[str] = set()
         for name, member in field.members().items():
@@ -184,20 +170,23 @@ class Record(Form[Kind]):
             # A key that is misspelt is not missing as well.
             if name not in values and name not in misspelt:
                 field.wrong(f"the key {name!r} is missing")
-        for rule in self.part.rules:
+        for rule in part.rules:
             rule.check(field)
         given = {name: value for name, value in values.items() if value is not None}
-        return self.part(field, len(field.findings) == before, **given)
+        return part(field, len(field.findings) == before, **given)
 
-    def schema(self, definitions: Definitions) -> Schema:
-        if self.besides:
-            return {"allOf": [definitions.of(Record(self.what, self.part)), {"required": [*self.besides]}]}
-        keys = self.keys
-        rules = [schema for rule in self.part.rules for schema in rule.schemas()]
+    def schema(definitions: Definitions) -> Schema:
+        if besides:
+            return {"allOf": [definitions.of(record(what, part)), {"required": [*besides]}]}
+        rules = [schema for rule in part.rules for schema in rule.schemas()]
         return {
             "type": "object",
-            "required": [name for name, key in keys.items() if key.required],
+            "required": needed,
             "additionalProperties": False,
             "properties": {name: definitions.of(key.form, key.description) for name, key in keys.items()},
             **({"allOf": rules} if rules else {}),
         }
+
+    form = Form(what, ("a mapping",), take, schema, lambda field: not known_by or known_by in field)
+    title = part.__name__[0].lower() + part.__name__[1:]
+    return form if besides else form.defined(title, (part.__doc__ or "").partition("\n")[0])

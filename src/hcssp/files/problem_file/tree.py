@@ -5,7 +5,7 @@ Nothing is ever constructed but text, numbers, truth values, lists and mappings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hcssp.files.problem_file.findings import Findings
 
@@ -99,6 +99,11 @@ class Field:
     def members(self) -> dict[str, Field]:
         """The values of a mapping; none of anything else."""
         return {key: self.at(key) for key in self.node.entries} if isinstance(self.node, Entries) else {}
+
+    def key(self, key: str) -> Field:
+        """One of the keys of a mapping as a value of its own."""
+        member = self.at(key)
+        return replace(member, node=Scalar(key, member.line, key, member.line))
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.node, Entries) and key in self.node.entries

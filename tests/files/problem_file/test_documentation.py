@@ -16,7 +16,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.files import load_problem, schema_text
 from plain_documents import plain_document
 
-PAGE = (Path(__file__).parents[2] / "docs" / "file-format.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "file-format.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)```', re.DOTALL)
 BLOCKS = list(BLOCK.finditer(PAGE))
 FILES = [block["text"] for block in BLOCKS if block["kind"] == "yaml"]
