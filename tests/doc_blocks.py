@@ -30,7 +30,7 @@ from typing import Any
 import yaml
 
 from hcssp.cli import main
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 
 _FENCE = re.compile(
     r"(?:^[ ]*<!-- (?P<remark>[^\n]*?) -->\n\s*)?"
@@ -196,7 +196,7 @@ def check_yaml(body: str) -> None:
     """A whole problem is loaded; anything else must at least be YAML."""
     document = yaml.safe_load(body)
     if isinstance(document, dict) and "format" in document:
-        load_problem_text(body, folder=Path())
+        load_text(body, folder=Path())
 
 
 def compare(place: str, shown: str, printed: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from doc_blocks import PageRun
 from hcssp.evaluation import simulate
-from hcssp.files import load_problem
+from hcssp.files import load
 from hcssp.files.plan_file import load_plan
 
 FOLDER = Path(__file__).parents[1] / "examples" / "two_floors"
@@ -23,9 +23,9 @@ def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     PageRun("examples/two_floors/README.md").run((FOLDER / "README.md").read_text(encoding="utf-8"))
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
-    loaded = load_problem("two-floors.yaml")
+    loaded = load("two-floors.yaml")
     assert {"laboratories", "offices", "lobby", "workshop"} <= set(loaded.positions)
-    plan = load_plan("plan.json", loaded.problem)
+    plan = load_plan("plan.json", loaded)
     exact = plan.evaluate()
     assert exact.keeps_bounds()
     assert plan.lower_bound <= exact.cost("seconds") <= plan.lower_bound * 1.0011

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hcssp.cli import main
-from hcssp.files import load_problem, schema_text
+from hcssp.files import load, schema_text
 from hcssp.scenarios.registry import SCENARIOS
 
 HERE = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def test_a_new_file_gives_the_figures_of_the_built_in_problem(
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_built_in_problem_can_be_written(capsys: pytest.CaptureFixture[str], name: str) -> None:
     Path("mine.yaml").write_text(printed(capsys, "new", name), encoding="utf-8")
-    assert load_problem("mine.yaml").name == name
+    assert load("mine.yaml").name == name
 
 
 def test_a_new_file_may_be_scaled(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NoSolution
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP
 from hcssp.reports import page_data, page_html
 from hcssp.reports.candidates import draw_curve
@@ -230,8 +230,8 @@ def test_rooms_stand_where_the_file_says_and_below_each_other_otherwise() -> Non
             late: {three: {runs: three, to: over}}
             over: {}
     """
-    loaded = load_problem_text(text)
-    problem = loaded.problem.named(loaded.name, positions=loaded.positions, rooms=loaded.rooms)
+    loaded = load_text(text)
+    problem = loaded.named(loaded.name, positions=loaded.positions, rooms=loaded.rooms)
     panels = {panel.title: panel for panel in place(problem)}
     assert panels["hall"].corner == (0, 0)
     assert panels["yard"].corner == (5, 0)

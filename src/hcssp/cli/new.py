@@ -31,10 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Print the file."""
-    from hcssp.files import dump_scenario
+    from hcssp.files import dump_problem
     from hcssp.scenarios.registry import find_scenario
 
-    scenario = find_scenario(arguments.problem)
-    text = dump_scenario(scenario, scale=arguments.scale, style="json" if arguments.json else "yaml")
-    sys.stdout.write(text)
+    problem = find_scenario(arguments.problem).make(arguments.scale)
+    sys.stdout.write(dump_problem(problem, style="json" if arguments.json else "yaml"))
     return SOLVED

@@ -13,7 +13,7 @@ import pytest
 
 from hcssp import Gap, PolicyBranching, solve
 from hcssp.errors import InvalidProblem
-from hcssp.files import load_problem, schema_text
+from hcssp.files import load, schema_text
 from plain_documents import plain_document
 
 PAGE = (Path(__file__).parents[3] / "docs" / "file-format.md").read_text(encoding="utf-8")
@@ -38,8 +38,8 @@ def test_the_page_has_files() -> None:
 @pytest.mark.parametrize("text", FILES)
 def test_a_file_loads_fits_the_schema_and_can_be_solved(text: str) -> None:
     Path("mine.yaml").write_text(text, encoding="utf-8")
-    loaded = load_problem("mine.yaml")
-    assert solve(loaded.problem, PolicyBranching(), stop=[Gap(1e-2)]).found_policy is not None
+    loaded = load("mine.yaml")
+    assert solve(loaded, PolicyBranching(), stop=[Gap(1e-2)]).found_policy is not None
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(plain_document(text))
 
 
@@ -62,7 +62,7 @@ def test_the_messages_are_what_the_page_says() -> None:
         text = text.replace(change, to)
     Path("mine.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidProblem) as caught:
-        load_problem("mine.yaml")
+        load("mine.yaml")
     assert f"```text\nhcssp: error: {caught.value}\n```" in PAGE
 
 

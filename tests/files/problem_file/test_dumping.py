@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits, dump_problem, dump_scenario, fingerprint, load_problem
+from hcssp.files import Limits, dump_problem, fingerprint, load
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.layout import to_json, to_yaml
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
 from hcssp.scenarios.registry import SCENARIOS
@@ -42,21 +43,21 @@ def assert_equal(one: HCSSP, other: HCSSP) -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_built_in_problem_comes_back_exactly(name: str, style: Literal["yaml", "json"]) -> None:
     scenario = SCENARIOS[name]
-    loaded = load_problem_text(dump_scenario(scenario, style=style), json=style == "json")
+    loaded = load_text(dump_problem(scenario.make(), style=style), json=style == "json")
     problem = scenario.make()
-    assert_equal(problem, loaded.problem)
+    assert_equal(problem, loaded)
     assert loaded.name == name
-    assert loaded.fingerprint == fingerprint(problem)
+    assert fingerprint(loaded) == fingerprint(problem)
     assert loaded.positions == scenario.building.corners()
-    for crossing in scenario.building.crossings:
-        world = loaded.worlds[crossing.name]
+    for crossing, activity in zip(scenario.building.crossings, loaded.activities, strict=True):
+        world = activity.cssp.world
         assert world is not None
         assert list(world.starts) == [crossing.start]
-        assert loaded.rooms[crossing.name] == crossing.room
+        assert activity.room == crossing.room
 
 
 def test_the_evacuation_is_written_compactly() -> None:
-    text = dump_scenario(SCENARIOS["evacuation"])
+    text = dump_problem(SCENARIOS["evacuation"].make())
     assert text.count("width:") == 6
     assert text.count("{model: ") == 14
     assert "intended: 0.9\n" in text
@@ -65,36 +66,30 @@ def test_the_evacuation_is_written_compactly() -> None:
 
 def test_a_scaled_problem() -> None:
     scenario = SCENARIOS["small-building"]
-    assert_equal(scenario.make(3), load_problem_text(dump_scenario(scenario, scale=3)).problem)
+    assert_equal(scenario.make(3), load_text(dump_problem(scenario.make(3))))
 
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("with_worlds", [True, False])
 def test_a_loaded_file_comes_back(style: Literal["yaml", "json"], with_worlds: bool) -> None:
-    loaded = load_problem(HERE / "valid.yaml")
-    worlds = loaded.worlds if with_worlds else {}
-    text = dump_problem(
-        loaded.problem,
-        name=loaded.name,
-        description=loaded.description,
-        worlds=worlds,
-        rooms=loaded.rooms,
-        positions=loaded.positions,
-        style=style,
-    )
-    again = load_problem_text(text, json=style == "json")
-    assert_equal(loaded.problem, again.problem)
+    loaded = load(HERE / "valid.yaml")
+    if not with_worlds:
+        activities = [replace(each, cssp=each.cssp.derive(world=None)) for each in loaded.activities]
+        loaded = replace(loaded, activities=tuple(activities))
+    text = dump_problem(loaded, style=style)
+    again = load_text(text, json=style == "json")
+    assert_equal(loaded, again)
     assert (again.name, again.description) == (loaded.name, loaded.description)
     if with_worlds:
         assert again.positions == loaded.positions
-        assert again.rooms == loaded.rooms
+        assert [each.room for each in again.activities] == [each.room for each in loaded.activities]
 
 
 def test_grids_without_named_rooms_are_written_once() -> None:
-    loaded = load_problem(HERE / "valid.yaml")
-    text = dump_problem(loaded.problem, worlds=loaded.worlds)
+    loaded = load(HERE / "valid.yaml").named("rooms", rooms={})
+    text = dump_problem(loaded)
     assert "  return: {model: cross, start: [6, 4], goal: [3, 5]}\n" in text
-    assert_equal(loaded.problem, load_problem_text(text).problem)
+    assert_equal(loaded, load_text(text))
 
 
 @given(
@@ -104,7 +99,7 @@ def test_random_procedures_come_back(
     seed: int, cycles: bool, several: bool, style: Literal["yaml", "json"]
 ) -> None:
     problem = random_procedure(seed, cycles=cycles, several_exits=several)
-    assert_equal(problem, load_problem_text(dump_problem(problem, style=style), json=style == "json").problem)
+    assert_equal(problem, load_text(dump_problem(problem, style=style), json=style == "json"))
 
 
 def odd(labels: tuple[object, ...]) -> HCSSP:
@@ -126,7 +121,7 @@ def odd(labels: tuple[object, ...]) -> HCSSP:
 @pytest.mark.parametrize("style", STYLES)
 def test_odd_names_come_back(labels: tuple[object, ...], style: Literal["yaml", "json"]) -> None:
     problem = odd(labels)
-    again = load_problem_text(dump_problem(problem, style=style), json=style == "json").problem
+    again = load_text(dump_problem(problem, style=style), json=style == "json")
     assert_equal(problem, again)
     assert list(again.activities[0].cssp.state_labels) == [
         str(label) if isinstance(label, int) else label for label in labels

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import dump_scenario, schema_text
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files import dump_problem, schema_text
+from hcssp.files.problem_file.loading import load_text
 from hcssp.scenarios.registry import SCENARIOS
 from plain_documents import plain_document
 
@@ -71,7 +71,7 @@ def test_the_schema_is_a_schema() -> None:
 def test_it_accepts_what_is_valid() -> None:
     SCHEMA.validate(plain_document(VALID))
     for scenario in SCENARIOS.values():
-        SCHEMA.validate(json.loads(dump_scenario(scenario, style="json")))
+        SCHEMA.validate(json.loads(dump_problem(scenario.make(), style="json")))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['change'].strip()} > {case['to'].strip()}")
@@ -100,7 +100,7 @@ VARIANTS = [
 @pytest.mark.parametrize("body", VARIANTS)
 def test_both_accept_every_way_to_say_it(body: str) -> None:
     text = f"format: hcssp-problem\nversion: 1\ncosts: [time]\n{body}\n"
-    load_problem_text(text)
+    load_text(text)
     SCHEMA.validate(plain_document(text))
 
 
@@ -125,4 +125,4 @@ def test_both_refuse(body: str) -> None:
     text = f"format: hcssp-problem\nversion: 1\ncosts: [time]\n{body}\n"
     assert not SCHEMA.is_valid(plain_document(text))
     with pytest.raises(InvalidProblem):
-        load_problem_text(text)
+        load_text(text)

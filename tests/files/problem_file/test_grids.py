@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 
 LISTED = """
 format: hcssp-problem
@@ -53,13 +53,13 @@ def told(text: str, *changes: tuple[str, str]) -> list[str]:
         assert text.count(change) == 1, change
         text = text.replace(change, to)
     with pytest.raises(InvalidProblem) as caught:
-        load_problem_text(text)
+        load_text(text)
     return [violation.removeprefix("problem:") for violation in caught.value.violations]
 
 
 @pytest.mark.parametrize("text", [LISTED, DRAWN])
 def test_the_files_that_are_changed_are_valid(text: str) -> None:
-    assert load_problem_text(text).worlds["cross"] is not None
+    assert load_text(text).activities[0].cssp.world is not None
 
 
 PATH = "activities.cross"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import Limits, load_problem
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files import Limits, load
+from hcssp.files.problem_file.loading import load_text
 
 ROOM = """
 format: hcssp-problem
@@ -29,7 +29,7 @@ SLIDE = "state,action,next,probability,time\ntop,jump,bottom,1,2\n"
 
 def refused(text: str, limits: Limits | None = None, *, json: bool = False, folder: Path = Path()) -> str:
     with pytest.raises(InvalidProblem) as caught:
-        load_problem_text(text, folder, json=json, limits=limits)
+        load_text(text, folder, json=json, limits=limits)
     return str(caught.value)
 
 
@@ -37,10 +37,10 @@ def test_a_large_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(ROOM, encoding="utf-8")
     with pytest.raises(InvalidProblem, match=r"the file is larger than the 50 bytes that are allowed"):
-        load_problem(path, Limits(document_bytes=50))
+        load(path, Limits(document_bytes=50))
     path.write_text("#" * 9 * 2**20, encoding="utf-8")
     with pytest.raises(InvalidProblem, match=r"the file is larger than the 8 MiB that are allowed"):
-        load_problem(path)
+        load(path)
 
 
 def test_a_grid_of_very_many_cells() -> None:
@@ -86,7 +86,7 @@ activities:
     start: [0, 1]
     goal: [5, 1]
 """
-    world = load_problem_text(text).worlds["cross"]
+    world = load_text(text).activities[0].cssp.world
     assert world is not None
     assert [dict(hazard.costs) for hazard in world.hazards] == [{"damage": 5.0}] * 2
 
@@ -103,8 +103,8 @@ def test_a_table_with_too_many_lines(tmp_path: Path) -> None:
 def test_a_table_in_a_folder_below(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "slide.csv").write_text(SLIDE, encoding="utf-8")
-    loaded = load_problem_text(TABLE.replace("FILE", "tables/slide.csv"), tmp_path)
-    assert loaded.problem.activities[0].cssp.num_states == 2
+    loaded = load_text(TABLE.replace("FILE", "tables/slide.csv"), tmp_path)
+    assert loaded.activities[0].cssp.num_states == 2
 
 
 def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 def test_a_link_inside_the_folder_is_fine(tmp_path: Path) -> None:
     (tmp_path / "real.csv").write_text(SLIDE, encoding="utf-8")
     (tmp_path / "slide.csv").symlink_to(tmp_path / "real.csv")
-    assert load_problem_text(TABLE.replace("FILE", "slide.csv"), tmp_path).problem.num_activities == 1
+    assert load_text(TABLE.replace("FILE", "slide.csv"), tmp_path).num_activities == 1
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.files import load_problem
-from hcssp.files.problem_file.loading import LoadedProblem, load_problem_text
+from hcssp.files import fingerprint, load
+from hcssp.files.problem_file.loading import HCSSP, load_text
 
 HERE = Path(__file__).parent
 
@@ -17,10 +17,8 @@ HERE = Path(__file__).parent
 def grid(body: str, ends: str = "", costs: str = "[time, damage]") -> GridWorld:
     head = f"format: hcssp-problem\nversion: 1\ncosts: {costs}\nactivities:\n  cross:\n    grid:\n"
     indented = "".join(f"      {line}\n" for line in body.strip("\n").split("\n"))
-    loaded = load_problem_text(
-        head + indented + "".join(f"    {line}\n" for line in ends.split("\n") if line)
-    )
-    world = loaded.worlds["cross"]
+    loaded = load_text(head + indented + "".join(f"    {line}\n" for line in ends.split("\n") if line))
+    world = loaded.activities[0].cssp.world
     assert world is not None
     return world
 
@@ -35,15 +33,14 @@ def assert_same(one: GridWorld, other: GridWorld) -> None:
 
 
 @pytest.fixture(scope="module")
-def loaded() -> LoadedProblem:
-    return load_problem(HERE / "valid.yaml")
+def loaded() -> HCSSP:
+    return load(HERE / "valid.yaml")
 
 
-def test_a_whole_file(loaded: LoadedProblem) -> None:
+def test_a_whole_file(loaded: HCSSP) -> None:
     assert loaded.name == "two rooms and a lift"
     assert loaded.description.startswith("A hall")
-    assert loaded.source == HERE / "valid.yaml"
-    problem = loaded.problem
+    problem = loaded
     assert problem.events == ("begin", "at-lift", "at-slide", "below", "out")
     assert [activity.name for activity in problem.activities] == ["cross", "return", "ride", "leave", "slide"]
     assert (problem.start, problem.end) == (0, 4)
@@ -54,7 +51,7 @@ def test_a_whole_file(loaded: LoadedProblem) -> None:
     assert {c.name: c.at_most for c in problem.constraints} == {"damage": 4.0, "energy": 30.0, "lift": 5.0}
     assert problem.constraints[0].counts == dict.fromkeys(range(5), 1)
     assert problem.constraints[2].counts == {2: 2}
-    assert loaded.rooms == {
+    assert {activity.name: activity.room for activity in problem.activities} == {
         "cross": "hall",
         "return": "hall",
         "ride": "ride",
@@ -62,11 +59,11 @@ def test_a_whole_file(loaded: LoadedProblem) -> None:
         "slide": "slide",
     }
     assert loaded.positions == {"hall": (0, 0)}
-    assert [name for name, world in loaded.worlds.items() if world is None] == ["ride", "slide"]
+    assert [each.name for each in problem.activities if each.cssp.world is None] == ["ride", "slide"]
 
 
-def test_a_reference_takes_the_nearest_start_and_goal(loaded: LoadedProblem) -> None:
-    cross, back = loaded.worlds["cross"], loaded.worlds["return"]
+def test_a_reference_takes_the_nearest_start_and_goal(loaded: HCSSP) -> None:
+    cross, back = loaded.activities[0].cssp.world, loaded.activities[1].cssp.world
     assert cross is not None
     assert back is not None
     assert (cross.starts, cross.goals) == ({(0, 1): 1.0}, ((6, 4),))
@@ -76,7 +73,7 @@ def test_a_reference_takes_the_nearest_start_and_goal(loaded: LoadedProblem) -> 
 def test_activities_that_agree_share_their_arrays() -> None:
     text = (HERE / "valid.yaml").read_text(encoding="utf-8")
     text = text.replace("start: [6, 4], goal: [3, 5]}", "}")
-    activities = load_problem_text(text, HERE).problem.activities
+    activities = load_text(text, HERE).activities
     assert activities[0].cssp is activities[1].cssp
 
 
@@ -167,7 +164,7 @@ constraints:
   health: {at_most: .inf, counts: {walk: smoke}}
   lungs: {at_most: inf, counts: smoke}
 """
-    problem = load_problem_text(text).problem
+    problem = load_text(text)
     assert problem.activities[0].cssp.cost_names == ("minutes", "smoke")
     assert problem.bounds.tolist() == [np.inf, np.inf]
 
@@ -180,7 +177,7 @@ costs: [time]
 activities:
   no: {table: {on: {off: {to: yes, costs: {time: 1e-3}}}}, start: on, goal: yes}
 """
-    cssp = load_problem_text(text).problem.activities[0].cssp
+    cssp = load_text(text).activities[0].cssp
     assert cssp.state_labels == ("on", "yes")
     assert cssp.costs.tolist() == [[0.001]]
 
@@ -210,7 +207,7 @@ procedure:
 """
     from hcssp.procedure import Flattening
 
-    assert [entry for _, entry in Flattening(load_problem_text(text).problem).event_states if entry] == [
+    assert [entry for _, entry in Flattening(load_text(text)).event_states if entry] == [
         (1, 1),
         (3, 1),
     ]
@@ -221,7 +218,7 @@ def test_carriage_returns_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> No
     text = text.replace("start: top, goal: bottom", "start: inside")
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-    assert load_problem(path).fingerprint == load_problem_text(text).fingerprint
+    assert fingerprint(load(path)) == fingerprint(load_text(text))
 
 
 def test_the_name_of_a_file_without_a_name(tmp_path: Path) -> None:
@@ -231,4 +228,4 @@ def test_the_name_of_a_file_without_a_name(tmp_path: Path) -> None:
         '{"grid": {"width": 2, "height": 1}, "start": [1, 1], "goal": [2, 1]}}}',
         encoding="utf-8",
     )
-    assert load_problem(path).name == "hut"
+    assert load(path).name == "hut"

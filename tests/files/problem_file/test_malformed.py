@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hcssp.errors import InvalidProblem
-from hcssp.files import load_problem
+from hcssp.files import load
 
 HERE = Path(__file__).parent
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
@@ -19,7 +19,7 @@ CASES: list[dict[str, Any]] = yaml.safe_load((HERE / "malformed.yaml").read_text
 
 def told(name: str) -> tuple[str, ...]:
     with pytest.raises(InvalidProblem) as caught:
-        load_problem(name)
+        load(name)
     return caught.value.violations
 
 
@@ -36,7 +36,7 @@ def test_there_are_enough_cases() -> None:
 
 def test_the_file_that_is_changed_is_valid() -> None:
     Path("mine.yaml").write_text(VALID, encoding="utf-8")
-    assert load_problem("mine.yaml").problem.num_activities == 5
+    assert load("mine.yaml").num_activities == 5
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['change'].strip()} > {case['to'].strip()}")
@@ -84,7 +84,7 @@ JSON = """{"format": "hcssp-problem", "version": 1,
 
 def test_the_json_that_is_changed_is_valid() -> None:
     Path("mine.json").write_text(JSON, encoding="utf-8")
-    assert load_problem("mine.json").problem.events == ("start", "end")
+    assert load("mine.json").events == ("start", "end")
 
 
 @pytest.mark.parametrize(("change", "to", "says"), JSON_CASES)

@@ -17,7 +17,7 @@ from hcssp.files import Limits, schema_text
 from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
 from hcssp.files.problem_file.layout import to_json, to_yaml
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 from plain_documents import plain_document
 
 HERE = Path(__file__).parent
@@ -60,7 +60,7 @@ VALUES = st.sampled_from(
 def accepted(text: str, *, json: bool = False) -> bool:
     """Whether a text is a problem; any other error than InvalidProblem fails the test."""
     try:
-        load_problem_text(text, HERE, json=json, limits=LIMITS)
+        load_text(text, HERE, json=json, limits=LIMITS)
     except InvalidProblem as error:
         told = error.violations
     else:

@@ -9,7 +9,7 @@ import pytest
 
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.files.problem_file.loading import load_problem_text
+from hcssp.files.problem_file.loading import load_text
 
 PROBLEM = """
 format: hcssp-problem
@@ -56,7 +56,7 @@ state 2 goal "the end"
 
 def load(folder: Path, name: str, content: str, problem: str = PROBLEM) -> CSSP:
     (folder / name).write_text(content, encoding="utf-8")
-    return load_problem_text(problem.replace("FILE", name), folder).problem.activities[0].cssp
+    return load_text(problem.replace("FILE", name), folder).activities[0].cssp
 
 
 def told(folder: Path, name: str, content: str, problem: str = PROBLEM) -> str:
@@ -133,7 +133,7 @@ def test_a_mistake_in_a_csv_table(tmp_path: Path, change: str, to: str, says: st
 def test_a_csv_table_that_is_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"state\n\xe9")
     with pytest.raises(InvalidProblem, match=r"^\S*t\.csv:2: byte 0xe9 is not UTF-8"):
-        load_problem_text(PROBLEM.replace("FILE", "t.csv"), tmp_path)
+        load_text(PROBLEM.replace("FILE", "t.csv"), tmp_path)
 
 
 BY_LABELS = PROBLEM.replace(", start: top, goal: bottom", "")
@@ -225,11 +225,11 @@ procedure:
     below: {climb: {runs: climb, to: middle}}
     middle: {escape: {runs: escape, to: above}}
 """
-    climb, escape = (activity.cssp for activity in load_problem_text(text).problem.activities)
+    climb, escape = (activity.cssp for activity in load_text(text).activities)
     assert (climb.num_rows, escape.num_rows) == (1, 3)
     assert climb.state_labels == escape.state_labels == ("ground", "first", "roof")
     alone = text.replace("goal: roof", "goal: ground").replace("start: first", "start: roof")
     with pytest.raises(
         InvalidProblem, match=r"problem:9: models\.floors\.table\.first\.up\.to: it leads to 'roof'"
     ):
-        load_problem_text(alone)
+        load_text(alone)

@@ -22,35 +22,17 @@ from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.layout import Line, to_json, to_yaml
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
-from hcssp.scenarios.registry import Scenario
 
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
 
-def dump_problem(
-    problem: HCSSP,
-    *,
-    name: str = "",
-    description: str = "",
-    worlds: Mapping[str, GridWorld | None] | None = None,
-    rooms: Mapping[str, str] | None = None,
-    positions: Mapping[str, Cell] | None = None,
-    style: Literal["yaml", "json"] = "yaml",
-) -> str:
+def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> str:
     """The text of a problem file.
 
     Parameters
     ----------
     problem
-        What to write.
-    name, description
-        What to call it.
-    worlds
-        The grids that activities were made from, where they were.
-    rooms
-        For activities with grids, the name of the shared room.
-    positions
-        Where rooms lie on a map of them all.
+        What to write, with its name, its rooms and their places.
     style
         YAML, which is made for people, or JSON.
 
@@ -60,12 +42,12 @@ def dump_problem(
         If something has a name that a file cannot hold.
     """
     _check_names(problem)
-    writer = _Writer(problem, worlds or {}, rooms or {}, positions or {})
+    writer = _Writer(problem)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-    if name:
-        document["name"] = name
-    if description:
-        document["description"] = description
+    if problem.name:
+        document["name"] = problem.name
+    if problem.description:
+        document["description"] = problem.description
     document["costs"] = writer.cost_names
     activities = {activity.name: writer.activity(activity) for activity in problem.activities}
     if writer.models:
@@ -77,56 +59,24 @@ def dump_problem(
     return to_json(document) if style == "json" else _HEADER + to_yaml(document)
 
 
-def dump_scenario(scenario: Scenario, *, scale: int = 1, style: Literal["yaml", "json"] = "yaml") -> str:
-    """The text of a problem file that says the same as a ready-made problem.
-
-    Parameters
-    ----------
-    scenario
-        What to write.
-    scale
-        Multiplies every length.
-    style
-        YAML or JSON.
-    """
-    building = scenario.building.scaled(scale)
-    return dump_problem(
-        building.procedure(scenario.bound),
-        name=scenario.name,
-        description=scenario.description,
-        worlds=building.grids(),
-        rooms={crossing.name: crossing.room for crossing in building.crossings},
-        positions=building.corners(),
-        style=style,
-    )
-
-
 class _Writer:
     """Writes activities, and remembers which models have been written."""
 
-    def __init__(
-        self,
-        problem: HCSSP,
-        worlds: Mapping[str, GridWorld | None],
-        rooms: Mapping[str, str],
-        positions: Mapping[str, Cell],
-    ) -> None:
+    def __init__(self, problem: HCSSP) -> None:
         self.models: dict[str, Any] = {}
         named = [activity.cssp.cost_names for activity in problem.activities]
         # What most activities agree on is said once.
         self.cost_names = list(Counter(named).most_common(1)[0][0]) if named else ["cost"]
-        self._worlds = worlds
-        self._rooms = rooms
-        self._positions = positions
+        self._positions = problem.positions
         self._written: dict[object, str] = {}
 
     def activity(self, activity: Activity) -> dict[str, Any]:
-        world = self._worlds.get(activity.name)
+        world = activity.cssp.world
         if world is None:
             return self._table(activity)
         ends = {"start": _start(world.starts, list), "goal": _goal(world.goals)}
-        model = self._grid(activity.name, world)
-        room = self._rooms.get(activity.name, activity.name)
+        room = activity.room
+        model = self._grid(room, world)
         key = (room if room != activity.name else None, repr(model))
         if key in self._written:
             return Line(model=self._written[key], **ends)
@@ -138,7 +88,7 @@ class _Writer:
         self._written[key] = activity.name
         return {**model, **ends}
 
-    def _grid(self, name: str, world: GridWorld) -> dict[str, Any]:
+    def _grid(self, room: str, world: GridWorld) -> dict[str, Any]:
         grid: dict[str, Any] = {"width": world.width, "height": world.height}
         if world.walls:
             grid["walls"] = [list(wall) for wall in world.walls]
@@ -160,7 +110,7 @@ class _Writer:
         elif world.step_cost != 1.0:
             grid["step_cost"] = world.step_cost
         model: dict[str, Any] = {"grid": grid, **self._costs(world.cost_names)}
-        position = self._positions.get(self._rooms.get(name, name))
+        position = self._positions.get(room)
         if position is not None:
             model["position"] = list(position)
         return model

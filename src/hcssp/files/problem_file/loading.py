@@ -6,16 +6,10 @@ Loading executes nothing, reads nothing outside of the problem's folder, and kee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
 from hcssp.errors import InvalidProblem
-from hcssp.files.fingerprint import fingerprint
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
@@ -27,61 +21,8 @@ from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
 
 
-@dataclass(frozen=True, eq=False)
-class LoadedProblem:
-    """A problem and what else its file says.
-
-    Attributes
-    ----------
-    name, description
-        What the file calls it; by default the file's own name, and nothing.
-    problem
-        The problem.
-    worlds
-        The grid of each activity, for pictures; None for a table.
-    rooms
-        For each activity the shared model, or else the activity, whose model it has.
-    positions
-        Where the top-left wall cell of a room lies on a map of them all, for the rooms that say so.
-    source
-        The file; None if it was loaded from a text.
-    """
-
-    name: str
-    description: str
-    problem: HCSSP
-    worlds: Mapping[str, GridWorld | None]
-    rooms: Mapping[str, str]
-    positions: Mapping[str, Cell]
-    source: Path | None = None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What identifies the problem; see :mod:`hcssp.files.fingerprint`."""
-        return fingerprint(self.problem)
-
-
 def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
-    """The problem that a file holds, with its name, its rooms and their places; see :func:`load_problem`.
-
-    Parameters
-    ----------
-    path
-        A YAML file, or a JSON file if its name ends in ``.json``.
-    limits
-        How large it may be.
-
-    Raises
-    ------
-    InvalidProblem
-        If anything is wrong; each violation begins with file, line and field.
-    """
-    loaded = load_problem(path, limits)
-    return loaded.problem.named(loaded.name, loaded.description, loaded.positions, loaded.rooms)
-
-
-def load_problem(path: str | Path, limits: Limits | None = None) -> LoadedProblem:
-    """Load a problem file.
+    """The problem that a file holds, with its name, its rooms and their places.
 
     Parameters
     ----------
@@ -102,19 +43,19 @@ def load_problem(path: str | Path, limits: Limits | None = None) -> LoadedProble
     return _load(text, source.suffix.lower() == ".json", findings, source, source.parent, bounded)
 
 
-def load_problem_text(
+def load_text(
     text: str, folder: str | Path = ".", *, json: bool = False, limits: Limits | None = None
-) -> LoadedProblem:
-    """Load a problem from a text; tables that it names lie in `folder`.
+) -> HCSSP:
+    """The problem that a text holds; tables that it names lie in `folder`.
 
-    >>> loaded = load_problem_text('''
+    >>> loaded = load_text('''
     ... format: hcssp-problem
     ... version: 1
     ... costs: [time]
     ... activities:
     ...   cross: {grid: {width: 3, height: 2}, start: [0, 1], goal: [4, 2]}
     ... ''')
-    >>> loaded.problem.activities[0].cssp.num_states
+    >>> loaded.activities[0].cssp.num_states
     8
     """
     return _load(text, json, Findings("problem"), None, Path(folder), limits or Limits())
@@ -122,7 +63,7 @@ def load_problem_text(
 
 def _load(
     text: str, json: bool, findings: Findings, source: Path | None, folder: Path, limits: Limits
-) -> LoadedProblem:
+) -> HCSSP:
     document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
     read = PROBLEM.read(document)
@@ -143,14 +84,11 @@ def _load(
         raise InvalidProblem([f"{findings.file}: the procedure cannot be read"])
     rooms = {activity: loaded.room for activity, loaded in activities.items()}
     used = set(rooms.values())
-    return LoadedProblem(
-        name=read.name or (source.stem if source is not None else "problem"),
-        description=read.description or "",
-        problem=problem,
-        worlds={activity: loaded.world for activity, loaded in activities.items()},
-        rooms=rooms,
-        positions={room: position for room, position in made.positions.items() if room in used},
-        source=source,
+    return problem.named(
+        read.name or (source.stem if source is not None else "problem"),
+        read.description or "",
+        {room: position for room, position in made.positions.items() if room in used},
+        rooms,
     )
 
 
