@@ -6,14 +6,17 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.activity_curve import ActivityPlan, Bracket
+from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex
+from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex, _loose_activities
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
+from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.region import Region
 from random_procedures import random_procedure
-from small_procedures import retrying
+from small_procedures import retrying, risky_room
 
 CHUNK = 20
 
@@ -157,3 +160,31 @@ def test_other_bounds_leave_the_oracle_as_it_was() -> None:
     assert oracle.bounds.tolist() == [2.0, np.inf]
     assert maximise(oracle, Region()).bound < 6.75
     assert maximise(other, Region()).bound < maximise(oracle, Region()).bound
+
+
+def bracket(value: float, bound: float, final: bool = False) -> Bracket:
+    costs = np.array([value, 0.0])
+    rows = np.zeros(0, dtype=np.int64)
+    system = ActivityPlanner(risky_room(), frozenset()).system
+    plan = ActivityPlan(ScalarOptimum(rows, np.zeros((0, 2)), costs, bound), system)
+    return Bracket(plan, value, bound, final)
+
+
+def test_only_what_is_executed_and_leaves_something_open_is_planned_anew() -> None:
+    known = [bracket(5.0, 4.0), bracket(5.0, 4.9), None, bracket(9.0, 1.0, final=True), bracket(7.0, 2.0)]
+    executions = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
+    assert _loose_activities(known, executions, tolerance=1.2) == []
+    # A room that is never entered may be as unknown as it likes.
+    assert _loose_activities(known, executions, tolerance=1.0) == [0]
+    assert _loose_activities(known, executions, tolerance=0.1) == [0, 1]
+    # What is executed ten times leaves ten times as much open.
+    assert _loose_activities(known, 10.0 * executions, tolerance=1.2) == [0, 1]
+
+
+def test_too_many_splits_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.procedure_oracle.MAX_SPLITS", 1)
+    oracle = ProcedureOracle(Flattening(retrying()))
+    for _ in range(2):
+        for row, parts in ((1, [[1], [], []]), (2, [[], [0], []]), (5, [[], [], [1]])):
+            assert [sorted(part) for part in oracle.split(Region().forbid([row]))] == parts
+            assert len(oracle._splits) <= 2

@@ -78,7 +78,7 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         forbidden = self.split(region)
         plain = weights.tolist()
 
-        def look(index: int) -> Bracket | None:
+        def look_up(index: int) -> Bracket | None:
             planner = self.planners[index]
             if planner.priced and plain[0] == 1.0:
                 return planner.bracket_at(self._price(index, plain), forbidden[index + 1])
@@ -92,23 +92,15 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
             best, bound = answer
             return Bracket(best, float(own @ best.costs), bound, True)
 
-        known = self._each(look, range(len(self.planners)))
+        known = self._each(look_up, range(len(self.planners)))
         while True:
             found = self._compose(known, forbidden[0])
             if found is None:
                 return None
-            # What lies between the bound and the policy stems from the activities that it executes.
-            executions = found.vertex.executions
-            slack = {
-                index: executions[index] * (bracket.value - bracket.bound)
-                for index, bracket in enumerate(known)
-                if bracket is not None and not bracket.final and executions[index] > 0.0
-            }
-            allowed = max(precision, PLAN_TOLERANCE) * (1.0 + abs(found.bound))
-            if sum(slack.values()) <= allowed:
+            tolerance = max(precision, PLAN_TOLERANCE) * (1.0 + abs(found.bound))
+            loose = _loose_activities(known, found.vertex.executions, tolerance)
+            if not loose:
                 return found
-            largest = max(slack.values())
-            loose = [index for index, each in slack.items() if each >= min(largest, allowed / len(slack))]
             for index, bracket in zip(loose, self._each(plan, loose), strict=True):
                 known[index] = bracket
 
@@ -168,10 +160,7 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         )
         if impossible.any():
             row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
-        allowed = None
-        if forbidden:
-            allowed = np.ones(procedure.num_rows, dtype=np.bool_)
-            allowed[list(forbidden)] = False
+        allowed = Region(forbidden).allowed(procedure.num_rows) if forbidden else None
         answer = procedure.minimise(row_costs, allowed)
         if answer is None:
             return None
@@ -214,6 +203,22 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
                 lifted == NO_ROW, NO_ROW, lifted + flattening.row_offset[index]
             )
         return rows
+
+
+def _loose_activities(known: Sequence[Bracket | None], executions: FloatArray, tolerance: float) -> list[int]:
+    """The activities to plan anew before bound and policy are within `tolerance`; none if they are.
+
+    What lies between them stems from the activities that the policy executes, each as often as it does.
+    """
+    slack = {
+        index: float(executions[index]) * (bracket.value - bracket.bound)
+        for index, bracket in enumerate(known)
+        if bracket is not None and not bracket.final and executions[index] > 0.0
+    }
+    if sum(slack.values()) <= tolerance:
+        return []
+    share = min(max(slack.values()), tolerance / len(slack))
+    return [index for index, each in slack.items() if each >= share]
 
 
 class ProcedureVertex(Vertex):
