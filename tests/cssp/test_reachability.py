@@ -162,3 +162,28 @@ def test_rows_that_approach_the_goal_are_those_with_a_successor_in_an_earlier_la
         expected |= leads
         layer = layer | np.isin(np.arange(problem.num_states), problem.row_state[leads])
     assert np.array_equal(search.approaching(kept), expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9))
+def test_what_is_lost_spreads_to_states_that_have_no_row_left(seed: int) -> None:
+    problem = random_graph(seed)
+    rng = np.random.default_rng(seed)
+    successors = [set(row.nonzero()[0].tolist()) for row in problem.transitions.toarray()]
+    rows = rng.random(problem.num_rows) < 0.9
+    lost = (rng.random(problem.num_states) < 0.2) & ~problem.goals
+    left = {row for row in range(problem.num_rows) if rows[row]}
+    gone = set(np.flatnonzero(lost).tolist())
+    while True:
+        left = {row for row in left if not successors[row] & gone}
+        owners = {int(problem.row_state[row]) for row in left}
+        # A state that had no row to begin with is no business of this search.
+        had = {int(problem.row_state[row]) for row in range(problem.num_rows) if rows[row]}
+        more = {state for state in had - owners if not problem.goals[state]} | gone
+        if more == gone:
+            break
+        gone = more
+    search = Backwards(problem.transitions, problem.row_state, problem.goals)
+    found = search.spread(lost, rows)
+    assert set(np.flatnonzero(found).tolist()) == left
+    assert set(np.flatnonzero(lost).tolist()) == gone

@@ -247,11 +247,11 @@ def test_a_lagrangian_bound_holds_for_whatever_counts_as_feasible() -> None:
 def test_the_rounding_of_an_enormous_offset_is_taken_off() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
-        bound, price = rng.uniform(1.0, 1e3), rng.uniform(1e6, 1e9)
-        # The exact value in integers of a tiny unit: what a policy at the very edge of the bound costs.
+        cost, bound, price = rng.uniform(0.0, 1.0), rng.uniform(1.0, 1e3), rng.uniform(1e6, 1e9)
+        # What a policy at the very edge of the bound costs: the sum has lost most digits of its cost.
         edge = float(tolerated(np.array([bound]))[0])
-        value = 1.0 + price * edge
-        assert lagrangian_bound(value, np.array([price]), np.array([bound])) <= 1.0
+        value = cost + price * edge
+        assert lagrangian_bound(value, np.array([price]), np.array([bound])) <= cost
 
 
 def test_a_bound_is_never_lowered_by_what_is_explored_later() -> None:
@@ -273,6 +273,10 @@ def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:
     assert ascent.can_keep(np.ones(1))
     assert ascent.vertices[-1].row == 0
     assert not ascent.decided
+    # What is exceeded by less than the tolerance is kept.
+    edge = Ascent(Menu(table, [1.0 - 0.5e-9]), Region())
+    edge.explore(np.zeros(1))
+    assert edge.can_keep(np.ones(1))
     tight = Ascent(Menu(table, [0.5]), Region())
     tight.explore(np.zeros(1))
     assert not tight.can_keep(np.ones(1))

@@ -174,6 +174,11 @@ def test_where_the_search_stays_it_asks_for_more_and_more() -> None:
     assert len(set(at_the_crossing)) > 2
 
 
+def test_a_policy_that_is_met_again_is_kept_once() -> None:
+    *_, dual = intersect_lines(Ascent(Menu(ROADS, [4.0], blur=0.5), Region()), 0)
+    assert sorted(vertex.row for vertex in dual.vertices) == [0, 1, 2]
+
+
 def test_with_a_cutoff_the_last_part_of_the_way_is_not_gone() -> None:
     blurred = Menu(ROADS, [4.0], blur=0.5)
     *_, whole = intersect_lines(Ascent(blurred, Region()), 0)

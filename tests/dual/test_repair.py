@@ -15,7 +15,13 @@ from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
+from hcssp.dual.repair import Part
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
+from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system import EXACT
+from policy_systems import circle
 from random_problems import random_cssp
 from random_procedures import random_procedure
 
@@ -88,3 +94,25 @@ def test_no_rounds_no_change() -> None:
     minimum = oracle.minimise(np.array([1.0, 100.0]), Region())
     assert minimum is not None
     assert oracle.improve(minimum.vertex, 0) is None
+
+
+@pytest.mark.parametrize("system", [PolicySystem, SweepSystem])
+def test_a_switch_into_a_circle_is_none(system: type[PolicySystem] | type[SweepSystem]) -> None:
+    balance = Balance(circle())
+    evaluator = system(balance)
+    rows = np.array([1, 2])
+    part = Part(
+        balance, evaluator, [(0, 1)], 1.0, rows, evaluator.values(rows, EXACT), evaluator.visits(rows)
+    )
+    assert part.switched(0) is None
+    switched = part.switched(3)
+    assert switched is not None
+    new_rows, values, change = switched
+    assert new_rows.tolist() == [1, 3]
+    assert values == pytest.approx(np.ones((2, 2)))
+    # From the second state it takes one step where it took two.
+    assert change == pytest.approx([-0.75, -0.75])
+    assert not part.changed
+    part.take(new_rows, values)
+    assert part.changed
+    assert part.visits == pytest.approx([0.25, 0.75])

@@ -16,7 +16,7 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from hcssp.ssp.start import safe_rows
+from hcssp.ssp.start import safe_rows, starting_policy
 from hcssp.ssp.sweep_system import SweepSystem
 from hcssp.ssp.system import EXACT
 from policy_systems import circle
@@ -348,6 +348,19 @@ def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
     assert cost == pytest.approx(best.bound, rel=1e-3)
     # A circle without cost could pass for a shortest path.
     assert solver._cold_start(ScalarProblem(problem.balance, np.array([0.0, 1.0]))) is None
+
+
+def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_come_to_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solver, problem = grid_problem(price=20.0)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_SWEEPS", 1)
+    everything = np.ones(problem.balance.num_rows, dtype=np.bool_)
+    paths, value = starting_policy(problem.balance, problem.row_costs, everything, likeliest_only=True)
+    greedy = problem.estimate(value)
+    assert np.abs(greedy.least).max() > problem.least_cost
+    # The first rows of shortest paths are proper, whatever their lengths are worth.
+    assert np.array_equal(solver._cold_start(problem), paths)
 
 
 def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None:

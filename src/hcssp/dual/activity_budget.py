@@ -226,7 +226,7 @@ class BudgetOracle(Oracle[ActivityVertex]):
     def __init__(self, budget: BudgetPlanner, limits: FloatArray) -> None:
         bounds = np.full(budget.planner.num_costs - 1, inf)
         bounds[[index - 1 for index in budget.counted]] = limits
-        super().__init__(bounds, budget.planner.balance.row_start)
+        super().__init__(bounds, budget.planner.row_start)
         self._budget = budget
 
     def minimise(

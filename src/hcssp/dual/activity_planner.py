@@ -62,6 +62,11 @@ class ActivityPlanner:
         return self.solver.system
 
     @property
+    def row_start(self) -> IntArray:
+        """The first row of each live state of the prepared activity, and the number of rows."""
+        return self.balance.row_start
+
+    @property
     def num_costs(self) -> int:
         """How many costs the activity has, the primary among them."""
         return int(self.balance.costs.shape[0])

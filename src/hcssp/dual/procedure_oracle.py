@@ -64,7 +64,7 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
         starts = [self.procedure.row_start[:-1]]
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
-            starts.append(planner.balance.row_start[:-1] + offset)
+            starts.append(planner.row_start[:-1] + offset)
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
 
     def minimise(
