@@ -12,10 +12,10 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.repair import Part
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
-from hcssp.dual.repair import Part
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region

@@ -129,6 +129,13 @@ def test_all_mistakes_of_a_room_are_told_together() -> None:
     assert [violation.split(":")[0] for violation in found] == ["12", "16", "17", "18", "19"]
 
 
+def test_a_cost_that_is_wrong_twice_is_told_twice() -> None:
+    assert told(LISTED, ("{time: 2}", "{tiem: -2}")) == [
+        f"16: {PATH}.grid.hazards[1].costs.tiem: -2 is not a cost: a number from 0 to 1e+100",
+        f"16: {PATH}.grid.hazards[1].costs.tiem: there is no cost 'tiem'; did you mean 'time'?",
+    ]
+
+
 def test_all_aims_are_looked_at() -> None:
     found = told(LISTED, ("start: door", "start: dor"), ("- [5, 3]", "- bath"))
     assert [violation.split(":")[0] for violation in found] == ["20", "23"]

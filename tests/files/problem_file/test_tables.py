@@ -233,3 +233,15 @@ procedure:
         InvalidProblem, match=r"problem:9: models\.floors\.table\.first\.up\.to: it leads to 'roof'"
     ):
         load_text(alone)
+
+
+def test_a_state_that_is_led_to_with_probability_zero_must_exist_as_well() -> None:
+    text = """
+format: hcssp-problem
+version: 1
+costs: [time]
+activities:
+  climb: {table: {below: {up: {to: {above: 1, belwo: 0}}}}, start: below, goal: above}
+"""
+    with pytest.raises(InvalidProblem, match=r"it leads to 'belwo', .* did you mean 'below'\?"):
+        load_text(text)

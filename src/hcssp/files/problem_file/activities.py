@@ -196,12 +196,13 @@ class ActivityReader:
 
     def _referred(self, spec: _Spec, name: str) -> _Spec | None:
         """What a reference leads to; None, and the mistake noted, if to nothing."""
-        known = {**self._activities, **self._models}
-        if name not in known:
+        if name in self._models:
+            return self._models[name]
+        if name not in self._activities:
             names = [*self._models, *self._activities]
             told = f"there is no model or activity {name!r}; {did_you_mean(name, names)}"
             spec.part.where("model").wrong(told)
-        return known.get(name)
+        return self._activities.get(name)
 
     def _fits(self, field: Field, model: GridModel | TableModel) -> bool:
         self._states_left -= model.num_states

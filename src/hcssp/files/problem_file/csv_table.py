@@ -69,8 +69,7 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
         wrong(header[0], "", "the table has no transitions")
         return None
     # First all states that have actions, then those that are only led to.
-    successors = [draft.state(text) for text in reached]
-    draft.assembly.add_transitions(found, successors, probabilities, paid)
+    draft.lead(found, reached, probabilities, paid)
     return draft.model()
 
 

@@ -148,8 +148,7 @@ class _Reader:
             # A state of a chain that leads nowhere has no action; one of an MDP should not have announced it.
             if action.to or self._kind == "MDP":
                 row = draft.row(draft.state(str(action.state)), action.name, action.costs, action.line)
-                successors = [draft.state(target) for target, _ in action.to]
-                draft.assembly.add_transitions([row] * len(successors), successors, _scaled(action.to))
+                draft.lead([row] * len(action.to), [target for target, _ in action.to], _scaled(action.to))
         count = self._state + 1
         if count == 0:
             raise _Unreadable(1, "", "there are no states")

@@ -244,9 +244,12 @@ def list_of(
             field.wrong(empty)
             return None
         values = [item.read(each) for each in items]
-        for position, value in enumerate(values) if twice else ():
-            if value is not None and value in values[:position]:
-                items[position].wrong(twice.format(value))
+        seen: set[Given] = set()
+        for each, value in zip(items, values, strict=True) if twice else ():
+            if value is not None and value in seen:
+                each.wrong(twice.format(value))
+            elif value is not None:
+                seen.add(value)
         return values
 
     def looks_right(field: Field) -> bool:

@@ -223,5 +223,5 @@ def _rectangles(given: Rectangles | None, where: Field) -> list[tuple[Rectangle,
 
 
 def _known(costs: Costs) -> dict[str, float]:
-    """The costs that could be read."""
-    return {name: cost for name, cost in costs.items() if cost is not None}
+    """Costs by name, also those that are wrong: whether there is such a cost is another question."""
+    return {name: cost or 0.0 for name, cost in costs.items()}

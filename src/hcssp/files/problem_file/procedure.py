@@ -29,7 +29,7 @@ class ProcedureReader:
     def __init__(self, problem: Problem, activities: Mapping[str, LoadedActivity]) -> None:
         self._document = problem.place
         self._activities = activities
-        self._names = [*(problem.activities or ())]
+        self._names = problem.activities or {}
         self._builder = ProcedureBuilder()
         self._events: dict[str, tuple[EventHandle, Field]] = {}
         self._run_by: dict[str, Field] = {}
@@ -148,7 +148,7 @@ class ProcedureReader:
         if name is None:
             return None
         if name not in self._names:
-            where.wrong(f"there is no activity {name!r}; {did_you_mean(name, self._names)}")
+            where.wrong(f"there is no activity {name!r}; {did_you_mean(name, [*self._names])}")
             return None
         if name in self._run_by:
             where.wrong(
@@ -197,7 +197,7 @@ class ProcedureReader:
         counts: dict[ActivityHandle, str] = {}
         for name, cost in counted.items():
             if name not in self._names:
-                where.at(name).wrong(f"there is no activity {name!r}; {did_you_mean(name, self._names)}")
+                where.at(name).wrong(f"there is no activity {name!r}; {did_you_mean(name, [*self._names])}")
                 continue
             if cost is None or name not in self._activities:
                 continue

@@ -7,11 +7,9 @@ actions of a goal are left out, since a goal ends the activity.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-
-import numpy as np
 
 from hcssp.cssp.assembly import Assembly, Table
 from hcssp.cssp.model import CSSP
@@ -88,13 +86,14 @@ class TableDraft:
     """
 
     def __init__(self, cost_names: tuple[str, ...], wrong: Wrong) -> None:
-        self.assembly = Assembly(cost_names)
+        self._assembly = Assembly(cost_names)
         self.places: dict[str, list[int]] = {}
         self._wrong = wrong
         # Most texts come many times, and turning them into labels takes a while.
         self._by_text: dict[str, int] = {}
         self._listed: set[int] = set()
         self._where: list[tuple[int, str]] = []
+        self._led_from: dict[int, int] = {}
 
     def state(self, text: str, *, listed: bool = False) -> int:
         """The number of a state, which is new if it has not been met yet.
@@ -109,9 +108,9 @@ class TableDraft:
         number = self._by_text.get(text)
         if number is None:
             label = state_label(text)
-            number = self.assembly.state_index.get(label)
+            number = self._assembly.state_index.get(label)
             if number is None:
-                number = self.assembly.add_state(label)
+                number = self._assembly.add_state(label)
             self._by_text[text] = number
         if listed:
             self._listed.add(number)
@@ -120,34 +119,42 @@ class TableDraft:
     def row(self, state: int, action: str, costs: Sequence[float], line: int, path: str = "") -> int:
         """The number of a new row, which stands on that line."""
         self._where.append((line, path))
-        return self.assembly.add_row(state, action, costs)
+        return self._assembly.add_row(state, action, costs)
+
+    def lead(
+        self,
+        rows: Sequence[int],
+        texts: Collection[str],
+        probabilities: Collection[float],
+        arrival_costs: Sequence[float] | None = None,
+    ) -> None:
+        """Let rows lead to states, which are new if they have not been met yet."""
+        successors = [self.state(text) for text in texts]
+        for row, state in zip(rows, successors, strict=True):
+            if state not in self._led_from:
+                self._led_from[state] = row
+        self._assembly.add_transitions(rows, successors, [*probabilities], arrival_costs)
 
     def model(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
         """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
-        table = self.assembly.table()
+        table = self._assembly.table()
         for row, told in unsound_rows(table.transitions):
             self._wrong(*self._where[int(table.origin[row])], told)
         return TableModel(
             table=table,
-            index=self.assembly.state_index,
+            index=self._assembly.state_index,
             places=self.places,
             starts=tuple(starts),
             goals=tuple(goals),
-            unlisted=self._unlisted(table),
+            unlisted={
+                state: partial(self._note_unlisted, state, row)
+                for state, row in self._led_from.items()
+                if state not in self._listed
+            },
         )
 
-    def _unlisted(self, table: Table) -> dict[int, Callable[[], None]]:
-        """The states that are only led to, and how to note that this was a mistake."""
-        unlisted = np.ones(table.num_states, dtype=np.bool_)
-        unlisted[list(self._listed)] = False
-        entries = table.transitions.tocoo()
-        chosen = np.flatnonzero(unlisted[entries.col])
-        ways = zip(table.origin[entries.row[chosen]].tolist(), entries.col[chosen].tolist(), strict=True)
-        # Sorted backwards, so that the first row that leads there remains.
-        return {state: partial(self._note_unlisted, state, row) for row, state in sorted(ways, reverse=True)}
-
     def _note_unlisted(self, state: int, row: int) -> None:
-        labels = self.assembly.state_labels
+        labels = self._assembly.state_labels
         guess = did_you_mean(str(labels[state]), [str(labels[other]) for other in self._listed])
         remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
         told = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
@@ -173,8 +180,7 @@ def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -
                 place = action.where("to")
                 paid = [costs.get(name) or 0.0 for name in cost_names]
                 row = draft.row(number, label, paid, place.line, place.path)
-                successors = [draft.state(reached) for reached in chances]
-                draft.assembly.add_transitions([row] * len(chances), successors, [*chances.values()])
+                draft.lead([row] * len(chances), chances, chances.values())
     return draft.model()
 
 
