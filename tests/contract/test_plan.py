@@ -126,7 +126,7 @@ def test_actions_and_choices_of_a_procedure() -> None:
         plan.action("fork")
     with pytest.raises(InvalidProblem, match="name the activity, then its state"):
         plan.action(0, "fork")
-    with pytest.raises(HcsspError, match="activity 'chose': there is none of that name"):
+    with pytest.raises(HcsspError, match="there is no activity 'chose'"):
         plan.action("chose", "fork")
     with pytest.raises(HcsspError, match="event 'hal'"):
         plan.choice("hal")

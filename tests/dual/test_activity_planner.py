@@ -245,6 +245,6 @@ def test_a_plan_is_lifted_to_the_activity_as_it_was_stated() -> None:
         answer = planner.plan(np.append(1.0, np.zeros(cssp.num_constraints)), frozenset())
         assert answer is not None
         rows = planner.lift(answer[0])
-        evaluation = evaluate(cssp, DeterministicPolicy(rows))
+        evaluation = evaluate(cssp, DeterministicPolicy(cssp, rows))
         np.testing.assert_allclose(evaluation.costs, answer[0].costs, rtol=1e-9, atol=1e-10)
         assert planner.plan_from(answer[0].rows).costs == pytest.approx(answer[0].costs)

@@ -6,7 +6,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.cssp.model import IntArray
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.proof import Infeasible
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.ascent import Infeasibility
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.reporter import Reporter
@@ -20,13 +24,22 @@ class CountingMenu(Menu):
 
     def lift(self, vertex: Dish) -> IntArray:
         self.num_lifted += 1
-        return super().lift(vertex)
+        return np.append(super().lift(vertex), NO_ROW)
 
 
 def reporting(known_cost: float = inf) -> tuple[CountingMenu, BestFirst[None, Dish], Reporter[Dish]]:
     menu = CountingMenu([(10.0, 0.0), (6.0, 2.0), (4.0, 6.0)], [4.0])
     search: BestFirst[None, Dish] = BestFirst(upper_bound=known_cost)
-    return menu, search, Reporter(menu, search, time.perf_counter())
+    return menu, search, Reporter(one_state(), menu, search, time.perf_counter())
+
+
+def one_state() -> CSSP:
+    """A problem that the lines of the menu are policies of."""
+    plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
+    hungry, full = plan.add_state("hungry"), plan.add_goal("full")
+    for name in ("soup", "salad", "cake"):
+        plan.add_action(hungry, name, to=full)
+    return plan.build()
 
 
 def dish(menu: Menu, row: int) -> Dish:
@@ -47,12 +60,12 @@ def test_a_policy_is_written_out_once_however_often_it_is_told() -> None:
     for _ in range(3):
         step = reporter.snapshot(1.0)
         assert step.incumbent is not None
-        assert step.incumbent.tolist() == [0]
+        assert step.incumbent.rows.tolist() == [0, NO_ROW]
     assert menu.num_lifted == 1
     reporter.offer(dish(menu, 1))
     step = reporter.snapshot(1.0)
     assert step.incumbent is not None
-    assert (step.incumbent.tolist(), step.upper_bound, menu.num_lifted) == ([1], 6.0, 2)
+    assert (step.incumbent.rows.tolist(), step.upper_bound, menu.num_lifted) == ([1, NO_ROW], 6.0, 2)
 
 
 def test_a_cost_known_beforehand_is_no_incumbent_but_limits_the_lower_bound() -> None:
@@ -70,10 +83,10 @@ def test_a_snapshot_says_what_the_search_has_told() -> None:
     reporter.iterations = 5
     reporter.prices = np.array([0.5])
     proof = Infeasibility(np.ones(1), 2.0, 1.0)
-    step = reporter.snapshot(3.0, "infeasible", proof)
-    assert (step.iterations, step.lower_bound, step.finished) == (5, 3.0, "infeasible")
+    step = reporter.snapshot(3.0, Reason.INFEASIBLE, Infeasible(proof))
+    assert (step.iterations, step.lower_bound, step.ending) == (5, 3.0, Ending(Reason.INFEASIBLE))
     assert step.prices == pytest.approx([0.5])
-    assert step.infeasibility is proof
+    assert step.infeasible == Infeasible(proof)
     assert step.seconds >= 0.0
     # It stays as it is when the search goes on.
     reporter.iterations = 6

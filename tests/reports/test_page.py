@@ -230,8 +230,7 @@ def test_rooms_stand_where_the_file_says_and_below_each_other_otherwise() -> Non
             late: {three: {runs: three, to: over}}
             over: {}
     """
-    loaded = load_text(text)
-    problem = loaded.named(loaded.name, positions=loaded.positions, rooms=loaded.rooms)
+    problem = load_text(text)
     panels = {panel.title: panel for panel in place(problem)}
     assert panels["hall"].corner == (0, 0)
     assert panels["yard"].corner == (5, 0)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hcssp.reports.passages import passages
 
 from hcssp.contract.plan import Plan
 from hcssp.cssp.grid import DIRECTIONS, GridWorld
@@ -17,6 +16,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.errors import CannotWrite, NoSolution, UnknownName
 from hcssp.files.fingerprint import fingerprint
 from hcssp.reports.report import curve_around
+from hcssp.reports.rooms import passages
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off

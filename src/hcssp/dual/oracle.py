@@ -39,19 +39,18 @@ That is all the dual and policy branching need. Between the second dish and the 
 calorie is worth half a unit of the price:
 
 >>> from hcssp.dual.ascent import maximise
->>> from hcssp.methods.policy_branching import branch
+>>> from hcssp.methods.policy_branching import prove
 >>> dual = maximise(menu, Region())
 >>> round(dual.bound, 6), dual.prices.round(6).tolist()
 (5.0, [0.5])
->>> *_, last = branch(menu)
->>> last.finished, last.upper_bound, last.incumbent.tolist()
-('proved', 6.0, [1])
+>>> lower_bound, upper_bound, rows = prove(menu)
+>>> round(lower_bound, 6), upper_bound, rows.tolist()
+(6.0, 6.0, [1])
 
 Under other bounds it is the same problem, and what was learnt is kept:
 
->>> *_, last = branch(menu.under(np.array([1.0])))
->>> last.finished, last.upper_bound
-('proved', 10.0)
+>>> prove(menu.under(np.array([1.0])))[1]
+10.0
 """
 
 from __future__ import annotations
