@@ -178,14 +178,16 @@ def run_command(command: str) -> tuple[int, str, str]:
     if ">" in words:
         target = Path(words[words.index(">") + 1])
         words = words[: words.index(">")]
-    if words[0] == "python":
-        # A process of its own: a script that starts others is found by its path.
-        ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
-        return ran.returncode, ran.stdout, ran.stderr
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         if words[0] == "hcssp":
             code = main(words[1:])
+        elif words[0] == "python":
+            # A process of its own: a script that starts others is found by its path.
+            ran = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
+            out.write(ran.stdout)
+            err.write(ran.stderr)
+            code = ran.returncode
         else:
             raise DocError(f"no such command in the tests: {words[0]!r}; mark the block as not run")
     if target is not None:
