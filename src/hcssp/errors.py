@@ -20,14 +20,12 @@ class Located(str):
     >>> print(Located(("walls", 0), "it is too long"))
     walls[0]: it is too long
 
-    Parameters
+    Attributes
     ----------
     at
         The way to the part, such as ``("walls", 0)``.
     told
         What is wrong with it.
-    place
-        What to call it; by default as Python would.
     """
 
     at: tuple[str | int, ...]

@@ -159,6 +159,9 @@ def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> fl
 
     It holds for every policy that counts as feasible, and so for bounds that are exceeded by the tolerance.
 
+    >>> round(lagrangian_bound(10.0, np.array([0.5, 0.0]), np.array([4.0, np.inf])), 6)
+    8.0
+
     Parameters
     ----------
     value
@@ -167,9 +170,6 @@ def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> fl
         One multiplier for each constraint; 0 where there is no bound.
     bounds
         One for each constraint.
-
-    >>> round(lagrangian_bound(10.0, np.array([0.5, 0.0]), np.array([4.0, np.inf])), 6)
-    8.0
     """
     paid = prices > 0.0
     offset = float(prices[paid] @ tolerated(bounds)[paid])
