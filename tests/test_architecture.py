@@ -24,10 +24,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.solving",),
     ("hcssp.methods",),
     ("hcssp.contract",),
+    ("hcssp.proofs",),
     ("hcssp.dual",),
     ("hcssp.ssp",),
     ("hcssp.execution",),
     ("hcssp.evaluation",),
+    ("hcssp.checker",),
     ("hcssp.procedure",),
     ("hcssp.cssp",),
     (
@@ -139,6 +141,41 @@ def test_a_module_without_a_layer_is_refused() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_is_a_drawer_for_everything(module: str) -> None:
     assert not {"util", "utils", "helpers", "common", "misc"} & set(module.split("."))
+
+
+# What the checker of proofs may use besides itself: the problem, its layout, and what is said of both.
+TRUSTED = ("hcssp.cssp.model", "hcssp.procedure", "hcssp.numerics", "hcssp.errors", "hcssp.checker")
+FOREIGN = {
+    "__future__",
+    "collections",
+    "dataclasses",
+    "fractions",
+    "functools",
+    "hashlib",
+    "itertools",
+    "json",
+}
+FOREIGN |= {"math", "numpy", "typing", "zlib"}
+
+
+def foreign_imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        yield from (name.partition(".")[0] for name in names)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("hcssp.checker")])
+def test_the_checker_takes_no_solver_s_word(module: str) -> None:
+    source = MODULES[module].read_text(encoding="utf-8")
+    used = [name for _, name in imported_modules(module, source, MODULES[module].name == "__init__.py")]
+    assert [name for name in used if not name.startswith(TRUSTED)] == []
+    assert set(foreign_imports(source)) - FOREIGN <= {"hcssp"}
+
+
+def test_the_checker_can_be_read_in_an_hour() -> None:
+    paths = [path for module, path in MODULES.items() if module.startswith("hcssp.checker")]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths) <= 600
 
 
 def test_every_folder_is_a_package() -> None:

@@ -65,6 +65,14 @@ class InvalidPlan(_Violations):
     """A plan file that cannot be used: it is broken, or for another problem."""
 
 
+class InvalidCertificate(HcsspError):
+    """A certificate that cannot be used: it is damaged, or for another problem."""
+
+
+class NotProven(HcsspError):
+    """A certificate that does not prove what it claims; the message says where it fails."""
+
+
 class CannotWrite(HcsspError):
     """A file cannot be written; the message says why."""
 

@@ -10,7 +10,7 @@ from hcssp.cli import main
 from hcssp.scenarios.registry import SCENARIOS
 from hcssp.solving.registry import DEFAULT_METHOD, METHODS
 
-COMMANDS = ("solve", "evaluate", "simulate", "curve", "show", "table")
+COMMANDS = ("solve", "evaluate", "check", "simulate", "curve", "show", "table")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([each, "--help"] for each in COMMANDS), ["--version"]])

@@ -1,8 +1,9 @@
 """The command ``hcssp``: one file a command, and nothing heavy imported before it is needed.
 
 Answers go to stdout (with ``--json`` exactly one object), progress and messages to stderr. Exit codes:
-0 solved; 1 no feasible plan exists, none was found in time, or the one that was evaluated breaks its bounds
-(the message says which); 2 bad input; 130 interrupted, after what was found so far has been printed.
+0 solved; 1 no feasible plan exists, none was found in time, the one that was evaluated breaks its bounds, or
+the proof that was checked does not hold (the message says which); 2 bad input; 130 interrupted, after what
+was found so far has been printed.
 """
 
 from __future__ import annotations

@@ -9,7 +9,20 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
-from hcssp.cli import curve, evaluate, methods, new, problems, report, schema, show, simulate, solve, table
+from hcssp.cli import (
+    check,
+    curve,
+    evaluate,
+    methods,
+    new,
+    problems,
+    report,
+    schema,
+    show,
+    simulate,
+    solve,
+    table,
+)
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
 from hcssp.version import __version__
@@ -17,6 +30,7 @@ from hcssp.version import __version__
 _COMMANDS = {
     "solve": solve,
     "evaluate": evaluate,
+    "check": check,
     "simulate": simulate,
     "curve": curve,
     "show": show,
@@ -37,14 +51,15 @@ examples:
   hcssp solve mine.yaml
   hcssp solve mine.yaml --out plan.json
   hcssp evaluate mine.yaml plan.json
+  hcssp check mine.yaml proof.cert
   hcssp simulate mine.yaml plan.json --runs 100000
   hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png
   hcssp show mine.yaml --png procedure.png
   hcssp report mine.yaml plan.json -o report.html
   hcssp table --bounds 2 5
 
-exit codes: 0 solved; 1 no feasible plan exists, none was found in time, or the one evaluated breaks its
-bounds; 2 bad input; 130 interrupted
+exit codes: 0 solved; 1 no feasible plan exists, none was found in time, the one evaluated breaks its
+bounds, or the proof checked does not hold; 2 bad input; 130 interrupted
 """
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from hcssp.errors import CannotWrite
 
 
-def write_atomically(path: str | Path, text: str) -> None:
-    """Write `text` to `path`.
+def write_atomically(path: str | Path, text: str | bytes) -> None:
+    """Write `text`, in UTF-8 if it is no bytes, to `path`.
 
     Raises
     ------
@@ -26,8 +26,8 @@ def write_atomically(path: str | Path, text: str) -> None:
     try:
         try:
             # Not tempfile, whose files nobody else may read.
-            with temporary.open("w", encoding="utf-8") as stream:
-                stream.write(text)
+            with temporary.open("wb") as stream:
+                stream.write(text.encode() if isinstance(text, str) else text)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace(target)

@@ -1,0 +1,166 @@
+"""The problem as the checker sees it: activities as arrays, choices in rational numbers.
+
+States and rows are numbered as in :class:`~hcssp.procedure.flattening.Flattening`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import gcd, lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hcssp.checker.arithmetic import UNIT, decimal, decimal_integers, is_moderate
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.errors import InvalidProblem
+from hcssp.procedure.entries import entry_distribution
+from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.labels import FlatActionLabels
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import as_procedure
+
+
+class Block:
+    """The rows of a C-SSP; entries ``pointers[r]:pointers[r + 1]`` are the possible successors of row r."""
+
+    def __init__(self, cssp: CSSP) -> None:
+        matrix, possible = cssp.transitions, cssp.transitions.data != 0.0
+        self.num_states, self.num_rows = cssp.num_states, cssp.num_rows
+        self.row_state, self.goals, self.costs = cssp.row_state, cssp.goals, cssp.costs
+        self.successors: IntArray = matrix.indices[possible].astype(np.int64)
+        self.probabilities: FloatArray = matrix.data[possible]
+        self.entry_row: IntArray = np.repeat(np.arange(self.num_rows), np.diff(matrix.indptr))[possible]
+        self.entry_state: IntArray = self.row_state[self.entry_row]
+        self.pointers: IntArray = np.searchsorted(self.entry_row, np.arange(self.num_rows + 1))
+        leads = np.diff(self.pointers).all() and (self.probabilities > 0.0).all()
+        if not (leads and ((self.costs >= 0.0) & (self.costs < np.inf)).all()):
+            raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
+        self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
+        # Twice the roundings that touch a term of a row; docs/certificates.md counts them.
+        self.error_factor: FloatArray = (np.diff(self.pointers) + len(self.costs) + 4) * (2.0 * UNIT)
+        self.is_moderate = self.num_rows > 0 and is_moderate(self.probabilities) and is_moderate(self.costs)
+        sizes = [self.pointers, self.successors, self.row_state, self.goals, self.costs.shape]
+        numbers = np.concatenate([np.concatenate(sizes), self.probabilities, self.costs.ravel()]) + 0.0
+        self.digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()
+
+    @cached_property
+    def exact(self) -> tuple[Any, Any, int]:
+        """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
+        return decimal_integers(self.probabilities)[0], *decimal_integers(self.costs)
+
+    @cached_property
+    def _arrows(self) -> tuple[IntArray, IntArray]:
+        """The entries sorted by their successor, and where those of each state begin."""
+        order = np.argsort(self.successors, kind="stable")
+        return order, np.searchsorted(self.successors[order], np.arange(self.num_states + 1))
+
+    def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """From which states a policy of `rows` reaches a goal almost surely, and the rows that it may take.
+
+        States that cannot reach a goal are taken away, then the rows that may lead to them, and so on.
+        """
+        while True:
+            states = self._reaching(rows)
+            safe = rows & states[self.row_state]
+            safe[self.entry_row[~states[self.successors]]] = False
+            if np.array_equal(safe, rows):
+                return states, rows
+            rows = safe
+
+    def _reaching(self, rows: BoolArray) -> BoolArray:
+        """The states from which a goal can be reached by `rows`, and the goals, found layer by layer."""
+        (order, begins), found = self._arrows, self.goals.copy()
+        layer = np.flatnonzero(found)
+        while len(layer):
+            counts = begins[layer + 1] - begins[layer]
+            firsts = np.repeat(begins[layer] - np.cumsum(counts) + counts, counts)
+            entries = order[firsts + np.arange(counts.sum())]
+            sources = self.entry_state[entries[rows[self.entry_row[entries]]]]
+            layer = np.unique(sources[~found[sources]])
+            found[layer] = True
+        return found
+
+
+class Way(NamedTuple):
+    """An outcome of a choice: `activity` starts in one of `starts`; if it is None, that is the next event."""
+
+    probability: Fraction
+    activity: int | None
+    starts: tuple[tuple[int, Fraction], ...]
+
+
+class Layout:
+    """The problem taken apart: a block for each activity, the event state and the ways of each choice."""
+
+    def __init__(self, problem: CSSP | HCSSP) -> None:
+        self.procedure = as_procedure(problem)
+        self.flattening = Flattening(self.procedure)
+        read = {id(each.cssp): Block(each.cssp) for each in self.procedure.activities}
+        same = {block.digest: block for block in read.values()}
+        self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
+        self.event_rows = tuple(self._event_rows())
+        # The goals of each activity that can be reached, and the event states they lead to.
+        flat = [self.flattening.flat_state(activity) for activity in range(len(self.blocks))]
+        self.exits = [
+            [(int(goal), int(states[goal])) for goal in np.flatnonzero(block.goals & (states >= 0))]
+            for block, states in zip(self.blocks, flat, strict=True)
+        ]
+
+    def _event_rows(self) -> Iterator[tuple[int, tuple[Way, ...]]]:
+        for state, (event, entry) in enumerate(self.flattening.event_states):
+            for choice in self.procedure.choices_at(event):
+                ways = []
+                for outcome in self.procedure.choices[choice].outcomes:
+                    if outcome.runs is None:
+                        starts, shares = [self.flattening.event_state(outcome.event, entry)], [Fraction(1)]
+                    else:
+                        first = entry_distribution(self.procedure.activities[outcome.runs].cssp, entry)
+                        starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
+                    total = sum(shares)
+                    exact = tuple(zip(starts, [share / total for share in shares], strict=True))
+                    ways.append(Way(decimal(outcome.probability), outcome.runs, exact))
+                yield state, tuple(way for way in ways if way.probability)
+
+    def own_weights(self, activity: int, weights: Sequence[Fraction]) -> list[Fraction]:
+        """The weights of an activity's own costs that the whole problem's `weights` amount to."""
+        own = [weights[0], *[Fraction(0)] * (len(self.blocks[activity].costs) - 1)]
+        for weight, constraint in zip(weights[1:], self.procedure.constraints, strict=True):
+            if activity in constraint.counts:
+                own[constraint.counts[activity]] += weight
+        return own
+
+    def rows_of(self, activity: int) -> slice:
+        """The flat rows of an activity."""
+        return slice(*self.flattening.row_offset[activity : activity + 2].tolist())
+
+    @cached_property
+    def flat(self) -> Block:
+        """The whole problem as one block, for searches along its arrows."""
+        return Block(self.flattening.cssp)
+
+    @cached_property
+    def unit(self) -> Fraction:
+        """What the primary cost of every plan is a multiple of if nothing is left to chance, otherwise 0."""
+        chance = any(len(ways) > 1 or len(ways[0].starts) > 1 for _, ways in self.event_rows)
+        if chance or any(len(block.successors) > block.num_rows for block in self.blocks):
+            return Fraction(0)
+        costs = {decimal(cost) for block in self.blocks for cost in np.unique(block.costs[0])}
+        divisor = lcm(*(cost.denominator for cost in costs))
+        return Fraction(gcd(*(int(cost * divisor) for cost in costs)), divisor)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells the problem from others, whatever its bounds are: 64 hexadecimal digits."""
+        counts = [sorted(constraint.counts.items()) for constraint in self.procedure.constraints]
+        ends, digests = (self.flattening.start, self.flattening.end), [block.digest for block in self.blocks]
+        return hashlib.sha256(repr((ends, self.event_rows, self.exits, counts, digests)).encode()).hexdigest()
+
+    def row_name(self, row: int) -> str:
+        """A flat row, for people."""
+        state = int(np.searchsorted(self.flattening.row_start, row, side="right")) - 1
+        label, action = self.flattening.state_labels[state], FlatActionLabels(self.flattening)[row]
+        return f"state {label!r}, action {action!r} (flat row {row})"

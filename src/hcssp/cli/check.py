@@ -1,0 +1,163 @@
+"""``hcssp check``: whether a certificate proves what it claims, by code that no solver uses."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
+from hcssp.cli.exit_codes import NO_PLAN, SOLVED
+from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.terminal import style_of
+
+if TYPE_CHECKING:
+    from hcssp.checker import Certificate, Verdict
+    from hcssp.cli.interruption import Interruption
+    from hcssp.procedure import HCSSP
+    from hcssp.reports.plan_words import Style
+
+HELP = "verify a proof that a plan is the best, or that there is none"
+DESCRIPTION = """\
+Verify what a certificate claims about a problem: that no plan costs less, that its plan keeps the bounds and
+costs no more, or that no plan keeps them. The bounds are those it was made for; name them to insist on them.
+No solver is asked: a small program checks inequalities, in double precision that errs on the safe side and
+in integers where that does not suffice, or in integers throughout (--exact).
+
+Exit code 0 if it is verified, 1 if not, 2 if it is no certificate for this problem under these bounds."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp check``."""
+    add_problem_arguments(parser)
+    parser.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="the proof to be verified")
+    parser.add_argument(
+        "--exact", action="store_true", help="decide everything in integers; takes some 50 times longer"
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Check, print, and answer with the exit code."""
+    import json
+
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk)
+    interruption.begin()
+    try:
+        printer.note(f"reading {arguments.problem}")
+        problem = load_problem(arguments.problem, arguments.scale)
+        printer.note(f"checking {arguments.certificate}")
+        problem, certificate, verdict = _checked(arguments, problem)
+    finally:
+        printer.close()
+    interruption.end()
+    if arguments.json:
+        print(json.dumps(_document(arguments, problem, certificate, verdict), allow_nan=False))
+    else:
+        print(_words(arguments, problem, certificate, verdict, style_of(sys.stdout)))
+    return NO_PLAN if isinstance(verdict, str) else SOLVED
+
+
+def _checked(arguments: argparse.Namespace, problem: HCSSP) -> tuple[HCSSP, Certificate, Verdict | str]:
+    """The problem under the bounds that are meant, the certificate, and what is verified or why not."""
+    from hcssp.checker import check
+    from hcssp.errors import InvalidCertificate, NotProven
+    from hcssp.files.certificate import load_certificate
+
+    certificate = load_certificate(arguments.certificate)
+    names = [constraint.name for constraint in problem.constraints]
+    # If there are more or fewer bounds than constraints, it is for another problem; the checker says so.
+    problem = problem.with_bounds(dict(zip(names, certificate.bounds, strict=False)))
+    problem = with_bounds(problem, arguments.bound)
+    try:
+        return problem, certificate, check(problem, certificate, exact=arguments.exact)
+    except InvalidCertificate as error:
+        raise InvalidCertificate(f"{arguments.certificate}: {error}") from error
+    except NotProven as error:
+        return problem, certificate, str(error)
+
+
+def _status(verdict: Verdict) -> str:
+    from math import inf
+
+    from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+
+    if verdict.lower_bound == inf:
+        return "infeasible"
+    if relative_gap(verdict.lower_bound, verdict.upper_bound) <= OPTIMALITY_TOLERANCE:
+        return "optimal"
+    return "unknown" if verdict.upper_bound == inf else "feasible"
+
+
+def _costs(problem: HCSSP, verdict: Verdict) -> dict[str, float]:
+    """At most what the plan's costs are, by name: rational numbers, rounded upwards."""
+    from math import inf, nextafter
+
+    names = [problem.primary_name, *(constraint.name for constraint in problem.constraints)]
+    nearest = {name: (cost, float(cost)) for name, cost in zip(names, verdict.costs, strict=False)}
+    return {name: near if near >= cost else nextafter(near, inf) for name, (cost, near) in nearest.items()}
+
+
+def _document(
+    arguments: argparse.Namespace, problem: HCSSP, certificate: Certificate, verdict: Verdict | str
+) -> dict[str, Any]:
+    from hcssp.reports.figures import plain
+
+    answer = {
+        "problem": arguments.problem,
+        "certificate": str(arguments.certificate),
+        "bounds": {constraint.name: plain(constraint.at_most) for constraint in problem.constraints},
+        "arithmetic": "integers" if arguments.exact else "double precision and integers",
+        "leaves": len(certificate.leaves),
+        "potentials": len(certificate.potentials),
+    }
+    if isinstance(verdict, str):
+        return {**answer, "verified": False, "reason": verdict}
+    return {
+        **answer,
+        "verified": True,
+        "status": _status(verdict),
+        "lower_bound": plain(verdict.lower_bound),
+        "upper_bound": plain(verdict.upper_bound),
+        "costs": _costs(problem, verdict),
+        "rows_decided_in_integers": verdict.num_exact,
+    }
+
+
+def _words(
+    arguments: argparse.Namespace,
+    problem: HCSSP,
+    certificate: Certificate,
+    verdict: Verdict | str,
+    style: Style,
+) -> str:
+    from math import isfinite
+
+    from hcssp.reports.figures import rounded_down, rounded_up
+
+    bounds = [
+        f"{each.name} at most {each.at_most:g}" for each in problem.constraints if isfinite(each.at_most)
+    ]
+    under = f" under {', '.join(bounds)}" if bounds else ""
+    title = f"{arguments.certificate}, a proof about {arguments.problem}{under}"
+    if isinstance(verdict, str):
+        return f"{style.strong(f'{title}: NOT verified')}\n  {verdict}"
+    primary, status = problem.primary_name, _status(verdict)
+    lines = [style.strong(f"{title}: verified")]
+    if status == "infeasible":
+        lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
+    else:
+        kept = "no plan that keeps these bounds" if bounds else "no plan"
+        lines.append(f"  {kept} has an expected {primary} below {rounded_down(verdict.lower_bound, 6)}")
+    if verdict.costs:
+        least, *others = _costs(problem, verdict).items()
+        used = "".join(f", {name} {rounded_up(cost, 6)}" for name, cost in others)
+        lines.append(f"  its plan has an expected {least[0]} of at most {rounded_up(least[1], 6)}{used}")
+    if status == "optimal":
+        lines.append("  so that its plan is optimal")
+    rows = "all rows in integers" if arguments.exact else f"{verdict.num_exact} rows in integers"
+    lines.append(f"  {len(certificate.leaves)} leaves, {len(certificate.potentials)} potentials, {rows}")
+    return "\n".join(lines)

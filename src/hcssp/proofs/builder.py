@@ -1,0 +1,400 @@
+"""What a search tells while it works, and the certificate that comes of it.
+
+Everything that is told is made to hold before it is kept, so that the certificate proves a little less than
+the search believes, but does prove it. Activities and their states and rows are those of the problem, flat
+rows those of :class:`~hcssp.procedure.flattening.Flattening`; a flat C-SSP is activity 0, and its row ``r``
+is flat row ``1 + r``, see :meth:`ProofBuilder.flat_row`.
+
+>>> from hcssp.checker import check
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+>>> here, out = plan.add_state("here"), plan.add_goal("out")
+>>> walk = plan.add_action(here, "walk", to=out, costs={"time": 3.0})
+>>> run = plan.add_action(here, "run", to={out: 0.5, here: 0.5}, costs={"time": 1.0, "damage": 2.0})
+>>> plan.set_initial(here)
+>>> problem = plan.build()
+>>> proof = ProofBuilder(problem)
+>>> running, walking = proof.branch(proof.root, proof.flat_row(0, 1))
+>>> potential = proof.add_potential(0, [0.0, 1.0], [4.0, 0.0], forbidden=[0])
+>>> proof.refute(running, [1.0], [(0, potential, 1.0)])
+True
+>>> potential = proof.add_potential(0, [1.0, 0.0], [3.0, 0.0], forbidden=[1])
+>>> proof.prove(walking, [0.0], [(0, potential, 1.0)])
+3.0
+>>> proof.set_plan([0, -1])
+3.0
+>>> verdict = check(problem, proof.certificate())
+>>> verdict.lower_bound, verdict.upper_bound
+(3.0, 3.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from hcssp.checker.check import Evidence, leaf_bound, tolerated
+from hcssp.checker.format import Certificate, Potential, Statement
+from hcssp.checker.layout import Block, Layout
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.errors import NotProven
+from hcssp.procedure.model import HCSSP
+from hcssp.proofs.events import LOST, event_values, rounded_down
+from hcssp.proofs.feasibility import feasible_values
+from hcssp.proofs.plans import ProvenPlan, proven_plan
+
+Use = tuple[int, int, float]
+"""An activity, a stored potential, and how much of it the activity's potential contains."""
+
+SHRINKING = 1.0 - 2.0**-50
+MAX_SHRINKINGS = 20
+MAX_SEARCHES = 1_000
+
+
+@dataclass
+class _Node:
+    """A region of policies: where it lies, and the best that is proven about it."""
+
+    parent: int = -1
+    forbidden: tuple[range, ...] = ()
+    row: int = -1
+    children: tuple[int, ...] = ()
+    statement: Statement | None = None
+    bound: float = -inf
+
+
+class ProofBuilder:
+    """Collects what a search proves about a problem.
+
+    Parameters
+    ----------
+    problem
+        The problem, under its bounds.
+
+    Attributes
+    ----------
+    root
+        The node of all policies.
+    layout
+        The problem as the checker sees it.
+    """
+
+    root = 0
+
+    def __init__(self, problem: CSSP | HCSSP) -> None:
+        self._problem = problem
+        self.layout = Layout(problem)
+        self._bounds = tuple(constraint.at_most for constraint in self.layout.procedure.constraints)
+        self._allowed = tolerated(self._bounds)
+        self._potentials: list[Potential] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._evidence = Evidence(self.layout, self._potentials, ())
+        self._nodes = [_Node()]
+        self._plan: ProvenPlan | None = None
+        self._searches: dict[tuple[str, bytes], tuple[BoolArray, BoolArray]] = {}
+
+    def flat_row(self, activity: int, row: int) -> int:
+        """The flat row of an activity's own row."""
+        return int(self.layout.flattening.row_offset[activity]) + row
+
+    def add_potential(
+        self, activity: int, weights: Sequence[float], values: npt.ArrayLike, forbidden: Iterable[int] = ()
+    ) -> int:
+        """Keep a potential of an activity, and give its number.
+
+        Parameters
+        ----------
+        activity
+            The activity.
+        weights
+            Of its own costs, the primary first; not negative.
+        values
+            For each of its own states, goals included, what is to come at least under the weights, as a
+            solver knows it; ``nan`` where it knows nothing.
+        forbidden
+            The activity's own rows that the values did not consider.
+
+        Raises
+        ------
+        ValueError
+            If the sizes are not those of the activity, or a weight is negative or not finite.
+        """
+        block = self.layout.blocks[activity]
+        prices, levels = np.array(weights, dtype=np.float64), np.array(values, dtype=np.float64)
+        rows = tuple(sorted(int(row) for row in forbidden))
+        if prices.shape != (len(block.costs),) or levels.shape != (block.num_states,):
+            raise ValueError(
+                f"activity {activity} has {len(block.costs)} costs and {block.num_states} states, but the "
+                f"weights have the shape {prices.shape} and the values {levels.shape}"
+            )
+        if not (np.isfinite(prices).all() and (prices >= 0.0).all()):
+            raise ValueError(f"activity {activity}: the weights are {prices.tolist()}, not prices from 0")
+        known = np.isfinite(levels)
+        key = (block.digest, prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
+        if key not in self._numbers:
+            # Rows that lead into a dead end need not hold; the checker knows them, too.
+            allowed = self._almost_sure(block, np.zeros(block.num_rows, dtype=np.bool_))[1].copy()
+            allowed[list(rows)] = False
+            mended = feasible_values(block, prices, levels, allowed)
+            if mended is None:
+                raise AssertionError("non-negative weights always have a potential")
+            self._numbers[key] = len(self._potentials)
+            self._potentials.append(Potential(activity, tuple(prices.tolist()), rows, mended))
+        return self._numbers[key]
+
+    def flat_uses(
+        self, node: int, weights: Sequence[float], values: npt.ArrayLike
+    ) -> tuple[list[Use], FloatArray]:
+        """Keep potentials of all activities for a region, from values of the whole flat problem.
+
+        For problems that are solved flat, such as procedures where an activity's exit decides what follows.
+
+        Parameters
+        ----------
+        node
+            The region.
+        weights
+            Of the whole problem's costs, the primary first.
+        values
+            For each flat state what is to come at least, as a solver knows it; ``nan`` where it knows
+            nothing.
+
+        Returns
+        -------
+        uses, events
+            What :meth:`prove` and :meth:`refute` want.
+        """
+        layout, region = self.layout, self.region(node)
+        prices, exact = np.array(weights), [Fraction(float(weight)) for weight in weights]
+        levels = np.array(values, dtype=np.float64)
+        known = np.isfinite(levels)
+        dear = LOST * (1.0 + float(np.max(np.abs(levels), where=known, initial=0.0)))
+        # Mended as a whole, the activities agree on what their exits are worth.
+        mended = feasible_values(layout.flat, prices, levels, layout.flat.almost_sure(~region)[1])
+        levels = np.where(known, levels if mended is None else mended, np.nan)
+        uses: list[Use] = []
+        for activity, block in enumerate(layout.blocks):
+            states = layout.flattening.flat_state(activity)
+            own = np.where(states >= 0, levels[states], np.nan)
+            # From an exit of which nothing is known, the end is not reached: so dear that nobody takes it.
+            own[block.goals & ~np.isfinite(own)] = dear
+            own_weights = [float(weight) for weight in layout.own_weights(activity, exact)]
+            forbidden = np.flatnonzero(region[layout.rows_of(activity)]).tolist()
+            uses.append((activity, self.add_potential(activity, own_weights, own, forbidden), 1.0))
+        events = levels[: layout.flattening.num_event_states]
+        return uses, np.where(np.isfinite(events), events, dear)
+
+    def level(self, activity: int, potential: int) -> float:
+        """What a stored potential says about an execution of `activity` from its initial states, at least."""
+        cssp = self.layout.procedure.activities[activity].cssp
+        return float(cssp.initial @ self._potentials[potential].values)
+
+    def branch(self, node: int, row: int) -> tuple[int, int]:
+        """Split a region: the flat row's state uses the row, or it does not."""
+        starts = self.layout.flattening.row_start
+        state = int(np.searchsorted(starts, row, side="right")) - 1
+        if not 0 <= row < starts[-1] or self._nodes[node].children:
+            raise ValueError(f"node {node} cannot be branched on flat row {row}")
+        others = (range(int(starts[state]), row), range(row + 1, int(starts[state + 1])))
+        children = len(self._nodes), len(self._nodes) + 1
+        self._nodes += [_Node(node, others), _Node(node, (range(row, row + 1),))]
+        self._nodes[node].row, self._nodes[node].children = row, children
+        return children
+
+    def prove(
+        self, node: int, prices: Sequence[float], uses: Iterable[Use], events: npt.ArrayLike | None = None
+    ) -> float:
+        """Prove a lower bound on the primary cost of all plans of a region, by its Lagrangian at `prices`.
+
+        Parameters
+        ----------
+        node
+            The region. What is proven about it holds for what it is branched into, too.
+        prices
+            Of the constraints; 0 where there is no bound.
+        uses
+            Of which stored potentials each activity's consists; an activity without any costs nothing. The
+            potentials' weights, times the shares, may add up to the activity's weights at most.
+        events
+            The potential of every event state, if it is known; otherwise it is computed.
+
+        Returns
+        -------
+        float
+            The best bound on the region that is proven so far.
+        """
+        self._settle(node, (1.0, *prices), uses, events)
+        return self.bound(node)
+
+    def refute(
+        self, node: int, weights: Sequence[float], uses: Iterable[Use], events: npt.ArrayLike | None = None
+    ) -> bool:
+        """Prove that no plan of a region keeps the bounds, since it exceeds them under `weights`.
+
+        See :meth:`prove` for the parameters. Says whether it is proven.
+        """
+        self._settle(node, (0.0, *weights), uses, events)
+        return self.bound(node) == inf
+
+    def refute_empty(self, node: int) -> bool:
+        """Prove that no policy of a region reaches the end almost surely; says whether that is so."""
+        try:
+            leaf_bound("", self._evidence, None, self.region(node), self._allowed)
+        except NotProven:
+            return False
+        self._nodes[node].statement, self._nodes[node].bound = None, inf
+        return True
+
+    def set_plan(self, rows: npt.ArrayLike) -> float:
+        """Keep a plan if it is proven to be better than the one there is.
+
+        Parameters
+        ----------
+        rows
+            A flat row for every flat state, -1 for none; for a flat C-SSP its own rows and states.
+
+        Returns
+        -------
+        float
+            What the best plan proven so far costs at most; ``inf`` if there is none.
+        """
+        flat = np.array(rows, dtype=np.int64)
+        if isinstance(self._problem, CSSP):
+            # The start, where it begins, and the end come first; goals are the end.
+            own = flat[~self._problem.goals]
+            flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
+        found = proven_plan(self.layout, flat, self._allowed, self._ends)
+        if found is not None and (self._plan is None or found.upper_bound < self._plan.upper_bound):
+            self._plan = found
+        return inf if self._plan is None else self._plan.upper_bound
+
+    def bound(self, node: int) -> float:
+        """The best bound on a region that is proven so far, by itself or one that holds it."""
+        best = 0.0
+        while node >= 0:
+            best, node = max(best, self._nodes[node].bound), self._nodes[node].parent
+        return best
+
+    def region(self, node: int) -> BoolArray:
+        """The flat rows that a region forbids."""
+        region = np.zeros(self.layout.flattening.num_rows, dtype=np.bool_)
+        while node >= 0:
+            for rows in self._nodes[node].forbidden:
+                region[rows.start : rows.stop] = True
+            node = self._nodes[node].parent
+        return region
+
+    def certificate(self) -> Certificate:
+        """All that is proven so far; what no leaf and no plan needs is left out."""
+        tree: list[int] = []
+        leaves: list[tuple[int | None, float]] = []
+        statements: dict[Statement, int] = {}
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            tree.append(self._nodes[node].row)
+            if self._nodes[node].children:
+                waiting += reversed(self._nodes[node].children)
+                continue
+            statement, bound = self._best(node)
+            number = None if statement is None else statements.setdefault(statement, len(statements))
+            leaves.append((number, bound))
+        kept = {
+            number: new
+            for new, number in enumerate(sorted({n for each in statements for _, n, _ in each.uses}))
+        }
+        plan = ProvenPlan() if self._plan is None else self._plan
+        renumbered = [_renumbered(statement, kept) for statement in statements]
+        shifted = {number: len(kept) + number for number in range(len(plan.potentials))}
+        return Certificate(
+            fingerprint=self.layout.fingerprint,
+            bounds=self._bounds,
+            tree=tuple(tree),
+            leaves=tuple(leaves),
+            plan=plan.rows,
+            upper_bound=plan.upper_bound,
+            plan_statements=tuple(len(renumbered) + number for number in range(len(plan.statements))),
+            statements=(*renumbered, *(_renumbered(statement, shifted) for statement in plan.statements)),
+            potentials=(*(self._potentials[number] for number in kept), *plan.potentials),
+        )
+
+    def _best(self, node: int) -> tuple[Statement | None, float]:
+        """The best statement about a region, by itself or one that holds it; None if it is empty."""
+        nothing = (1.0, *[0.0] * len(self._bounds))
+        best = Statement(nothing, (0.0,) * self.layout.flattening.num_event_states, ()), 0.0
+        found: tuple[Statement | None, float] = best
+        while node >= 0:
+            if self._nodes[node].bound > found[1]:
+                found = self._nodes[node].statement, self._nodes[node].bound
+            node = self._nodes[node].parent
+        return found
+
+    def _settle(
+        self, node: int, weights: tuple[float, ...], uses: Iterable[Use], events: npt.ArrayLike | None
+    ) -> None:
+        """Keep what follows from the stored potentials about a region, if it is new."""
+        region = self.region(node)
+        prices = [Fraction(weight) for weight in weights]
+        fitting = self._fitting(prices, [use for use in uses if use[2] > 0.0])
+        draft = Statement(tuple(map(float, weights)), (), fitting)
+        parts = self._evidence.parts(f"node {node}", draft, prices, region)
+        given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
+        found = event_values(self._evidence, region, parts, self._ends, given)
+        if found is None:
+            return
+        statement = replace(draft, events=found)
+        try:
+            proven = leaf_bound(f"node {node}", self._evidence, statement, region, self._allowed)
+        except NotProven:
+            if weights[0] == 0.0:
+                # The bounds are not exceeded after all.
+                return
+            raise
+        bound = inf if proven is None else rounded_down(proven)
+        if bound > self._nodes[node].bound:
+            self._nodes[node].statement, self._nodes[node].bound = statement, bound
+
+    def _fitting(self, prices: Sequence[Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
+        """The uses with shares that rounding has not made too large for the activities' weights."""
+        shares = [float(share) for _, _, share in uses]
+        for activity in {activity for activity, _, _ in uses}:
+            own = self.layout.own_weights(activity, prices)
+            mine = [index for index, use in enumerate(uses) if use[0] == activity]
+            for _ in range(MAX_SHRINKINGS):
+                sums = [
+                    sum(
+                        Fraction(shares[i]) * Fraction(self._potentials[uses[i][1]].weights[cost])
+                        for i in mine
+                    )
+                    for cost in range(len(own))
+                ]
+                if all(used <= limit for used, limit in zip(sums, own, strict=True)):
+                    break
+                for index in mine:
+                    shares[index] *= SHRINKING
+        return tuple(
+            (activity, number, share) for (activity, number, _), share in zip(uses, shares, strict=True)
+        )
+
+    def _ends(self, activity: int, forbidden: BoolArray) -> BoolArray:
+        """From which states an activity can be ended almost surely without some of its rows."""
+        return self._almost_sure(self.layout.blocks[activity], forbidden)[0]
+
+    def _almost_sure(self, block: Block, forbidden: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """As :class:`~hcssp.checker.layout.Block` finds it, kept: a search asks the same again and again."""
+        key = (block.digest, np.flatnonzero(forbidden).tobytes())
+        if key not in self._searches:
+            if len(self._searches) >= MAX_SEARCHES:
+                self._searches.clear()
+            self._searches[key] = block.almost_sure(~forbidden)
+        return self._searches[key]
+
+
+def _renumbered(statement: Statement, numbers: Mapping[int, int]) -> Statement:
+    return replace(statement, uses=tuple((a, numbers[number], share) for a, number, share in statement.uses))

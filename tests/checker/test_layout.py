@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from hcssp.checker.arithmetic import decimal
+from hcssp.checker.layout import Block, Layout
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.reachability import almost_sure
+from hcssp.errors import InvalidProblem
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from random_problems import random_cssp
+from small_procedures import forking, retrying, risky_room
+
+
+def without(problem: CSSP, rows: np.ndarray) -> CSSP:
+    """The problem with only `rows`, in which the others lead nowhere but to themselves, at a price."""
+    kept = problem.transitions.toarray()
+    kept[~rows] = np.eye(problem.num_states)[problem.row_state[~rows]]
+    return replace(problem, transitions=csr_array(kept))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_almost_sure_agrees_with_the_other_search(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_cssp(rng)
+    allowed = rng.random(problem.num_rows) < 0.7
+    states, rows = Block(problem).almost_sure(allowed)
+    other = almost_sure(without(problem, allowed))
+    assert states.tolist() == other.states.tolist()
+    # A row that stays for ever is no harm to the other search if there is a way out as well.
+    assert rows.tolist() == (other.rows & allowed).tolist()
+
+
+def test_impossible_successors_do_not_count() -> None:
+    problem = risky_room()
+    data = problem.transitions.copy()
+    data.data = data.data.copy()
+    data[1, 1] = 0.0
+    data[1, 0] = 1.0
+    block = Block(replace(problem, transitions=data))
+    assert block.successors.tolist() == [1, 0]
+    states, rows = block.almost_sure(np.array([False, True]))
+    assert states.tolist() == [False, True]
+    assert rows.tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"costs": np.array([[3.0, -1.0], [0.0, 4.0]])},
+        {"costs": np.array([[3.0, np.inf], [0.0, 4.0]])},
+        {"costs": np.array([[3.0, np.nan], [0.0, 4.0]])},
+        {"transitions": np.array([[0.0, 1.0], [0.0, 0.0]])},
+        {"transitions": np.array([[0.0, 1.0], [-0.5, 1.5]])},
+    ],
+)
+def test_a_problem_that_is_none_is_refused(change: dict[str, np.ndarray]) -> None:
+    with pytest.raises(InvalidProblem, match="validate the problem first"):
+        Block(risky_room().derive(**change))
+
+
+def test_activities_with_equal_arrays_share_a_block() -> None:
+    layout = Layout(retrying())
+    assert layout.blocks[0] is layout.blocks[1]
+    other = Layout(forking())
+    assert other.blocks[0] is not other.blocks[1]
+
+
+def test_a_flat_problem_is_one_activity() -> None:
+    layout = Layout(replace(risky_room(), bounds=np.array([2.0])))
+    assert layout.flattening.num_event_rows == 1
+    assert layout.exits == [[(1, 1)]]
+    assert layout.own_weights(0, [Fraction(1), Fraction(3)]) == [1, 3]
+    (state, (way,)) = layout.event_rows[0]
+    assert (state, way.activity, way.starts) == (0, 0, ((0, Fraction(1)),))
+    assert layout.rows_of(0) == slice(1, 3)
+
+
+def test_weights_of_an_activity_add_up_over_constraints() -> None:
+    layout = Layout(retrying())
+    weights = [Fraction(1), Fraction(2), Fraction(5)]
+    assert layout.own_weights(0, weights) == [1, 2]
+    assert layout.own_weights(1, weights) == [1, 7]
+
+
+def test_exits_lead_to_the_event_states_of_their_labels() -> None:
+    layout = Layout(forking())
+    states = layout.flattening.event_states
+    named = [{states[target] for _, target in exits} for exits in layout.exits]
+    assert named == [{(1, "left"), (1, "right")}, {(2, None)}]
+
+
+def test_starts_sum_to_one_exactly() -> None:
+    problem = replace(risky_room(), initial=np.array([1 / 7, 6 / 7]))
+    ((_, (way,)),) = Layout(problem).event_rows
+    assert sum(share for _, share in way.starts) == 1
+    assert decimal(1 / 7) + decimal(6 / 7) != 1
+
+
+def steps(*costs: float, chance: bool = False) -> CSSP:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    for index, cost in enumerate(costs):
+        plan.add_action(here, f"way {index}", to=out, costs=cost)
+    if chance:
+        plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=1.0)
+    plan.set_initial(here)
+    return plan.build()
+
+
+def test_the_unit_of_costs_without_chance() -> None:
+    assert Layout(steps(0.3, 0.5, 1.0)).unit == Fraction(1, 10)
+    assert Layout(steps(6.0, 4.0)).unit == 2
+    assert Layout(steps(0.0)).unit == 0
+    assert Layout(steps(6.0, 4.0, chance=True)).unit == 0
+    two_starts = replace(steps(6.0), initial=np.array([0.5, 0.5]))
+    assert Layout(two_starts).unit == 0
+    assert Layout(procedure(0.5)).unit == 0
+    assert Layout(procedure(1.0)).unit == 2
+
+
+def procedure(probability: float) -> HCSSP:
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    walk = plan.add_activity("walk", steps(6.0, 4.0))
+    others = [Outcome(1.0 - probability, out)] if probability < 1.0 else []
+    plan.add_choice(start, "go", to=[Outcome(probability, out, runs=walk), *others])
+    return plan.build(start=start, end=out)
+
+
+def test_the_fingerprint_knows_everything_but_bounds_and_names() -> None:
+    problem = retrying()
+    fingerprint = Layout(problem).fingerprint
+    assert Layout(problem.with_bounds({"damage": 7.0})).fingerprint == fingerprint
+    assert len(fingerprint) == 64
+    room = problem.activities[0].cssp
+    changes = [
+        replace(room, costs=room.costs + 1e-9),
+        replace(room, transitions=np.array([[0.0, 1.0], [0.25, 0.75]])),
+        replace(room, initial=np.array([0.5, 0.5])),
+    ]
+    others = [
+        replace(problem, activities=(replace(problem.activities[0], cssp=each), problem.activities[1]))
+        for each in changes
+    ]
+    counted = replace(problem.constraints[0], counts={0: 1})
+    others.append(replace(problem, constraints=(counted, problem.constraints[1])))
+    choice = problem.choices[1]
+    shifted = tuple(replace(o, probability=1.0 - o.probability) for o in choice.outcomes)
+    others.append(replace(problem, choices=(problem.choices[0], replace(choice, outcomes=shifted))))
+    fingerprints = {fingerprint, *(Layout(each).fingerprint for each in others)}
+    assert len(fingerprints) == 1 + len(others)
+
+
+def test_rows_have_names() -> None:
+    layout = Layout(retrying())
+    assert layout.row_name(0) == "state 'start', action 'cross' (flat row 0)"
+    assert layout.row_name(3) == "state ('cross', 'in'), action 'dash' (flat row 3)"

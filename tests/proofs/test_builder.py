@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from hcssp.checker import check
+from hcssp.cssp.model import CSSP
+from hcssp.errors import NotProven
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs import ProofBuilder
+from proof_search import ProofSearch, searched
+from small_procedures import forking, retrying, risky_room
+
+
+def room(bound: float = 2.0) -> CSSP:
+    """Round: 3 time. Dash: 2 time and 8 damage, in expectation."""
+    return replace(risky_room(), bounds=np.array([bound]))
+
+
+def test_a_proof_of_a_flat_problem() -> None:
+    problem = room()
+    proof = ProofBuilder(problem)
+    dash, other = proof.branch(proof.root, proof.flat_row(0, 1))
+    harm = proof.add_potential(0, [0.0, 1.0], [8.0, 0.0], forbidden=[0])
+    assert proof.refute(dash, [1.0], [(0, harm, 1.0)])
+    time = proof.add_potential(0, [1.0, 0.0], [3.0, nan], forbidden=[1])
+    assert proof.prove(other, [0.0], [(0, time, 1.0)]) == 3.0
+    assert proof.set_plan([0, -1]) == 3.0
+    for exact in (False, True):
+        verdict = check(problem, proof.certificate(), exact=exact)
+        assert (verdict.lower_bound, verdict.upper_bound) == (3.0, 3.0)
+
+
+def test_what_is_proven_of_a_region_holds_for_its_parts() -> None:
+    problem = room()
+    proof = ProofBuilder(problem)
+    # Both ways cost 3 at a price of 1/8.
+    both = proof.add_potential(0, [1.0, 0.125], [3.0, 0.0])
+    bound = proof.prove(proof.root, [0.125], [(0, both, 1.0)])
+    assert bound == pytest.approx(2.75)
+    dash, other = proof.branch(proof.root, proof.flat_row(0, 1))
+    assert proof.bound(dash) == proof.bound(other) == bound
+    certificate = proof.certificate()
+    assert [leaf[1] for leaf in certificate.leaves] == [bound, bound]
+    assert len(certificate.statements) == 1
+    # A worse statement does not replace a better one.
+    assert proof.prove(dash, [0.0], []) == bound
+    assert check(problem, proof.certificate()).lower_bound == bound
+
+
+def test_nothing_is_proven_by_nothing() -> None:
+    proof = ProofBuilder(room())
+    assert proof.bound(proof.root) == 0.0
+    assert proof.prove(proof.root, [0.0], []) == 0.0
+    verdict = check(room(), proof.certificate())
+    assert (verdict.lower_bound, verdict.upper_bound) == (0.0, inf)
+
+
+def test_what_is_not_so_is_not_kept() -> None:
+    proof = ProofBuilder(room())
+    harm = proof.add_potential(0, [0.0, 1.0], [8.0, 0.0])
+    # Going round does no harm, so that the potential was lowered to nothing.
+    assert not proof.refute(proof.root, [1.0], [(0, harm, 1.0)])
+    assert not proof.refute_empty(proof.root)
+    assert proof.bound(proof.root) == 0.0
+    assert proof.set_plan([1, -1]) == inf  # breaks the bound
+    assert proof.set_plan([-1, -1]) == inf  # goes nowhere
+    assert check(room(), proof.certificate()).upper_bound == inf
+
+
+def test_a_better_plan_takes_the_place_of_another() -> None:
+    proof = ProofBuilder(room(bound=10.0))
+    assert proof.set_plan([0, -1]) == 3.0
+    assert proof.set_plan([1, -1]) == pytest.approx(2.0)
+    better = proof.set_plan([0, -1])
+    assert better == pytest.approx(2.0)
+    verdict = check(room(bound=10.0), proof.certificate())
+    assert verdict.upper_bound == better
+    assert [float(cost) for cost in verdict.costs] == pytest.approx([2.0, 8.0])
+
+
+def test_equal_arrays_share_what_is_stored() -> None:
+    problem = retrying()
+    proof = ProofBuilder(problem)
+    first = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    assert proof.add_potential(1, [1.0, 0.0], [2.0, 0.0]) == first
+    assert proof.add_potential(1, [1.0, 0.5], [2.5, 0.0]) != first
+    assert proof.add_potential(1, [1.0, 0.0], [2.0, 0.0], forbidden=[1]) != first
+    assert proof.level(1, first) == pytest.approx(2.0)
+    bound = proof.prove(proof.root, [0.0, 0.0], [(0, first, 1.0), (1, first, 1.0)])
+    # Dashing everywhere: 2 a crossing, 1.25 crossings, then 2 to leave, and again with probability 0.2.
+    assert bound == pytest.approx((2.0 + 0.8 * 2.0) / 0.8)
+    assert len(proof.certificate().potentials) == 1
+    assert check(problem, proof.certificate()).lower_bound == bound
+
+
+def test_shares_that_rounding_has_made_too_large_are_mended() -> None:
+    proof = ProofBuilder(room())
+    cheap = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    dear = proof.add_potential(0, [1.0, 0.3], [3.0, 0.0])
+    third = 0.1 / 0.3
+    assert (
+        proof.prove(proof.root, [0.1], [(0, cheap, 1.0 - third), (0, dear, np.nextafter(third, 1.0))]) > 2.0
+    )
+    with pytest.raises(NotProven, match=r"its potentials add up to a weight of 1\.49999"):
+        proof.prove(proof.root, [0.1], [(0, cheap, 1.5)])
+
+
+def test_potentials_are_only_used_where_they_hold() -> None:
+    proof = ProofBuilder(room())
+    round_only = proof.add_potential(0, [1.0, 0.0], [3.0, 0.0], forbidden=[1])
+    with pytest.raises(NotProven, match="node 0, activity 0, potential 0: it need not hold on rows"):
+        proof.prove(proof.root, [0.0], [(0, round_only, 1.0)])
+
+
+def test_misuse_is_told() -> None:
+    proof = ProofBuilder(room())
+    with pytest.raises(ValueError, match=r"2 costs and 2 states, but the weights have the shape \(1,\)"):
+        proof.add_potential(0, [1.0], [2.0, 0.0])
+    with pytest.raises(ValueError, match=r"the values \(3,\)"):
+        proof.add_potential(0, [1.0, 0.0], [2.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match=r"the weights are \[1.0, -1.0\], not prices from 0"):
+        proof.add_potential(0, [1.0, -1.0], [2.0, 0.0])
+    proof.branch(proof.root, 1)
+    with pytest.raises(ValueError, match="node 0 cannot be branched on flat row 2"):
+        proof.branch(proof.root, 2)
+    with pytest.raises(ValueError, match="node 1 cannot be branched on flat row 9"):
+        proof.branch(1, 9)
+
+
+def two_doors() -> HCSSP:
+    """At the start one of two rooms is crossed; waiting in the hall before that costs nothing."""
+    plan = ProcedureBuilder()
+    start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+    left, right = plan.add_activity("left", risky_room()), plan.add_activity("right", risky_room())
+    plan.add_choice(start, "left", to=[Outcome(1.0, out, runs=left)])
+    plan.add_choice(start, "wait", to=[Outcome(1.0, hall)])
+    plan.add_choice(hall, "back", to=[Outcome(1.0, start)])
+    plan.add_choice(hall, "right", to=[Outcome(1.0, out, runs=right)])
+    plan.add_constraint("damage", at_most=1.0, counts={left: "damage", right: "damage"})
+    return plan.build(start=start, end=out)
+
+
+def test_going_to_and_fro_between_events_is_free() -> None:
+    problem = two_doors()
+    proof = ProofBuilder(problem)
+    time = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    assert proof.prove(proof.root, [0.0], [(0, time, 1.0), (1, time, 0.5)]) == 1.0
+    assert proof.prove(proof.root, [0.0], [(0, time, 1.0), (1, time, 1.0)]) == 2.0
+
+
+def test_a_region_without_a_way_to_the_end() -> None:
+    problem = two_doors()
+    proof = ProofBuilder(problem)
+    left, other = proof.branch(proof.root, 0)
+    back, right = proof.branch(other, 2)
+    assert proof.refute_empty(back)
+    assert not proof.refute_empty(right)
+    time = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    uses = [(0, time, 1.0), (1, time, 1.0)]
+    assert proof.prove(left, [0.0], uses) == proof.prove(right, [0.0], uses) == 2.0
+    assert check(problem, proof.certificate()).lower_bound == 2.0
+
+
+def test_an_activity_that_cannot_end_is_not_chosen() -> None:
+    problem = two_doors()
+    proof = ProofBuilder(problem)
+    starts = problem.activities[0].cssp.row_start
+    assert starts.tolist() == [0, 2, 2]
+    node = proof.root
+    for row in (0, 1):
+        node = proof.branch(node, proof.flat_row(0, row))[1]
+    # Without the left room, the right one is left, of which more is known.
+    long = proof.add_potential(1, [1.0, 0.125], [3.0, 0.0])
+    bound = proof.prove(node, [0.125], [(1, long, 1.0)])
+    assert bound == pytest.approx(3.0 - 0.125)
+    check(problem, proof.certificate())
+
+
+def test_the_exit_decides_what_follows() -> None:
+    proof = searched(forking())
+    verdict = check(forking(), proof.certificate)
+    assert verdict.lower_bound == pytest.approx(proof.optimum, rel=1e-6)
+    assert verdict.upper_bound == pytest.approx(proof.optimum, rel=1e-12)
+
+
+def test_an_interrupted_search_proves_an_interval() -> None:
+    problem = retrying().with_bounds({"damage": 9.0})
+    whole, first = searched(problem), searched(problem, max_nodes=1)
+    narrow, wide = check(problem, whole.certificate), check(problem, first.certificate)
+    assert wide.lower_bound < narrow.lower_bound <= whole.optimum <= narrow.upper_bound == wide.upper_bound
+
+
+def test_only_what_is_needed_is_written() -> None:
+    problem = room()
+    search = ProofSearch(problem)
+    proof = search.proof
+    for price in np.linspace(0.0, 1.0, 20):
+        least = min(3.0, 2.0 + 8.0 * price)
+        number = proof.add_potential(0, [1.0, price], [least, 0.0])
+        proof.prove(proof.root, [price], [(0, number, 1.0)])
+    assert len(proof.certificate().potentials) == 1
