@@ -217,5 +217,5 @@ def check_plot(path: Path, problem: HCSSP) -> None:
         If it cannot.
     """
     check_picture("--plot", path)
-    if not any(problem.world(index) for index in range(problem.num_activities)):
+    if not problem.has_rooms:
         raise UsageError(f"--plot: {problem.name} has no rooms to draw")

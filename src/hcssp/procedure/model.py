@@ -321,6 +321,11 @@ class HCSSP:
         """The grid of an activity, given by its index; None if its states are no cells."""
         return self.activities[activity].cssp.world
 
+    @property
+    def has_rooms(self) -> bool:
+        """Whether any activity takes place on a grid, so that there are rooms to draw."""
+        return any(activity.cssp.world is not None for activity in self.activities)
+
     def named(
         self,
         name: str,

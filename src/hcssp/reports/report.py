@@ -92,7 +92,7 @@ def save_plot(plan: Plan, path: str | Path) -> None:
 
     solved = plan.as_procedure()
     problem = solved.problem
-    if any(problem.world(index) is not None for index in range(problem.num_activities)):
+    if problem.has_rooms:
         save_picture(Path(path), draw_rooms(solved))
     else:
         save_picture(Path(path), draw_procedure(problem, problem.name))
@@ -120,8 +120,7 @@ def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:
     from hcssp.reports.rooms import draw_rooms
 
     solved = plan.as_procedure()
-    problem = solved.problem
-    if any(problem.world(index) is not None for index in range(problem.num_activities)):
+    if solved.problem.has_rooms:
         yield "rooms", draw_rooms(solved)
     yield "budget", draw_budget(solved)
     yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs)
