@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat_oracle import Evaluation, FlatOracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.ssp.region import Region
 from known_optima import knapsack, roads
@@ -48,6 +48,24 @@ def test_an_oracle_that_was_used_under_other_bounds_answers_as_a_new_one(problem
             assert weights @ first.vertex.costs == pytest.approx(float(weights @ second.vertex.costs))
             assert first.bound == pytest.approx(second.bound)
     assert used.bounds.tolist() == problem.bounds.tolist()
+
+
+@PROBLEMS
+@pytest.mark.parametrize("evaluation", ["factorise", "sweep"])
+def test_what_was_given_back_is_made_again(problem: Problem, evaluation: Evaluation) -> None:
+    memory = Memory()
+    oracle = memory.oracle(problem, evaluation)
+    weights = np.append(1.0, np.full(len(problem.bounds), 0.7))
+    before = oracle.minimise(weights, Region())
+    memory.release()
+    after = oracle.minimise(weights, Region(), None if before is None else before.vertex)
+    other = oracle.minimise(2.0 * weights, Region())
+    assert before is not None
+    assert after is not None
+    assert other is not None
+    assert after.vertex.costs.tolist() == pytest.approx(before.vertex.costs.tolist(), rel=1e-12)
+    assert after.vertex.visits.tolist() == pytest.approx(before.vertex.visits.tolist(), rel=1e-12)
+    assert other.bound == pytest.approx(2.0 * before.bound, rel=1e-9)
 
 
 def test_every_way_to_evaluate_has_an_oracle_of_its_own() -> None:

@@ -42,6 +42,11 @@ class Memory:
             self._oracles[evaluation] = oracle_of(problem, evaluation)
         return self._oracles[evaluation].under(problem.bounds)
 
+    def release(self) -> None:
+        """Give back what is quickly made again; what was learnt is kept."""
+        for oracle in self._oracles.values():
+            oracle.release()
+
 
 def same_but_for_bounds(first: Problem, second: Problem) -> bool:
     """Whether two problems differ in their bounds at most."""

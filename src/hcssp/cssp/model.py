@@ -227,7 +227,7 @@ class CSSP:
     @cached_property
     def row_state(self) -> IntArray:
         """The state each row belongs to."""
-        return frozen(np.repeat(np.arange(self.num_states), np.diff(self.row_start)))
+        return frozen(states_of_rows(self.row_start))
 
     @cached_property
     def state_index(self) -> Mapping[Hashable, int]:
@@ -277,3 +277,8 @@ def _same_labels(first: Sequence[Hashable], second: Sequence[Hashable]) -> bool:
     if first is second:
         return True
     return len(first) == len(second) and all(a == b for a, b in zip(first, second, strict=True))
+
+
+def states_of_rows(row_start: IntArray) -> IntArray:
+    """The state of each row, for one look at a large problem: :attr:`CSSP.row_state` would be kept."""
+    return np.repeat(np.arange(len(row_start) - 1), np.diff(row_start))

@@ -90,7 +90,7 @@ def prepare(problem: CSSP) -> Prepared:
         found = reachable(problem, certain.rows)
     if found.all() and certain.rows.all():
         return Prepared(problem, problem, np.arange(problem.num_states), np.arange(problem.num_rows))
-    return _restrict(problem, found, certain.rows & found[problem.row_state])
+    return _restrict(problem, found, certain.rows & np.repeat(found, np.diff(problem.row_start)))
 
 
 def with_giving_up(
@@ -168,7 +168,8 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
     """The part of `problem` made of `states` and `rows`, in the order they had."""
     kept_states, kept_rows = np.flatnonzero(states), np.flatnonzero(rows)
     row_start = np.zeros(len(kept_states) + 1, dtype=np.int64)
-    counts = np.bincount(problem.row_state[kept_rows], minlength=problem.num_states)
+    before = np.concatenate(([0], np.cumsum(rows)))
+    counts = np.diff(before[problem.row_start])
     np.cumsum(counts[kept_states], out=row_start[1:])
     # All successors of the kept rows are kept, so renumbering the columns loses nothing.
     number = np.cumsum(states) - 1

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
-from hcssp.cssp.model import CSSP, BoolArray, IntArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, IntArray, SparseMatrix, states_of_rows
 
 
 def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
@@ -187,7 +187,7 @@ class Backwards:
 
 
 def _backwards(problem: CSSP) -> Backwards:
-    return Backwards(problem.transitions, problem.row_state, problem.goals)
+    return Backwards(problem.transitions, states_of_rows(problem.row_start), problem.goals)
 
 
 def _pattern(transitions: SparseMatrix) -> SparseMatrix:

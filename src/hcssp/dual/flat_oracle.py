@@ -155,6 +155,9 @@ class FlatOracle(Oracle[FlatVertex]):
         states = states[np.argsort(distance[states], kind="stable")]
         return states, surcharge[states] * np.exp(-distance[states])
 
+    def release(self) -> None:
+        self._solver.system.release()
+
     def improve(self, vertex: FlatVertex, rounds: int) -> FlatVertex | None:
         system = self._solver.system
         counts = [(index, 1 + index) for index in range(len(self.bounds))]

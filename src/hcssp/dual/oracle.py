@@ -188,6 +188,13 @@ class Oracle(ABC, Generic[V]):
         """
         return self.minimise(weights, region, near)
 
+    def release(self) -> None:
+        """Give back the memory of what is quickly made again, such as factors: a search has ended.
+
+        By default nothing. Answers stay the same.
+        """
+        return
+
     def improve(self, vertex: V, rounds: int) -> V | None:
         """A feasible policy near `vertex`, repaired if that breaks a bound and cheaper if not; None if none.
 

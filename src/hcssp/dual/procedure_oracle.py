@@ -170,6 +170,10 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         vertex = ProcedureVertex(self, choices, executions, plans, self.totals(executions, plans))
         return Minimum(vertex, value - EVENT_ROUNDING * (1.0 + abs(value)))
 
+    def release(self) -> None:
+        for planner in self.planners:
+            planner.system.release()
+
     def improve(self, vertex: ProcedureVertex, rounds: int) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
         for index, plan in enumerate(vertex.plans):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.reachability import closure
 from hcssp.errors import ImproperPolicy, InvalidProblem
@@ -79,13 +79,10 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
     """
     policy = fitted(problem, policy)
     if isinstance(policy, DeterministicPolicy):
-        rows = policy.rows
-        acts = rows != NO_ROW
-        taken = rows[acts]
-        indptr = np.zeros(problem.num_states + 1, dtype=np.int64)
-        np.cumsum(acts, out=indptr[1:])
-        shape = (problem.num_states, problem.num_rows)
-        choice = csr_array((np.ones(len(taken)), taken, indptr), shape=shape)
+        acts = policy.rows != NO_ROW
+        transitions = _rows_by_state(problem, policy.rows[acts], acts)
+        costs = np.zeros((len(problem.costs), problem.num_states))
+        costs[:, acts] = problem.costs[:, policy.rows[acts]]
     else:
         probabilities = policy.probabilities
         shape = (problem.num_states, problem.num_rows)
@@ -93,12 +90,24 @@ def induced_chain(problem: CSSP, policy: Policy) -> InducedChain:
         choice = csr_array((probabilities.copy(), columns, problem.row_start.copy()), shape=shape)
         choice.eliminate_zeros()
         acts = np.diff(choice.indptr) > 0
-    transitions = csr_array(choice @ problem.transitions)
-    transitions.sum_duplicates()
-    transitions.eliminate_zeros()
-    costs = np.ascontiguousarray((choice @ problem.costs.T).T)
+        transitions = csr_array(choice @ problem.transitions)
+        transitions.sum_duplicates()
+        transitions.eliminate_zeros()
+        costs = np.ascontiguousarray((choice @ problem.costs.T).T)
     reached = closure(transitions, problem.initial > 0.0)
     return InducedChain(problem, transitions, costs, acts, reached)
+
+
+def _rows_by_state(problem: CSSP, taken: IntArray, acts: BoolArray) -> SparseMatrix:
+    """The probabilities of the rows `taken`, one for each state that `acts`; the others lead nowhere."""
+    rows = problem.transitions
+    # A problem made for one policy has no other rows, and nothing need be copied.
+    if len(taken) < problem.num_rows or not rows.data.all():
+        rows = csr_array(rows[taken])
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(acts)])
+    return csr_array((rows.data, rows.indices, rows.indptr[before]), shape=(problem.num_states,) * 2)
 
 
 def is_proper(problem: CSSP, policy: Policy) -> bool:

@@ -231,9 +231,8 @@ def _of_chain(chain: InducedChain) -> Evaluation:
     costs = np.zeros(len(problem.cost_names))
     residual = 0.0
     if len(inner):
-        rows = csr_array(chain.transitions[inner])
-        visits[inner], values = _visits_and_values(chain, inner, csr_array(rows[:, inner]))
-        visits[problem.goals] += (rows.T @ visits[inner])[problem.goals]
+        visits[inner], values = _visits_and_values(chain, inner)
+        visits[problem.goals] += (chain.transitions.T @ visits)[problem.goals]
         costs = chain.costs[:, inner] @ visits[inner]
         forwards = problem.initial[inner] @ values
         residual = float(np.max(np.abs(costs - forwards) / np.maximum(1.0, np.abs(costs))))
@@ -261,17 +260,14 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     remaining[:, problem.goals] = 0.0
     inner = np.flatnonzero(chain.reached & ~problem.goals)
     if len(inner):
-        system = csr_array(chain.transitions[inner])[:, inner]
-        _, factors = _factorised(csr_array(system))
+        _, factors = _factorised(chain, inner)
         remaining[:, inner] = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T").T
     return remaining
 
 
-def _visits_and_values(
-    chain: InducedChain, inner: IntArray, among: csr_array
-) -> tuple[FloatArray, FloatArray]:
+def _visits_and_values(chain: InducedChain, inner: IntArray) -> tuple[FloatArray, FloatArray]:
     """The visits ``x = mu + Q^T x`` and the values ``V = C + Q V`` on the states `inner`."""
-    transposed, factors = _factorised(among)
+    transposed, factors = _factorised(chain, inner)
     initial = chain.problem.initial[inner]
     visits = factors.solve(initial)
     for _ in range(_MAX_REFINEMENTS):
@@ -288,12 +284,14 @@ def _visits_and_values(
     return np.maximum(visits, 0.0), values
 
 
-def _factorised(among: csr_array) -> tuple[csc_array, Any]:
-    """The matrix ``I - Q^T`` for the probabilities `among` some states, and its factors."""
-    system = csr_array(eye_array(among.shape[0], format="csr") - among)
-    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied but the indices.
+def _factorised(chain: InducedChain, inner: IntArray) -> tuple[csc_array, Any]:
+    """The matrix ``I - Q^T`` for the probabilities among the states `inner`, and its factors."""
+    # One expression, so that no step towards the matrix is kept while it is factorised.
+    system = csr_array(eye_array(len(inner), format="csr") - csr_array(chain.transitions[inner])[:, inner])
+    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied.
     transposed = csc_array(
-        (system.data, system.indices.astype(np.int32), system.indptr.astype(np.int32)), shape=system.shape
+        (system.data, system.indices.astype(np.int32, copy=False), system.indptr.astype(np.int32)),
+        shape=system.shape,
     )
     try:
         # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids; with so little

@@ -163,6 +163,8 @@ class _Record:
         """The plan, once the solver's claims have survived the independent evaluation."""
         progress = self.progress
         evaluation: Evaluation | None = None
+        # The plan keeps what was learnt; the factors of its last policies would lie beside those made here.
+        memory.release()
         proof: Proof = Interval(progress.lower_bound)
         if progress.incumbent is not None:
             evaluation = evaluate(problem, progress.incumbent)

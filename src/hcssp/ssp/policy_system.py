@@ -121,6 +121,13 @@ class PolicySystem:
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 
+    def release(self) -> None:
+        """Give back the factors and all that was computed with them."""
+        self._reference = self._visits = None
+        self._factors = Factors(None, None)
+        self._columns = np.empty((0, 0))
+        self._slots = {}
+
     def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
         """The states where `rows` differ from the reference; None if that is too many."""
         if self._reference is None:

@@ -87,6 +87,10 @@ class SweepSystem:
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
 
+    def release(self) -> None:
+        """Give back the split system; the values, a good start for the next policy, are kept."""
+        self._rows = self._lower = self._upper = self._permuted = None
+
     def _split(self, rows: IntArray) -> None:
         """Split the system of `rows` into a lower part, factorised, and the rest."""
         if self._rows is not None and np.array_equal(rows, self._rows):

@@ -44,3 +44,6 @@ class System(Protocol):
 
     def visits(self, rows: IntArray) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
+
+    def release(self) -> None:
+        """Give back the memory of what is quickly made again; answers stay the same."""
