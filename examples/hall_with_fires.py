@@ -35,8 +35,8 @@ def main() -> None:
         print("No bound on damage" if bound == inf else f"Expected damage at most {bound:g}")
         print(f"  {plan.status}: expected time {time:.4f}, expected damage {damage:.4f}")
         print(f"  proven: no deterministic policy needs less than {plan.lower_bound:.4f}")
-        if bound < inf and plan.stochastic is not None and plan.prices is not None:
-            print(f"  a randomised policy could reach {plan.stochastic.value:.4f}")
+        if bound < inf and plan.randomised_cost is not None and plan.prices is not None:
+            print(f"  a randomised policy could reach {plan.randomised_cost:.4f}")
             print(f"  price of damage at this bound: {plan.prices['damage']:.2f} of time a unit")
         print("\n" + render_policy(hall, bounded, plan.policy) + "\n")
     print("# wall   → heading   ⇒ heading, from a fire   G goal")

@@ -28,7 +28,7 @@ def main() -> None:
         used, price = plan.cost(constraint.name), plan.prices[constraint.name]
         print(f"  {constraint.name}: {used:.3f}, at most {constraint.at_most:g}; price {price:.1f} s a unit")
     # Prices are those of plans that may draw lots between lift and stairs; see two_floors/README.md.
-    print(f"  a plan that draws lots could reach {plan.stochastic.value:.2f} s")
+    print(f"  a plan that draws lots could reach {plan.randomised_cost:.2f} s")
 
     print("\nActivities that are executed, and how often (expected)")
     for activity in plan.evaluation.activities:

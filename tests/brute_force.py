@@ -14,7 +14,10 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 
 TOLERANCE = 1e-9
-"""A bound may be exceeded by this, relative to ``max(1, |bound|)``: the library's documented tolerance."""
+"""A bound may be exceeded by this share of it: the library's documented tolerance."""
+
+NOISE = 1e-14
+"""What dense algebra may leave of a cost of nothing."""
 
 MAX_POLICIES = 5000
 
@@ -49,7 +52,7 @@ def brute_force(problem: CSSP) -> BruteForce:
     policies, costs = _evaluate_all(problem, policies)
     if not len(policies):
         return BruteForce("dead end", np.inf, None, policies, costs)
-    allowed = problem.bounds + TOLERANCE * np.maximum(1.0, np.abs(problem.bounds))
+    allowed = problem.bounds + TOLERANCE * np.abs(problem.bounds) + NOISE
     feasible = np.flatnonzero((costs[:, 1:] <= allowed).all(axis=1))
     if not len(feasible):
         return BruteForce("infeasible", np.inf, None, policies, costs)

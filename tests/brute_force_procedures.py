@@ -27,7 +27,7 @@ class AllPolicies:
 
     def optimum(self, bounds: FloatArray) -> tuple[float, IntArray] | None:
         """The least primary cost within `bounds`, and a policy of that cost; None if none keeps them."""
-        kept = np.all(self.costs[:, 1:] <= bounds + TOLERANCE * np.maximum(1.0, np.abs(bounds)), axis=1)
+        kept = np.all(self.costs[:, 1:] <= bounds + TOLERANCE * np.abs(bounds) + 1e-14, axis=1)
         if not kept.any():
             return None
         best = int(np.argmin(np.where(kept, self.costs[:, 0], np.inf)))

@@ -35,7 +35,7 @@ class Solutions:
     usage: FloatArray
 
     def feasible(self, bounds: FloatArray) -> BoolArray:
-        return np.all(self.costs[:, 1:] <= bounds + 1e-9 * np.maximum(1.0, np.abs(bounds)), axis=1)
+        return np.all(self.costs[:, 1:] <= bounds + 1e-9 * np.abs(bounds) + 1e-14, axis=1)
 
 
 def procedures(problem: HCSSP) -> FloatArray:

@@ -40,7 +40,7 @@ class ProofSearch:
         self.flat = self.layout.flattening.cssp
         self.policies: AllPolicies = brute_force_flat(self.flat)
         bounds = self.flat.bounds
-        self.allowed = bounds + TOLERANCE * np.maximum(1.0, np.abs(bounds))
+        self.allowed = bounds + TOLERANCE * np.abs(bounds)
         best = self.policies.optimum(bounds)
         self.optimum = np.inf if best is None else best[0]
         self.best = None if best is None else best[1]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 
@@ -87,3 +88,31 @@ def forking() -> HCSSP:
     plan.add_choice(hall, "wait", to=[Outcome(0.5, hall), Outcome(0.5, out)])
     plan.add_constraint("damage", at_most=1.0, counts={choose: "damage", walk: "damage"})
     return plan.build(start=start, end=out)
+
+
+def with_a_pit(time: float, trap: bool = False) -> CSSP:
+    """Out in one step, or perhaps into a pit."""
+    built = CSSPBuilder(cost_names=("time", "damage"))
+    inside, pit, out = built.add_state("in"), built.add_state("pit"), built.add_goal("out")
+    built.add_action(
+        inside, "go", to={out: 0.9, pit: 0.1} if trap else out, costs={"time": time, "damage": 1}
+    )
+    return built.build()
+
+
+def jump_or_walk(walk: bool = True) -> HCSSP:
+    """Jumping may end in a pit, at once or from the ledge; walking does not, if it can be done."""
+    procedure = ProcedureBuilder()
+    start, ledge, end = (procedure.add_event(name) for name in ("start", "ledge", "end"))
+    jump = procedure.add_activity("jump", with_a_pit(1.0, trap=True))
+    climb = procedure.add_activity("climb", with_a_pit(2.0))
+    leap = procedure.add_activity("leap", with_a_pit(1.0, trap=True))
+    on_foot = procedure.add_activity("walk", with_a_pit(5.0, trap=not walk))
+    procedure.add_choice(start, "jump", to=[Outcome(1.0, end, runs=jump)])
+    procedure.add_choice(start, "climb", to=[Outcome(1.0, ledge, runs=climb)])
+    procedure.add_choice(ledge, "leap", to=[Outcome(1.0, end, runs=leap)])
+    procedure.add_choice(start, "walk", to=[Outcome(0.0, ledge), Outcome(1.0, end, runs=on_foot)])
+    counted = dict.fromkeys((jump, climb, leap, on_foot), "damage")
+    procedure.add_constraint("damage", at_most=2.0, counts=counted)
+    procedure.add_constraint("leaping", at_most=1.0, counts={leap: "damage"})
+    return procedure.build(start=start, end=end)

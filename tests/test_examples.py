@@ -28,7 +28,8 @@ def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     plan = load_plan("plan.json", loaded)
     exact = plan.evaluate()
     assert exact.keeps_bounds()
-    assert plan.lower_bound <= exact.cost("seconds") <= plan.lower_bound * 1.0011
+    assert plan.claim is not None
+    assert plan.claim.lower_bound <= exact.cost("seconds") <= plan.claim.lower_bound * 1.0011
 
     # Both bounds are used up, nearly.
     assert 0.9 < exact.cost("smoke") <= 1.0

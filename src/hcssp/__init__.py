@@ -16,15 +16,22 @@ from hcssp.verbs import bind
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
+    from hcssp.checker.check import Verdict as Verdict
+    from hcssp.checker.check import check as check
+    from hcssp.checker.format import Certificate as Certificate
+    from hcssp.checker.format import Potential as Potential
+    from hcssp.checker.format import Statement as Statement
     from hcssp.contract.ending import Ending as Ending
     from hcssp.contract.ending import Reason as Reason
     from hcssp.contract.memory import Memory as Memory
     from hcssp.contract.plan import Plan as Plan
     from hcssp.contract.plan import ProcedurePlan as ProcedurePlan
     from hcssp.contract.progress import Progress as Progress
+    from hcssp.contract.proof import FileClaim as FileClaim
     from hcssp.contract.proof import Infeasible as Infeasible
     from hcssp.contract.proof import Interval as Interval
     from hcssp.contract.proof import Status as Status
+    from hcssp.contract.proof import Verification as Verification
     from hcssp.contract.solver import Context as Context
     from hcssp.contract.solver import Solver as Solver
     from hcssp.contract.stop import FirstPlan as FirstPlan
@@ -61,14 +68,17 @@ if TYPE_CHECKING:
     from hcssp.dual.stochastic import StochasticOptimum as StochasticOptimum
     from hcssp.dual.stochastic import stationary as stationary
     from hcssp.errors import CannotWrite as CannotWrite
+    from hcssp.errors import CostOverflow as CostOverflow
     from hcssp.errors import DeadEnd as DeadEnd
     from hcssp.errors import HcsspError as HcsspError
     from hcssp.errors import ImpossibleObservation as ImpossibleObservation
     from hcssp.errors import ImproperPolicy as ImproperPolicy
+    from hcssp.errors import InvalidCertificate as InvalidCertificate
     from hcssp.errors import InvalidPlan as InvalidPlan
     from hcssp.errors import InvalidProblem as InvalidProblem
     from hcssp.errors import MissingDependency as MissingDependency
     from hcssp.errors import NoSolution as NoSolution
+    from hcssp.errors import NotProven as NotProven
     from hcssp.errors import UnknownName as UnknownName
     from hcssp.errors import UnsupportedProblem as UnsupportedProblem
     from hcssp.evaluation.chain import is_proper as is_proper
@@ -82,6 +92,8 @@ if TYPE_CHECKING:
     from hcssp.evaluation.simulation import simulate as simulate
     from hcssp.execution.decision import Decision as Decision
     from hcssp.execution.run import Run as Run
+    from hcssp.files.certificate import load_certificate as load_certificate
+    from hcssp.files.certificate import save_certificate as save_certificate
     from hcssp.files.plan_file import load_plan as load_plan
     from hcssp.files.plan_file import save_plan as save_plan
     from hcssp.files.problem_file.dumping import dump_problem as dump_problem
@@ -92,6 +104,7 @@ if TYPE_CHECKING:
     from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
     from hcssp.methods.paper import BudgetAllocation as BudgetAllocation
     from hcssp.methods.policy_branching import PolicyBranching as PolicyBranching
+    from hcssp.numerics import Tolerances as Tolerances
     from hcssp.procedure.builder import ActivityHandle as ActivityHandle
     from hcssp.procedure.builder import EventHandle as EventHandle
     from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
@@ -102,6 +115,8 @@ if TYPE_CHECKING:
     from hcssp.procedure.model import Constraint as Constraint
     from hcssp.procedure.model import Outcome as Outcome
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
+    from hcssp.proofs.search_record import Claim as Claim
+    from hcssp.proofs.search_record import SearchRecord as SearchRecord
     from hcssp.scenarios.evacuation import evacuation as evacuation
     from hcssp.scenarios.evacuation import evacuation_text as evacuation_text
     from hcssp.scenarios.evacuation import small_building as small_building
@@ -122,9 +137,13 @@ _HOME = {
     "Anytime": "hcssp.methods.anytime",
     "BudgetAllocation": "hcssp.methods.paper",
     "CannotWrite": "hcssp.errors",
+    "Certificate": "hcssp.checker.format",
+    "check": "hcssp.checker.check",
     "Choice": "hcssp.procedure.model",
+    "Claim": "hcssp.proofs.search_record",
     "Constraint": "hcssp.procedure.model",
     "Context": "hcssp.contract.solver",
+    "CostOverflow": "hcssp.errors",
     "CSSP": "hcssp.cssp.model",
     "CSSPBuilder": "hcssp.cssp.builder",
     "CurvePoint": "hcssp.solving.trade_off",
@@ -140,6 +159,7 @@ _HOME = {
     "Evaluation": "hcssp.evaluation.exact",
     "EventHandle": "hcssp.procedure.builder",
     "explore": "hcssp.cssp.exploration",
+    "FileClaim": "hcssp.contract.proof",
     "FirstPlan": "hcssp.contract.stop",
     "FlatOracle": "hcssp.dual.flat_oracle",
     "Flattening": "hcssp.procedure.flattening",
@@ -156,12 +176,14 @@ _HOME = {
     "Infeasible": "hcssp.contract.proof",
     "Interrupter": "hcssp.contract.stop",
     "Interval": "hcssp.contract.proof",
+    "InvalidCertificate": "hcssp.errors",
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
     "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
+    "load_certificate": "hcssp.files.certificate",
     "load_plan": "hcssp.files.plan_file",
     "MaxIterations": "hcssp.contract.stop",
     "MaxMemory": "hcssp.contract.stop",
@@ -172,10 +194,12 @@ _HOME = {
     "MixedInteger": "hcssp.methods.highs.mixed_integer",
     "NoImprovement": "hcssp.contract.stop",
     "NoSolution": "hcssp.errors",
+    "NotProven": "hcssp.errors",
     "Oracle": "hcssp.dual.oracle",
     "Outcome": "hcssp.procedure.model",
     "Plan": "hcssp.contract.plan",
     "PolicyBranching": "hcssp.methods.policy_branching",
+    "Potential": "hcssp.checker.format",
     "prepare": "hcssp.cssp.preprocessing",
     "Prepared": "hcssp.cssp.preprocessing",
     "ProcedureBuilder": "hcssp.procedure.builder",
@@ -189,18 +213,22 @@ _HOME = {
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
     "Run": "hcssp.execution.run",
+    "save_certificate": "hcssp.files.certificate",
     "save_plan": "hcssp.files.plan_file",
+    "SearchRecord": "hcssp.proofs.search_record",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
     "small_building": "hcssp.scenarios.evacuation",
     "solve": "hcssp.solving.solve",
     "Solver": "hcssp.contract.solver",
     "StateHandle": "hcssp.cssp.builder",
+    "Statement": "hcssp.checker.format",
     "stationary": "hcssp.dual.stochastic",
     "Status": "hcssp.contract.proof",
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",
     "Target": "hcssp.contract.stop",
+    "Tolerances": "hcssp.numerics",
     "Trace": "hcssp.contract.trace",
     "TracePoint": "hcssp.contract.trace",
     "trade_off": "hcssp.solving.trade_off",
@@ -208,6 +236,8 @@ _HOME = {
     "UnknownName": "hcssp.errors",
     "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",
+    "Verification": "hcssp.contract.proof",
+    "Verdict": "hcssp.checker.check",
     "Vertex": "hcssp.dual.oracle",
     "with_giving_up": "hcssp.cssp.preprocessing",
 }
@@ -216,6 +246,8 @@ _HOME = {
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
     "plan.save": "hcssp.files.plan_file:save_plan",
+    "plan.verified": "hcssp.files.certificate:verified_plan",
+    "plan.save_certificate": "hcssp.files.certificate:save_certificate",
     "plan.report": "hcssp.reports.report:save_report",
     "plan.plot": "hcssp.reports.report:save_plot",
     "plan.in_words": "hcssp.reports.plan_words:plan_in_words",

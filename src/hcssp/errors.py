@@ -89,6 +89,14 @@ class ImproperPolicy(HcsspError):
     """A policy that does not reach a goal almost surely has no finite expected costs."""
 
 
+class OutOfPrecision(HcsspError):
+    """Probabilities or costs that are too far apart to be computed with in double precision."""
+
+
+class CostOverflow(HcsspError):
+    """A policy ends almost surely, but its expected costs are too large for a number."""
+
+
 class MissingDependency(HcsspError):
     """An optional dependency is needed; the message says what to install."""
 

@@ -1,15 +1,25 @@
 """Every tolerance that a claim rests on, once, and the few rules that follow from them.
 
-A bound is *kept* up to :data:`FEASIBILITY_TOLERANCE`. Lower bounds are computed for what is kept in that
-sense (:func:`tolerated`), so that they hold for every policy that counts as feasible.
+A bound is *kept* if it is exceeded by no more than a share of itself, :data:`FEASIBILITY_TOLERANCE`. So
+units do not matter: a risk of at most 1e-9 is kept to nine digits as a time of at most 1000 is. A share of
+nothing is nothing: a bound of 0 is kept by a cost of exactly 0, and by no other. Whether a cost is 0 is no
+question of figures, see :mod:`hcssp.evaluation.exact`: no action that costs anything may ever be taken.
+
+Lower bounds are computed for what is kept in that sense (:func:`tolerated`), so that they hold for every
+policy that counts as feasible.
+
+A user who wants it stricter or looser gives :class:`Tolerances` to ``solve``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf, isfinite
 
 import numpy as np
 import numpy.typing as npt
+
+from hcssp.errors import InvalidProblem
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -17,17 +27,86 @@ OPTIMALITY_TOLERANCE = 1e-6
 """A policy is called optimal once its proven relative gap is at most this."""
 
 FEASIBILITY_TOLERANCE = 1e-9
-"""A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``."""
+"""A bound is kept if it is exceeded by no more than this share of it."""
+
+LEAST_TOLERANCE = 1e-11
+"""Bounds cannot be kept more closely than this: what a policy costs is known to some twelve digits."""
 
 REEVALUATION_SHARE = 0.999
 """A search keeps bounds up to this share of the feasibility tolerance; the rest is left to the rounding of
 whoever evaluates its policies anew."""
 
+CLAIM_TOLERANCE = 1e-7
+"""A claim about a policy's cost, and its evaluation, may differ by this share: two computations of the same
+policy differ by rounding, another policy by far more."""
+
 PRUNE_TOLERANCE = 1e-9
 """A node within this of the incumbent, relatively, is dropped; the bound remembers it."""
 
+COST_ROUNDING = 1e-12
+"""What the cost of a policy may be off by rounding, relatively. Where it may be more, by an estimate, it is
+computed with more care."""
+
 PROBABILITY_TOLERANCE = 1e-9
 """Probabilities may miss a sum of one by no more than this."""
+
+ROUNDING = float(np.finfo(np.float64).eps)
+"""Twice what a single operation in double precision can be wrong by, relatively."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as kept, and what as optimal, where a user wants it otherwise.
+
+    >>> Tolerances(feasibility=1e-6)
+    Tolerances(feasibility=1e-06, optimality=1e-06)
+
+    Attributes
+    ----------
+    feasibility
+        A bound is kept if it is exceeded by no more than this share of it; at least
+        :data:`LEAST_TOLERANCE`.
+    optimality
+        A plan is called optimal once its proven relative gap is at most this.
+
+    Raises
+    ------
+    InvalidProblem
+        If one of them is too small, not below 1, or not a number.
+    """
+
+    feasibility: float = FEASIBILITY_TOLERANCE
+    optimality: float = OPTIMALITY_TOLERANCE
+
+    def __post_init__(self) -> None:
+        given = (
+            ("feasibility", self.feasibility, LEAST_TOLERANCE),
+            ("optimality", self.optimality, 0.0),
+        )
+        wrong = [
+            f"a tolerance on {name} of {value!r}: give a share from {least:g} to below 1"
+            for name, value, least in given
+            if not least <= value < 1.0
+        ]
+        if wrong:
+            raise InvalidProblem(wrong)
+
+    def shifted(self, bounds: FloatArray) -> FloatArray:
+        """The bounds that, kept up to :data:`FEASIBILITY_TOLERANCE`, are `bounds` kept up to this tolerance.
+
+        So a method that knows only the default keeps any other.
+
+        >>> Tolerances(feasibility=1e-3).shifted(np.array([2.0, 0.0, np.inf])).round(6).tolist()
+        [2.002, 0.0, inf]
+        """
+        # A hair more, lest rounding shuts out a policy that counts as feasible.
+        largest = bounds + allowance(bounds, self.feasibility + 4.0 * ROUNDING)
+        # What a method adds to a bound below zero brings it closer to zero.
+        return largest / (1.0 + np.sign(bounds) * FEASIBILITY_TOLERANCE)
+
+
+DEFAULT_TOLERANCES = Tolerances()
+"""What counts if nobody says otherwise."""
 
 
 def relative_gap(lower_bound: float, upper_bound: float) -> float:
@@ -49,39 +128,68 @@ def relative_gap(lower_bound: float, upper_bound: float) -> float:
 
 
 def allowance(bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE) -> FloatArray:
-    """By how much each bound may be exceeded and still counts as kept.
+    """By how much each bound may be exceeded and still counts as kept: a share of it.
 
-    With a `tolerance` of one it is the scale to which excesses are relative.
-
-    >>> allowance(np.array([0.5, 200.0])).tolist()
-    [1e-09, 2e-07]
+    >>> allowance(np.array([0.5, 200.0, 0.0])).tolist()
+    [5e-10, 2e-07, 0.0]
     """
-    allowed: FloatArray = tolerance * np.maximum(1.0, np.abs(bounds))
+    # No bound allows everything, however small the share.
+    without = np.full(np.shape(bounds), inf)
+    allowed: FloatArray = np.multiply(tolerance, np.abs(bounds), out=without, where=np.isfinite(bounds))
     return allowed
+
+
+def scales(bounds: FloatArray) -> FloatArray:
+    """The size of each bound, to divide excesses by; one where the bound is 0 and has none.
+
+    >>> scales(np.array([0.5, -200.0, 0.0])).tolist()
+    [0.5, 200.0, 1.0]
+    """
+    return np.where(bounds == 0.0, 1.0, np.abs(bounds))
 
 
 def tolerated(bounds: FloatArray) -> FloatArray:
     """The largest secondary costs that count as keeping the bounds.
 
-    >>> tolerated(np.array([2.0, np.inf])).tolist()
-    [2.000000002, inf]
+    >>> tolerated(np.array([2.0, 0.0, np.inf])).tolist()
+    [2.000000002, 0.0, inf]
     """
     largest: FloatArray = bounds + allowance(bounds)
     return largest
 
 
 def excess(costs: FloatArray, bounds: FloatArray) -> float:
-    """By how much a policy's secondary costs exceed their bounds, relative to the documented scale.
+    """By how much a policy's secondary costs exceed their bounds, as a share of them.
 
     A policy is feasible if this is at most :data:`FEASIBILITY_TOLERANCE`.
 
     >>> excess(np.array([7.0, 2.5]), np.array([2.0]))
     0.25
+
+    Whatever exceeds a bound of 0 exceeds it without measure.
+
+    >>> excess(np.array([7.0, 1e-30]), np.array([0.0])), excess(np.array([7.0, 0.0]), np.array([0.0]))
+    (inf, 0.0)
     """
     bounded = np.isfinite(bounds)
     if not bounded.any():
         return -inf if not np.any(bounds == -inf) else inf
-    return float(np.max((costs[1:][bounded] - bounds[bounded]) / allowance(bounds[bounded], 1.0)))
+    finite = bounds[bounded]
+    over = costs[1:][bounded] - finite
+    with np.errstate(over="ignore"):
+        relative = np.where((finite == 0.0) & (over > 0.0), inf, over / scales(finite))
+    return float(np.max(relative))
+
+
+def mixture_is_feasible(
+    costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE
+) -> bool:
+    """Whether a mixture of policies keeps the bounds: it may spend the whole tolerance, and a rounding error.
+
+    >>> mixture_is_feasible(np.array([7.0, 2.0 + 2e-9]), np.array([2.0]))
+    True
+    """
+    return excess(costs, bounds) <= (2.0 - REEVALUATION_SHARE) * tolerance
 
 
 def is_feasible(costs: FloatArray, bounds: FloatArray) -> bool:

@@ -127,6 +127,21 @@ def test_the_unit_of_costs_without_chance() -> None:
     assert Layout(procedure(1.0)).unit == 2
 
 
+def test_chance_where_no_proper_policy_comes_does_not_matter() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    pit, elsewhere = plan.add_state("pit"), plan.add_state("elsewhere")
+    plan.add_action(here, "walk", to=out, costs=6.0)
+    plan.add_action(here, "step", to=out, costs=4.0)
+    plan.add_action(here, "jump", to={out: 0.5, pit: 0.5}, costs=1.0)
+    plan.add_action(pit, "stay", to=pit, costs=0.5)
+    plan.add_action(elsewhere, "try", to={elsewhere: 0.5, out: 0.5}, costs=1.5)
+    plan.set_initial(here)
+    assert Layout(plan.build()).unit == 2
+    plan.add_action(here, "stray", to=elsewhere, costs=2.0)
+    assert Layout(plan.build()).unit == 0
+
+
 def procedure(probability: float) -> HCSSP:
     plan = ProcedureBuilder()
     start, out = plan.add_event("start"), plan.add_event("out")

@@ -17,6 +17,7 @@ from hcssp.cli import main
 from hcssp.cli.plans import PlanSaver
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
+from hcssp.contract.proof import FileClaim
 from hcssp.files.plan_file import load_plan
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
@@ -34,6 +35,12 @@ def solved(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
     assert main(command) == code
     printed = capsys.readouterr()
     return json.loads(printed.out), printed.err
+
+
+def claim(path: Path) -> FileClaim:
+    told = load_plan(path, PROBLEM).claim
+    assert told is not None
+    return told
 
 
 def stopped(arguments: list[str], number: signal.Signals) -> tuple[int, str]:
@@ -69,8 +76,9 @@ def test_whatever_ends_a_run_its_plan_is_left(
     assert plan.bounds == {"damage": 5.0}
     assert evaluation.keeps_bounds()
     assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
-    assert plan.lower_bound <= plan.upper_bound
-    assert plan.trace[-1].upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
+    assert plan.claim is not None
+    assert plan.claim.lower_bound <= plan.upper_bound
+    assert plan.claim.trace[-1].upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
     assert plan.ending == Ending(Reason.UNKNOWN if killed else Reason.INTERRUPTED)
 
 
@@ -79,8 +87,10 @@ def test_the_plan_is_saved_as_it_is_told(capsys: pytest.CaptureFixture[str], tmp
     document, _ = solved(capsys, "--bound", "damage=2", "--out", path)
     plan = load_plan(path, PROBLEM)
     assert (plan.name, plan.method, plan.ending.reason) == ("small-building", "exact", "gap")
-    assert (plan.lower_bound, plan.upper_bound) == (document["lower_bound"], document["upper_bound"])
-    assert [list(point) for point in plan.trace] == [
+    assert plan.claim is not None
+    told = (document["lower_bound"], document["upper_bound"])
+    assert (plan.claim.lower_bound, plan.claim.upper_bound) == told
+    assert [list(point) for point in plan.claim.trace] == [
         [value if value is not None else (-np.inf, np.inf)[index - 1] for index, value in enumerate(point)]
         for point in document["trace"]
     ]
@@ -113,20 +123,20 @@ def test_without_a_plan_an_old_file_stays(capsys: pytest.CaptureFixture[str], tm
 
 def test_every_better_plan_is_saved_and_a_better_bound_now_and_then(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    policy = solve(PROBLEM).policy
+    best, worse = solve(PROBLEM), solve(PROBLEM.with_bounds(damage=1.0))
+    cost, more = best.upper_bound, worse.upper_bound
     saver = PlanSaver(path, PROBLEM, "exact", None)
     saver(Progress(seconds=0.1, lower_bound=1.0))
     assert not path.exists()
-    saver(Progress(seconds=0.2, lower_bound=1.0, upper_bound=30.0, incumbent=policy))
-    assert load_plan(path, PROBLEM).upper_bound == 30.0
-    saver(Progress(seconds=0.3, lower_bound=2.0, upper_bound=30.0, incumbent=policy))
-    assert load_plan(path, PROBLEM).lower_bound == 1.0
-    saver(Progress(seconds=0.4, lower_bound=2.0, upper_bound=29.0, incumbent=policy))
-    assert load_plan(path, PROBLEM).lower_bound == 2.0
-    saver(Progress(seconds=60.0, lower_bound=3.0, upper_bound=29.0, incumbent=policy))
-    saved = load_plan(path, PROBLEM)
-    assert saved.lower_bound == 3.0
-    assert [point.seconds for point in saved.trace] == [0.1, 0.2, 0.3, 0.4, 60.0]
+    saver(Progress(seconds=0.2, lower_bound=1.0, upper_bound=more, incumbent=worse.policy))
+    assert claim(path).upper_bound == more
+    saver(Progress(seconds=0.3, lower_bound=2.0, upper_bound=more, incumbent=worse.policy))
+    assert claim(path).lower_bound == 1.0
+    saver(Progress(seconds=0.4, lower_bound=2.0, upper_bound=cost, incumbent=best.policy))
+    assert (claim(path).lower_bound, claim(path).upper_bound) == (2.0, cost)
+    saver(Progress(seconds=60.0, lower_bound=3.0, upper_bound=cost, incumbent=best.policy))
+    assert claim(path).lower_bound == 3.0
+    assert [point.seconds for point in claim(path).trace] == [0.1, 0.2, 0.3, 0.4, 60.0]
 
 
 def test_a_disk_that_is_full_for_a_moment_ends_no_search(
@@ -164,15 +174,16 @@ def test_a_search_goes_on_where_it_stopped(capsys: pytest.CaptureFixture[str], t
     path = tmp_path / "plan.json"
     first, _ = solved(capsys, "--bound", "damage=2", "--gap", "0.4", "--out", path)
     assert first["gap"] > 1e-6
-    # The bounds are those of the plan, and both ends of the interval are known from the start.
+    # The bounds are those of the plan; its cost is known from the start, what was proven is proven again.
     second, _ = solved(capsys, "--resume", path, "--out", path)
     assert second["constraints"]["damage"]["at_most"] == 2.0
-    assert second["trace"][0] == [0.0, first["lower_bound"], first["upper_bound"]]
+    assert second["trace"][0] == [0.0, None, pytest.approx(first["upper_bound"])]
     assert second["status"] == "optimal"
-    assert load_plan(path, PROBLEM).status == "optimal"
+    assert claim(path).gap <= 1e-6
     third, _ = solved(capsys, "--resume", path)
-    assert (third["stopped_by"], third["upper_bound"]) == ("gap", second["upper_bound"])
-    assert len(third["trace"]) == 1
+    assert (third["stopped_by"], third["upper_bound"]) == ("gap", pytest.approx(second["upper_bound"]))
+    assert third["trace"][0][1] is None
+    assert third["lower_bound"] == pytest.approx(second["lower_bound"], rel=2e-6)
 
 
 @pytest.mark.parametrize("method", ["exact", "budget-allocation", "milp", "lp"])
@@ -201,17 +212,24 @@ def test_a_plan_that_breaks_the_bounds_is_not_begun_with(
     assert document["trace"][0][2] is None
 
 
-def test_a_lower_bound_that_is_a_lie_is_found_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["exact", "lp", "milp", "budget-allocation"])
+def test_a_lower_bound_that_is_a_lie_is_not_believed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, method: str
+) -> None:
     path = tmp_path / "plan.json"
-    solved(capsys, "--bound", "damage=2", "--out", path)
-    optimum = json.loads(path.read_text())["upper_bound"]
-    solved(capsys, "--bound", "damage=2", "--gap", "0.4", "--out", path)
+    solved(capsys, "--bound", "damage=1", "--out", path)
     document = json.loads(path.read_text())
-    assert document["upper_bound"] > optimum + 1e-3
-    document["lower_bound"] = 0.5 * (document["upper_bound"] + optimum)
+    document["bounds"]["damage"] = 2.0
+    path.write_text(json.dumps(document))
+    # Worth no more than its policy, which is not the best: 27.7 is.
+    told, _ = solved(capsys, "--resume", path, "--method", method, "--gap", "1e-3")
+    assert told["lower_bound"] <= 27.7192
+    if method != "lp":
+        assert told["upper_bound"] == pytest.approx(27.7191165, rel=1e-3)
+    document["lower_bound"] = 1e9
     path.write_text(json.dumps(document))
     assert main(["solve", "small-building", "--quiet", "--resume", str(path)]) == 2
-    assert "the plan's lower bound" in capsys.readouterr().err
+    assert "the lower bound 1e+09 is above the upper bound" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ KEYS = [
     "problem",
     "method",
     "status",
+    "infeasible_because",
     "stopped_by",
     "stop_detail",
     "lower_bound",
@@ -216,3 +218,39 @@ def test_a_scale_multiplies_every_length(capsys: pytest.CaptureFixture[str]) -> 
     small = answer(capsys, "--bound", "damage=inf")
     large = answer(capsys, "--bound", "damage=inf", "--scale", "2")
     assert large["upper_bound"] > 1.5 * small["upper_bound"]
+
+
+def test_how_closely_bounds_are_kept_can_be_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    document = answer(capsys, "--bound", "damage=1", "--feasibility-tolerance", "0.9", "--out", plan)
+    used = document["constraints"]["damage"]["expected"]
+    assert 1.0 < used <= 1.9
+    assert document["status"] == "optimal"
+    # Without the tolerance that it was made for, the plan is judged by the usual one.
+    assert main(["evaluate", "small-building", plan, "-q"]) == 1
+    assert main(["evaluate", "small-building", plan, "-q", "--feasibility-tolerance", "0.9"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--feasibility-tolerance", "0"],
+            "0 is no tolerance; give a share from 1e-11 to below 1, such as 1e-6",
+        ),
+        (["--feasibility-tolerance", "1"], "1 is no tolerance"),
+        (["--feasibility-tolerance", "x"], "'x' is not a number"),
+        (
+            ["--feasibility-tolerance", "1e-6", "--certificate", "proof.cert"],
+            "a certificate is about bounds kept to 1e-9; leave one out",
+        ),
+    ],
+)
+def test_a_tolerance_that_makes_no_sense_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["solve", "small-building", "--quiet", *arguments]) == 2
+    assert message in capsys.readouterr().err

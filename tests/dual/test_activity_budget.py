@@ -3,10 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from allocation_boxes import ways
 from brute_force_procedures import brute_force_flat
 from counting_planner import CountingPlanner
 from hcssp.dual.activity_budget import BudgetPlanner, within
-from hcssp.numerics import tolerated
+from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from random_procedures import random_activity
 
 SEEDS = range(40)
@@ -106,6 +107,15 @@ def test_a_bound_read_off_the_hull_holds_for_whatever_counts_as_within(seed: int
     budget, costs = budget_of(seed, (1,))
     for limit in costs[:, 1]:
         # A hair below a policy's own use: it still counts as within.
-        limits = np.array([limit - 0.9e-9 * max(1.0, limit)])
+        limits = np.array([limit - 0.9e-9 * limit])
         kept = costs[costs[:, 1] <= tolerated(limits)[0], 0]
         assert budget.under(limits).lower_bound <= kept.min() + 1e-12 * (1.0 + kept.min())
+
+
+def test_what_counts_as_within_a_limit_is_found_on_the_curve() -> None:
+    planner = CountingPlanner(ways((10.0, 0.0), (6.0, 2.0), (4.0, 6.0)), frozenset({1}))
+    budget = BudgetPlanner(planner, (1,))
+    for use, cost in ((2.0, 6.0), (6.0, 4.0)):
+        plan = budget.under(np.array([use * (1.0 - 0.5 * FEASIBILITY_TOLERANCE)])).plan
+        assert plan is not None
+        assert plan.costs.tolist() == [cost, use]

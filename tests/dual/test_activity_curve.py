@@ -23,7 +23,7 @@ def plan(cost: float, use: float) -> ActivityPlan:
 
 
 def piece(low: float, high: float, cost: float, use: float, loss: float = 0.0) -> Piece:
-    return Piece(low, high, plan(cost, use), cost, use, loss, 0.0, 0.0)
+    return Piece(low, high, plan(cost, use), cost, use, cost + low * use - loss, cost + high * use - loss)
 
 
 # Use and cost of the vertices of a hull: prices 3, 1 and 1/2 lie between them.
@@ -72,15 +72,21 @@ def test_what_an_interval_gives_away_lowers_its_bound_and_the_chords() -> None:
     assert first.bound(0.2) == pytest.approx(first.value(0.2) - 0.25)
     middle = curve.between(1.75)
     assert middle.bound == pytest.approx(0.5 * (4.0 - 0.25) + 0.5 * (10.0 - 0.5))
-    tied = Piece(0.0, 1.0, plan(4.0, 2.0), 4.0, 2.0, 0.0, 1e-3, 1e-2)
-    assert tied.bound(1.0) == pytest.approx(6.0 / 1.011)
 
 
-def test_a_neighbour_with_the_same_costs_is_joined_and_keeps_the_larger_loss() -> None:
+def test_an_interval_without_an_end_rises_by_the_least_use() -> None:
+    endless = Piece(2.0, np.inf, plan(4.0, 2.0), 4.0, 2.0, 7.5, 1.5)
+    assert endless.bound(2.0) == 7.5
+    assert endless.bound(6.0) == pytest.approx(7.5 + 4.0 * 1.5)
+    assert endless.bound(6.0) <= 7.5 + 4.0 * 1.5
+
+
+def test_a_neighbour_with_the_same_costs_is_joined_and_keeps_the_bounds_of_both_ends() -> None:
     curve = known_curve()
     joined = curve.add(piece(0.6, 0.8, HULL[3][1], HULL[3][0], loss=0.1))
     assert len(curve.pieces) == 3
-    assert (joined.low, joined.high, joined.loss) == (0.0, 0.8, 0.1)
+    assert (joined.low, joined.high) == (0.0, 0.8)
+    assert (joined.low_bound, joined.high_bound) == pytest.approx((1.0, 1.0 + 0.8 * 6.0 - 0.1))
     assert curve.at(0.7) is joined
     assert len(known_curve().pieces) == 3
     curve.add(piece(0.85, 0.9, HULL[2][1], HULL[2][0]))

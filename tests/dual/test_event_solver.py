@@ -140,3 +140,17 @@ def test_choices_that_are_not_usable_make_it_begin_anew() -> None:
     again = solver.minimise(row_costs, every)
     assert again is not None
     assert again[1] == free[1]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_gain_that_is_tiny_at_each_of_many_attempts_is_not_overlooked(swapped: bool) -> None:
+    """Of two ways to retry a thousand times, one costs a hundred millionth less at each attempt."""
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    ways = [plan.add_activity(name, risky_room()) for name in ("dear", "cheap")]
+    for name, way in reversed([*zip("dc", ways, strict=True)]) if swapped else zip("dc", ways, strict=True):
+        plan.add_choice(start, name, to=[Outcome(2.0**-10, out), Outcome(1.0 - 2.0**-10, start, runs=way)])
+    solver = ProcedureSolver(Flattening(plan.build(start=start, end=out)))
+    answer = solver.minimise(solver.runs @ np.array([1.0, 1.0 - 1e-8]))
+    assert answer is not None
+    assert answer[1] == pytest.approx(1023.0 * (1.0 - 1e-8), rel=1e-12)

@@ -74,6 +74,12 @@ def test_of_nothing_there_is_no_pair() -> None:
     assert best_pair([], 0, 1.0) == (None, None)
 
 
+@pytest.mark.parametrize("cost", [6.0, 7.0])
+def test_what_breaks_the_bound_and_is_no_cheaper_is_of_no_interest(cost: float) -> None:
+    kept, broken = Dish(np.array([6.0, 1.0]), 0), Dish(np.array([cost, 9.0]), 1)
+    assert best_pair([broken, kept], 0, 2.0) == (kept, None)
+
+
 @pytest.mark.parametrize("start", [0.0, 1e-3, 0.5, 7.0, 1e6])
 @pytest.mark.parametrize("bound", [0.5, 2.5, 4.0, 5.9])
 def test_the_bracket_phase_finds_a_policy_on_either_side(start: float, bound: float) -> None:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.dual.ascent import maximise
-from hcssp.dual.oracle import NEGLIGIBLE_VISITS
 from hcssp.methods.policy_branching import prove
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
@@ -50,10 +49,15 @@ def test_a_policy_lies_in_a_region_unless_it_goes_where_that_forbids() -> None:
     class Seldom(Dish):
         @property
         def visits(self) -> np.ndarray:
-            return np.array([0.5 * NEGLIGIBLE_VISITS])
+            return np.array([1e-300])
+
+    class Never(Dish):
+        @property
+        def visits(self) -> np.ndarray:
+            return np.zeros(1)
 
     row_state = np.zeros(3, dtype=np.int64)
-    for kind, lies in ((Dish, False), (Seldom, True)):
+    for kind, lies in ((Dish, False), (Seldom, False), (Never, True)):
         vertex = kind(np.zeros(2), 1)
         assert vertex.lies_in(Region().forbid([0, 2]), row_state)
         assert vertex.lies_in(Region().forbid([1]), row_state) == lies

@@ -113,7 +113,6 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
         end = flattening.end
         flat_reached = (evaluation.visits > 1e-12) & (np.arange(flattening.num_states) != end)
         assert used.tolist() == np.sort(lifted[flat_reached]).tolist()
-        assert vertex.visits[reached].sum() == pytest.approx(evaluation.visits[flat_reached].sum())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -116,3 +116,23 @@ def test_a_switch_into_a_circle_is_none(system: type[PolicySystem] | type[SweepS
     part.take(new_rows, values)
     assert part.changed
     assert part.visits == pytest.approx([0.25, 0.75])
+
+
+class Lost(PolicySystem):
+    """Has lost all digits of a policy's values, as where rounding hides that it never ends."""
+
+    wrong = 0.0
+
+    def values(self, rows: np.ndarray, tolerance: float | None = None) -> np.ndarray:
+        return super().values(rows, tolerance) + self.wrong
+
+
+@pytest.mark.parametrize("wrong", [-5.0, -np.inf, np.inf, np.nan])
+def test_a_switch_to_values_that_no_policy_has_is_none(wrong: float) -> None:
+    balance = Balance(circle())
+    system = Lost(balance)
+    rows = np.array([1, 2])
+    part = Part(balance, system, [(0, 1)], 1.0, rows, system.values(rows, EXACT), system.visits(rows))
+    assert part.switched(3) is not None
+    system.wrong = wrong
+    assert part.switched(3) is None

@@ -74,7 +74,7 @@ def test_an_empty_region_is_decided_at_once() -> None:
 def test_planes_are_cut_until_the_model_meets_the_bound() -> None:
     ascent = Ascent(Menu(ROADS, [4.0, 5.5]), Region())
     ascent.explore(np.zeros(2))
-    planes = CuttingPlanes(ascent, BOTH, scale=4.0)
+    planes = CuttingPlanes(ascent, BOTH)
     models = []
     for _ in range(20):
         optimum = planes.cut()
@@ -97,7 +97,7 @@ def test_multipliers_that_press_against_their_limits_are_noticed_and_let_go() ->
     menu = Menu([(1.0, 5.0, 1.0), (1e7, 1.0, 1.0)], [2.0, 4.0])
     ascent = Ascent(menu, Region())
     ascent.explore(np.zeros(2))
-    planes = CuttingPlanes(ascent, BOTH, scale=1.0)
+    planes = CuttingPlanes(ascent, BOTH)
     while not planes.has_converged(optimum := planes.cut(), np.inf):
         pass
     assert optimum.violation > 0.1

@@ -12,7 +12,7 @@ from brute_force import brute_force
 from brute_force_procedures import brute_force as brute_force_procedure
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
-from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
 from hcssp.evaluation import is_proper, narrate, simulate
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate, expected_remaining
 from hcssp.procedure import ProcedurePolicy
@@ -113,9 +113,58 @@ def test_long_waits_are_still_exact() -> None:
     assert answer.cost("time") == 2.0**40
 
 
-def test_a_goal_too_unlikely_for_doubles_is_refused() -> None:
-    with pytest.raises(ImproperPolicy, match="too small for double precision"):
-        evaluated(attempts(1e-30))
+@pytest.mark.parametrize("success", [1e-12, 1e-15, 1e-30, 1e-300])
+def test_a_policy_that_ends_is_never_refused_for_being_slow(success: float) -> None:
+    # One minus the chance of success may be no more than a rounded one: what counts is the chance itself.
+    answer = evaluated(attempts(success, bound=np.inf))
+    assert answer.costs == pytest.approx([1.0 / success, 2.0 / success], rel=1e-15)
+    assert answer.residual < 1e-15
+
+
+def test_only_what_is_beyond_any_number_is_refused() -> None:
+    with pytest.raises(CostOverflow, match="reaches a goal almost surely, but so late"):
+        evaluated(attempts(1e-310))
+
+
+@pytest.mark.parametrize("length", [45, 60, 300])
+def test_a_chain_that_is_thrown_back_again_and_again(length: int) -> None:
+    # From every state half of the steps lead back to the first one.
+    rows = np.zeros((length, length + 1))
+    rows[:, 0] += 0.5
+    rows[np.arange(length), np.arange(1, length + 1)] += 0.5
+    problem = CSSP(
+        transitions=csr_array(rows),
+        row_start=np.append(np.arange(length + 1), length),
+        costs=np.ones((1, length)),
+        initial=np.eye(length + 1)[0],
+        goals=np.eye(length + 1, dtype=bool)[length],
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+    policy = DeterministicPolicy(problem, np.append(np.arange(length), -1))
+    answer = evaluate(problem, policy)
+    assert answer.cost("time") == pytest.approx(2.0 * (2.0**length - 1.0), rel=answer.residual)
+    assert answer.residual < 1e-11
+    remaining = expected_remaining(problem, policy)[0]
+    expected = [2.0 * (2.0**length - 2.0**state) for state in range(length + 1)]
+    assert remaining == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_cost_is_nothing_only_if_nothing_that_costs_is_ever_done() -> None:
+    # One in 1e200 tries goes through a state that costs 1e-200: no number is as small.
+    problem = CSSP(
+        transitions=csr_array(np.array([[0.0, 1e-200, 1.0], [0.0, 0.0, 1.0]])),
+        row_start=np.array([0, 1, 2, 2]),
+        costs=np.array([[1.0, 0.0], [0.0, 1e-200], [0.0, 0.0]]),
+        initial=np.array([1.0, 0.0, 0.0]),
+        goals=np.array([False, False, True]),
+        cost_names=("time", "damage", "noise"),
+        bounds=np.zeros(2),
+    )
+    answer = evaluate(problem, DeterministicPolicy(problem, np.array([0, 1, -1])))
+    assert answer.cost("damage") > 0.0
+    assert answer.cost("noise") == 0.0
+    assert list(answer.violations()) == ["damage"]
 
 
 def test_starting_in_a_goal_costs_nothing() -> None:

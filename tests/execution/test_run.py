@@ -361,3 +361,52 @@ def test_what_is_spent_and_to_come_are_those_of_the_exact_evaluation(seed: int) 
             assert list(decision.spent.values()) == pytest.approx(spent.tolist())
             to_come = remaining[:, problem.state_index[told]].tolist()
             assert list(decision.remaining.values()) == pytest.approx(to_come)
+
+
+def two_ways_to_the_hall(*outcomes: Outcome) -> HCSSP:
+    """A choice with `outcomes` that lead to the hall, from which one crosses to the end."""
+    room = CSSPBuilder(cost_names=("time",))
+    here, out = room.add_state("here"), room.add_goal("out")
+    room.add_action(here, "go", to=out, costs=1.0)
+    procedure = ProcedureBuilder()
+    start, hall, end = (procedure.add_event(name) for name in ("start", "hall", "end"))
+    cross = procedure.add_activity("cross", room.build())
+    if any(outcome.runs is not None for outcome in outcomes):
+        procedure.add_activity("again", room.build())
+    procedure.add_choice(start, "try", to=list(outcomes))
+    procedure.add_choice(hall, "cross", to=[Outcome(1.0, end, runs=cross)])
+    return procedure.build(start=start, end=end)
+
+
+@pytest.mark.parametrize("told", [{}, {"observation": "hall"}, {"outcome": "hall"}])
+def test_two_outcomes_that_are_the_same_need_not_be_told_apart(told: dict[str, str]) -> None:
+    run = solve(two_ways_to_the_hall(Outcome(0.5, 1), Outcome(0.5, 1))).start()
+    run.step()
+    assert run.possible() == [("hall", None)]
+    assert run.step(**told).event == "hall"
+    assert run.step().activity == "cross"
+    assert run.step().over
+
+
+@pytest.mark.parametrize("told", [{"observation": "hall"}, {"outcome": "hall"}])
+def test_what_happens_at_once_says_more_than_where_an_activity_leads(told: dict[str, str]) -> None:
+    run = solve(two_ways_to_the_hall(Outcome(0.5, 1), Outcome(0.5, 1, runs=1))).start()
+    run.step()
+    decision = run.step(**told)
+    assert (decision.event, decision.activity) == ("hall", None)
+
+
+@pytest.mark.parametrize("told", [{"observation": "again"}, {"outcome": "again"}, {"observation": "here"}])
+def test_an_activity_on_the_way_is_told_by_its_name_or_its_start(told: dict[str, str]) -> None:
+    run = solve(two_ways_to_the_hall(Outcome(0.5, 1), Outcome(0.5, 1, runs=1))).start()
+    run.step()
+    assert run.step(**told).activity == "again"
+
+
+def test_a_run_knows_what_is_to_come_however_late() -> None:
+    room = CSSPBuilder(cost_names=("time",))
+    here, out = room.add_state("here"), room.add_goal("out")
+    room.add_action(here, "try", to={out: 1e-15, here: 1.0}, costs=1.0)
+    problem = room.build()
+    decision = Run(DeterministicPolicy(problem, [0, -1])).step()
+    assert decision.remaining["time"] == pytest.approx(1e15, rel=1e-12)

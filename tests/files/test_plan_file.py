@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.proof import Interval
+from hcssp.contract.proof import FileClaim, Interval, Status
 from hcssp.contract.stop import MaxIterations
 from hcssp.contract.trace import Trace
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan, NoSolution
@@ -51,25 +51,21 @@ def test_a_plan_comes_back_as_it_was(tmp_path: Path, problem: HCSSP) -> None:
     # The bounds of the problem at hand do not matter, those of the plan come back.
     other_bounds = problem.with_bounds({c.name: 7.0 for c in problem.constraints})
     again = load_plan(tmp_path / "plan.json", other_bounds).as_procedure()
-    assert again == plan
+    assert again.policy == plan.policy
     assert again.bounds == plan.bounds
     assert again.policy.choices == plan.policy.choices
     for rows, other in zip(again.policy.activities, plan.policy.activities, strict=True):
         assert np.array_equal(rows, other)
-    for name in (
-        "name",
-        "method",
-        "lower_bound",
-        "upper_bound",
-        "trace",
-        "ending",
-        "seconds",
-        "budgets",
-        "prices",
-    ):
+    for name in ("name", "method", "ending", "seconds", "budgets", "prices"):
         assert getattr(again, name) == getattr(plan, name)
-    assert again.evaluate().costs == pytest.approx(plan.evaluate().costs)
-    assert again.evaluation is None
+    # What was proven is a claim now; what it costs was computed anew.
+    assert again.claim == FileClaim(plan.lower_bound, plan.upper_bound, plan.trace)
+    assert (again.lower_bound, len(again.trace)) == (-inf, 0)
+    assert again.upper_bound == pytest.approx(plan.upper_bound)
+    assert again.costs.costs == pytest.approx(plan.evaluate().costs)
+    # Told once more, it is claimed once more.
+    again.save(tmp_path / "again.json")
+    assert load_plan(tmp_path / "again.json", problem).claim == again.claim
 
 
 @pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if known.optimum < inf])
@@ -80,12 +76,14 @@ def test_every_kind_of_plan_comes_back_equal(tmp_path: Path, name: str) -> None:
     plan = solve(named)
     plan.save(tmp_path / "plan.json")
     again = load_plan(tmp_path / "plan.json", problem)
-    assert again == plan
+    assert again.policy == plan.policy
     assert type(again.policy) is type(plan.policy)
-    assert (again.prices, again.ending, again.trace) == (plan.prices, plan.ending, plan.trace)
+    assert (again.prices, again.ending) == (plan.prices, plan.ending)
+    assert again.claim == FileClaim(plan.lower_bound, plan.upper_bound, plan.trace)
+    assert again.status is not Status.OPTIMAL
     assert json.loads((tmp_path / "plan.json").read_text())["problem"]["name"] == name
-    # It can go on from there.
-    assert solve(named, start=again) == plan
+    # It can go on from there, and proves it again.
+    assert solve(named, start=again).status is plan.status
 
 
 def test_a_plan_of_a_single_problem_speaks_of_its_states(tmp_path: Path) -> None:
@@ -139,13 +137,14 @@ def test_the_file_can_be_read_by_people(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_has_proven_less(tmp_path: Path) -> None:
-    trace = Trace([(0.1, -inf, inf), (0.2, 1.0, 30.0)])
-    early = Plan(PROBLEM, PLAN.policy, proof=Interval(1.0, 30.0), method="exact", trace=trace)
+    cost = PLAN.upper_bound
+    trace = Trace([(0.1, -inf, inf), (0.2, 1.0, cost)])
+    early = Plan(PROBLEM, PLAN.policy, proof=Interval(1.0, cost), method="exact", trace=trace)
     save_plan(tmp_path / "plan.json", early)
     document = json.loads((tmp_path / "plan.json").read_text())
     assert (document["stopped_by"], document["evaluation"], document["status"]) == (None, None, "feasible")
-    assert document["trace"] == [[0.1, None, None], [0.2, 1.0, 30.0]]
-    assert load_plan(tmp_path / "plan.json", PROBLEM).trace == trace
+    assert document["trace"] == [[0.1, None, None], [0.2, 1.0, cost]]
+    assert load_plan(tmp_path / "plan.json", PROBLEM).claim == FileClaim(1.0, cost, trace)
 
 
 def test_a_plan_for_another_problem_is_refused(tmp_path: Path) -> None:
@@ -292,10 +291,59 @@ def test_run_lengths_say_the_same(actions: list[int]) -> None:
     )
 
 
-def test_a_policy_without_a_choice_can_be_kept(tmp_path: Path) -> None:
+def test_a_policy_that_does_not_end_is_no_plan(tmp_path: Path) -> None:
     policy = ProcedurePolicy.compose(PROBLEM, {}, PLAN.policy.activities)
     save_plan(tmp_path / "plan.json", Plan(PROBLEM, policy))
-    assert load_plan(tmp_path / "plan.json", PROBLEM).as_procedure().policy.choices == {}
+    with pytest.raises(InvalidPlan, match=r"plan\.json: the policy has no action in state 'start'"):
+        load_plan(tmp_path / "plan.json", PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_at("lower_bound", 1e9), "the lower bound 1e+09 is above the upper bound 27.7191165"),
+        (set_at("lower_bound", 27.72), "the lower bound 27.72 is above the upper bound 27.7191165"),
+        (set_at("trace", 0, [0.0, 30.0, 28.0]), "the lower bound 30 is above the upper bound 28"),
+        (set_at("upper_bound", 28.0), "upper_bound: it claims an expected cost of 28, but it is 27.7191165"),
+        (set_at("upper_bound", 27.7192), "upper_bound: it claims an expected cost of 27.7192, but it is"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    path = written(tmp_path, change)
+    with pytest.raises(InvalidPlan) as caught:
+        load_plan(path, PROBLEM)
+    assert f"{path}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_nobodys_word_is_taken(tmp_path: Path) -> None:
+    """A plan for a small bound is passed off as the best for a large one."""
+    path = tmp_path / "plan.json"
+    small = solve(PROBLEM.with_bounds(damage=1.0))
+    small.save(path)
+    document = json.loads(path.read_text())
+    document["bounds"]["damage"] = 2.0
+    path.write_text(json.dumps(document))
+    forged = load_plan(path, PROBLEM)
+    assert forged.claim is not None
+    assert forged.claim.gap <= 1e-6
+    assert (forged.status, forged.lower_bound) == (Status.FEASIBLE, -inf)
+    assert forged.evaluated().status is Status.FEASIBLE
+    assert forged.under(PROBLEM).status is Status.FEASIBLE
+    assert "optimal" not in str(forged)
+    assert "claims that no deterministic plan that keeps the same bounds" in str(forged)
+    # The search begins with its policy, and goes on until it has proved something itself.
+    assert solve(PROBLEM, start=forged).upper_bound == pytest.approx(PLAN.upper_bound)
+    assert forged.resolve().upper_bound == pytest.approx(PLAN.upper_bound)
+    assert forged.under(PROBLEM.with_bounds(damage=3.0)).claim is None
+
+
+def test_a_plan_that_breaks_its_bounds_proves_nothing(tmp_path: Path) -> None:
+    again = load_plan(written(tmp_path, set_at("bounds", "damage", 1.0)), PROBLEM)
+    assert not again.keeps_bounds()
+    assert (again.status, again.upper_bound) == (Status.UNKNOWN, inf)
 
 
 class Broken(Exception):

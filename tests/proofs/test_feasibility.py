@@ -37,14 +37,13 @@ def block_of(rows: list[tuple[int, dict[int, float], float]], num_states: int) -
 def mended(
     block: Block, values: FloatArray, weights: FloatArray | None = None, rows: BoolArray | None = None
 ) -> FloatArray:
-    """The values made feasible, after a check that they are."""
+    """The values made feasible where an exit is reached almost surely, after a check that they are."""
     weights = np.ones(1) if weights is None else weights
-    allowed = np.ones(block.num_rows, dtype=np.bool_) if rows is None else rows
-    found = feasible_values(block, weights, values, allowed)
+    alive = block.almost_sure(np.ones(block.num_rows, dtype=np.bool_) if rows is None else rows)[1]
+    found = feasible_values(block, weights, values, alive)
     assert found is not None
-    alive = np.flatnonzero(block.almost_sure(allowed)[1])
-    if len(alive):
-        assert holds(block, weights, found, alive).all()
+    if alive.any():
+        assert holds(block, weights, found, np.flatnonzero(alive)).all()
     return found
 
 
@@ -165,3 +164,11 @@ def test_tiny_costs_are_no_reason_to_fail() -> None:
     block = block_of([(0, {0: 0.5, 1: 0.5}, 1e-200), (0, {1: 1.0}, 1.0)], 2)
     found = mended(block, np.array([5.0, 0.0]))
     assert 0.0 <= found[0] <= 2e-200
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
+def test_what_cannot_even_be_added_up_leaves_the_level_of_the_exit(weight: float) -> None:
+    block = block_of([(0, {1: 1.0}, 1.0), (1, {2: 1.0}, 1.0)], 3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = mended(block, np.array([1.7e308, -1.7e308, 5.0]), np.array([weight]))
+    assert found[0] == 5.0

@@ -59,7 +59,7 @@ def same(first: float, second: float) -> bool:
     return first == second or abs(first - second) <= 1e-7 * max(1.0, abs(first))
 
 
-@pytest.mark.parametrize("first", range(0, 330, CHUNK))
+@pytest.mark.parametrize("first", range(0, 150, CHUNK))
 def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) -> None:
     failures = []
     for seed in range(first, first + CHUNK):
@@ -78,7 +78,7 @@ def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) 
     assert failures == []
 
 
-@pytest.mark.parametrize("first", range(1000, 1120, CHUNK))
+@pytest.mark.parametrize("first", range(1000, 1060, CHUNK))
 def test_free_moves_deceive_none_of_them(first: int) -> None:
     failures = []
     for seed in range(first, first + CHUNK):

@@ -168,6 +168,13 @@ def test_a_bound_a_hair_above_the_policys_cost_is_taken_back_to_it() -> None:
             Progress(lower_bound=6.1, upper_bound=6.0, incumbent=THROUGH),
             "the lower bound 6.1 is above a feasible policy's cost 6.0",
         ),
+        # A wrong policy may be wrong by little; two solves of the same one differ by far less.
+        (Progress(upper_bound=5.99999, incumbent=THROUGH), "the policy costs 6.0, not 5.99999"),
+        (Progress(upper_bound=6.00001, incumbent=THROUGH), "the policy costs 6.0, not 6.00001"),
+        (
+            Progress(lower_bound=6.00001, upper_bound=6.0, incumbent=THROUGH),
+            "the lower bound 6.00001 is above a feasible policy's cost 6.0",
+        ),
     ],
 )
 def test_a_claim_that_does_not_survive_the_evaluation_is_a_bug(claim: Progress, message: str) -> None:

@@ -21,10 +21,20 @@ def test_the_matrix_says_what_flows_out_less_what_flows_in(problem: CSSP) -> Non
     live = np.flatnonzero(~problem.goals)
     dense = problem.transitions.toarray()
     expected = np.zeros((problem.num_rows, len(live)))
+    ends = np.zeros(problem.num_rows)
     for row in range(problem.num_rows):
+        own = problem.row_state[row]
+        leaving = float(np.delete(dense[row], own).sum())
+        ends[row] = dense[row, problem.goals].sum() / (leaving or 1.0)
         for column, state in enumerate(live):
-            expected[row, column] = (problem.row_state[row] == state) - dense[row, state]
+            if state == own:
+                expected[row, column] = float(leaving > 0.0)
+            elif leaving > 0.0:
+                expected[row, column] = -dense[row, state] / leaving
+        np.testing.assert_allclose(balance.costs[:, row], problem.costs[:, row] / (leaving or 1.0))
     np.testing.assert_allclose(balance.matrix.toarray(), expected, atol=1e-15)
+    np.testing.assert_allclose(balance.goal_probability, ends, atol=1e-15)
+    assert (balance.goal_probability > 0.0).tolist() == (ends > 0.0).tolist()
     assert balance.live.tolist() == live.tolist()
     assert live[balance.row_state].tolist() == problem.row_state.tolist()
     assert balance.initial.tolist() == problem.initial[live].tolist()
@@ -65,8 +75,8 @@ def test_reduced_costs_of_a_policys_own_values_are_zero_on_its_rows() -> None:
     problem = proper_problem(5)
     balance = Balance(problem)
     rows = balance.row_start[:-1]
-    values = np.linalg.solve(balance.matrix.toarray()[rows], problem.costs[0, rows])
-    reduced = balance.reduced_costs(problem.costs[0], values)
+    values = np.linalg.solve(balance.matrix.toarray()[rows], balance.costs[0, rows])
+    reduced = balance.reduced_costs(balance.costs[0], values)
     assert np.abs(reduced[rows]).max() < 1e-11
     assert np.abs(reduced).max() > 1.0
 

@@ -10,7 +10,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.errors import ImproperPolicy
+from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
@@ -283,8 +283,8 @@ def test_evaluating_tells_exact_values_from_rough_ones_and_refuses_absurd_ones()
     assert estimate.value == pytest.approx(values @ problem.weights)
     assert np.abs(estimate.reduced[rows]).max() < 1e-10
     assert not solver._evaluate(problem, rows, values * (1.0 + 1e-7))[1]
-    for absurd in (values * 1e15, np.full_like(values, np.nan)):
-        with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+    for absurd in (np.full_like(values, np.inf), np.full_like(values, np.nan)):
+        with pytest.raises(OutOfPrecision, match="overflow"):
             solver._evaluate(problem, rows, absurd)
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, BoolArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
-from hcssp.ssp.start import goal_probability, safe_rows, starting_policy
+from hcssp.ssp.start import safe_rows, starting_policy
 from proper_problems import proper_problem
 from random_problems import random_cssp
 
@@ -75,8 +76,14 @@ def test_the_starting_policy_follows_the_shortest_way() -> None:
     np.testing.assert_allclose(through[rows[ends]], distance[balance.live[ends]])
 
 
-def test_the_probability_to_end_at_once_is_what_the_live_states_leave() -> None:
-    problem = proper_problem(2)
-    expected = problem.transitions.toarray()[:, problem.goals].sum(axis=1)
-    np.testing.assert_allclose(goal_probability(Balance(problem)), expected, atol=1e-12)
-    assert (goal_probability(Balance(problem))[expected == 0.0] == 0.0).all()
+def test_beside_enormous_lengths_no_path_runs_in_circles() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    first, second, out = plan.add_state("first"), plan.add_state("second"), plan.add_goal("out")
+    # The way out is so improbable that the cheap steps to and fro are lost in its length.
+    for here, there in ((first, second), (second, first)):
+        plan.add_action(here, "to and fro", to=there, costs=1e-6)
+        plan.add_action(here, "out", to={out: 2.0**-60, there: 1.0 - 2.0**-60}, costs=1e9)
+    plan.set_initial(first)
+    balance = Balance(plan.build())
+    rows, _ = starting_policy(balance, balance.costs[0], np.ones(4, dtype=np.bool_))
+    assert balance.is_proper(rows)

@@ -3,12 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.start import starting_policy
-from hcssp.ssp.sweep_system import MAX_SWEEPS, ROUGH, SweepSystem
+from hcssp.ssp.sweep_system import ROUGH, SweepSystem
 from hcssp.ssp.system import EXACT
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
@@ -51,12 +52,28 @@ def test_a_policy_that_ends_late_ends() -> None:
     system = SweepSystem(Balance(circle()))
     late = np.array([0, 4])
     assert system.values(late, EXACT)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
-    assert system.visits(late) == pytest.approx([0.25, 10_000.0], rel=1e-8)
+    # Counted are departures, not the steps in between.
+    assert system.visits(late) == pytest.approx([0.25, 1.0], rel=1e-8)
 
 
 def test_a_policy_that_never_ends_is_an_error() -> None:
     endless = np.array([0, 2])
-    with pytest.raises(ImproperPolicy, match=f"did not converge within {MAX_SWEEPS} sweeps"):
+    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
         SweepSystem(Balance(circle())).values(endless, EXACT)
-    with pytest.raises(ImproperPolicy, match=f"visits did not converge within {MAX_SWEEPS} sweeps"):
+    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
         SweepSystem(Balance(circle())).visits(endless)
+
+
+def test_after_a_policy_that_stays_for_ever_the_others_are_evaluated_as_before() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    first, second, out = plan.add_state("first"), plan.add_state("second"), plan.add_goal("out")
+    for here, there, cost in ((first, second, 5.0), (second, first, 1.0)):
+        plan.add_action(here, "out", to={out: 0.5, there: 0.5}, costs=cost)
+        plan.add_action(here, "stay", to=here, costs=1.0)
+    plan.set_initial(first)
+    balance = Balance(plan.build())
+    system, rows = SweepSystem(balance), np.array([0, 2])
+    before = system.values(rows, EXACT).copy()
+    with pytest.raises(ImproperPolicy):
+        system.values(np.array([0, 3]), EXACT)
+    np.testing.assert_allclose(system.values(rows, EXACT), before, rtol=1e-12)

@@ -223,4 +223,4 @@ def plan_costs(evidence: Evidence, certificate: Certificate, allowed: Allowed) -
 def tolerated(bounds: Sequence[float]) -> Allowed:
     """What keeping the bounds allows, with the tolerance."""
     share, exact = decimal(FEASIBILITY_TOLERANCE), [decimal(b) if b < inf else None for b in bounds]
-    return [None if each is None else each + share * max(Fraction(1), abs(each)) for each in exact]
+    return [None if each is None else each + share * abs(each) for each in exact]

@@ -1,7 +1,4 @@
-"""The problem as the checker sees it: activities as arrays, choices in rational numbers.
-
-States and rows are numbered as in :class:`~hcssp.procedure.flattening.Flattening`.
-"""
+"""The problem as the checker sees it: arrays and rational numbers, states and rows as in its flattening."""
 
 from __future__ import annotations
 
@@ -145,12 +142,14 @@ class Layout:
     @cached_property
     def unit(self) -> Fraction:
         """What the primary cost of every plan is a multiple of if nothing is left to chance, otherwise 0."""
-        chance = any(len(ways) > 1 or len(ways[0].starts) > 1 for _, ways in self.event_rows)
-        if chance or any(len(block.successors) > block.num_rows for block in self.blocks):
-            return Fraction(0)
-        costs = {decimal(cost) for block in self.blocks for cost in np.unique(block.costs[0])}
-        divisor = lcm(*(cost.denominator for cost in costs))
-        return Fraction(gcd(*(int(cost * divisor) for cost in costs)), divisor)
+        flat, reached = self.flat, np.arange(self.flattening.num_states) == self.flattening.start
+        rows = flat.almost_sure(np.ones(flat.num_rows, dtype=np.bool_))[1]
+        while not reached[after := flat.successors[(rows & reached[flat.row_state])[flat.entry_row]]].all():
+            reached[after] = True
+        rows = rows & reached[flat.row_state]
+        costs = {decimal(cost) for cost in np.unique(flat.costs[0][rows])}
+        divisor, chance = lcm(*(cost.denominator for cost in costs)), (np.diff(flat.pointers)[rows] > 1).any()
+        return Fraction(0 if chance else gcd(*(int(cost * divisor) for cost in costs)), divisor)
 
     @cached_property
     def fingerprint(self) -> str:

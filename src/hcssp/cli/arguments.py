@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from math import inf, isfinite, isnan
+from pathlib import Path
 
 from hcssp.errors import HcsspError
+
+FEASIBILITY_TOLERANCE, LEAST_TOLERANCE = 1e-9, 1e-11
+"""Those of :mod:`hcssp.numerics`, which would import numpy; a test compares them."""
 
 
 class UsageError(HcsspError):
@@ -46,6 +50,16 @@ def gap(text: str) -> float:
     value = number(text)
     if not (isfinite(value) and value >= 0.0):
         raise argparse.ArgumentTypeError(f"{text} is no relative gap; give 0 or more, such as 1e-3 for 0.1%")
+    return value
+
+
+def share(text: str) -> float:
+    """A tolerance: a share below the whole, and not finer than figures are."""
+    value = number(text)
+    if not LEAST_TOLERANCE <= value < 1.0:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no tolerance; give a share from {LEAST_TOLERANCE:g} to below 1, such as 1e-6"
+        )
     return value
 
 
@@ -105,6 +119,30 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
+    )
+
+
+def add_tolerance_argument(parser: argparse.ArgumentParser) -> None:
+    """Add how closely bounds must be kept."""
+    parser.add_argument(
+        "--feasibility-tolerance",
+        type=share,
+        default=FEASIBILITY_TOLERANCE,
+        metavar="T",
+        help="a bound is kept if it is exceeded by no more than this share of it (default: 1e-9)",
+    )
+
+
+def add_certificate_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what verifies the plan of a file."""
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="verify by a certificate what is claimed about the plan; without one it stays a claim",
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="check the certificate in integers; takes some 50 times longer"
     )
 
 

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_problem_arguments(parser)
     parser.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="the proof to be verified")
     parser.add_argument(
-        "--exact", action="store_true", help="decide everything in integers; takes some 50 times longer"
+        "--exact", action="store_true", help="decide everything in integers; takes some ten times longer"
     )
     add_output_arguments(parser)
 
@@ -92,6 +92,13 @@ def _status(verdict: Verdict) -> str:
     return "unknown" if verdict.upper_bound == inf else "feasible"
 
 
+def _holds_for_lots(problem: HCSSP, certificate: Certificate) -> bool:
+    """Whether the lower bound holds for plans that draw lots: nothing is branched, nothing rounded up."""
+    from hcssp.checker.layout import Layout
+
+    return len(certificate.leaves) == 1 and Layout(problem).unit == 0
+
+
 def _costs(problem: HCSSP, verdict: Verdict) -> dict[str, float]:
     """At most what the plan's costs are, by name: rational numbers, rounded upwards."""
     from math import inf, nextafter
@@ -122,6 +129,7 @@ def _document(
         "status": _status(verdict),
         "lower_bound": plain(verdict.lower_bound),
         "upper_bound": plain(verdict.upper_bound),
+        "holds_for_plans_that_draw_lots": _holds_for_lots(problem, certificate),
         "costs": _costs(problem, verdict),
         "rows_decided_in_integers": verdict.num_exact,
     }
@@ -151,6 +159,8 @@ def _words(
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
     else:
         kept = "no plan that keeps these bounds" if bounds else "no plan"
+        if _holds_for_lots(problem, certificate):
+            kept += ", not even one that draws lots,"
         lines.append(f"  {kept} has an expected {primary} below {rounded_down(verdict.lower_bound, 6)}")
     if verdict.costs:
         least, *others = _costs(problem, verdict).items()

@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Compute the curve, print it, and answer with the exit code."""
     import json
+    from math import isfinite
 
     from hcssp.cli.curve_text import curve_csv, curve_document, curve_in_words
     from hcssp.files.atomic import check_writable, write_atomically
@@ -104,7 +105,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         print("hcssp: interrupted; the points are those finished so far", file=sys.stderr)
         return INTERRUPTED
     if not any(point.plan.found for point in curve.points):
-        print(f"hcssp: no plan: the least achievable {constraint} is {curve.least:.9g}", file=sys.stderr)
+        why = f"the least achievable {constraint} is {curve.least:.9g}"
+        if curve.points[-1].bound >= curve.least or not isfinite(curve.least):
+            # It is not for this bound.
+            why = curve.points[-1].plan.message
+        print(f"hcssp: no plan: {why}", file=sys.stderr)
         return NO_PLAN
     return SOLVED
 

@@ -51,8 +51,13 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
     pieces = len(curve.prices)
     if pieces:
         first, last = curve.breakpoints[0, 0], curve.breakpoints[-1, 0]
+        exact = (
+            "Over plans that draw lots the curve is exact"
+            if curve.exact
+            else "No plan lies below the curve, not even one that draws lots, but none may lie on it"
+        )
         blocks.append(
-            f"Over plans that draw lots the curve is exact: {pieces} straight "
+            f"{exact}: {pieces} straight "
             f"{'piece' if pieces == 1 else 'pieces'} between {first:g} and {last:g}.\n"
             f"The best plan without lots is proven to lie between the two figures given.\n"
             f"The price is what one more unit of {curve.constraint} saves, in {primary}."
@@ -69,6 +74,7 @@ def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]
         "primary": problem.primary_name,
         "constraint": curve.constraint,
         "least": plain(curve.least),
+        "exact": curve.exact,
         "points": [_point(curve, point) for point in curve.points],
         "breakpoints": curve.breakpoints.tolist(),
         "prices": curve.prices.tolist(),

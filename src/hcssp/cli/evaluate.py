@@ -7,9 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
+from hcssp.cli.arguments import (
+    add_certificate_arguments,
+    add_output_arguments,
+    add_problem_arguments,
+    add_tolerance_argument,
+)
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
-from hcssp.cli.plans import read_plan
+from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import style_of
@@ -22,21 +27,27 @@ if TYPE_CHECKING:
 HELP = "recompute what a saved plan costs, and whether it keeps its bounds"
 DESCRIPTION = """\
 Recompute exactly what a saved plan costs, by code that no solver uses, and say whether it keeps
-its bounds: those it was made for, unless others are given. Nothing that the file claims is used.
+its bounds: those it was made for, unless others are given. Nothing that the file claims is used; what it
+says was proven is told as a claim, unless a certificate proves it.
 
-Exit code 0 if it keeps them, 1 if not, 2 if it is no plan for this problem."""
+Exit code 0 if it keeps them, 1 if not or if the certificate does not prove what it claims, 2 if it is no plan
+for this problem, or no certificate for this plan."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp evaluate``."""
     add_problem_arguments(parser)
     parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    add_certificate_arguments(parser)
+    add_tolerance_argument(parser)
     add_output_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Evaluate, print, and answer with the exit code."""
     import json
+
+    from hcssp.numerics import Tolerances
 
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
@@ -45,23 +56,28 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         printer.note(f"evaluating {arguments.plan}")
-        told, plan = read_plan(arguments.plan, problem, arguments.bound)
+        tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
+        told, plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)
+        checked = verified(plan, arguments.certificate, arguments.exact)
     finally:
         printer.close()
     interruption.end()
-    solved = plan.as_procedure()
+    if checked is None:
+        return NO_PLAN
+    solved = checked.as_procedure()
     if arguments.json:
         print(json.dumps(_document(arguments, told, solved), allow_nan=False))
     else:
         print(_words(arguments, told, solved, style_of(sys.stdout)))
-    return SOLVED if solved.costs.keeps_bounds() else NO_PLAN
+    return SOLVED if solved.keeps_bounds() else NO_PLAN
 
 
 def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) -> dict[str, Any]:
+    from hcssp.contract.proof import FileClaim
     from hcssp.reports.figures import plain
-    from hcssp.reports.summary import plan_figures
+    from hcssp.reports.summary import plan_figures, verified_document
 
-    evaluation = plan.costs
+    evaluation, claim = plan.costs, told.claim or FileClaim()
     figures = plan_figures(plan)
     for constraint in figures["constraints"].values():
         # Prices belong to a search, not to a plan.
@@ -69,54 +85,61 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
     return {
         "problem": arguments.problem,
         "plan": str(arguments.plan),
-        "keeps_bounds": evaluation.keeps_bounds(),
+        "keeps_bounds": plan.keeps_bounds(),
         "cost": plain(float(evaluation.costs[0])),
         **figures,
-        "violations": evaluation.violations(),
+        "violations": evaluation.violations(plan.tolerances.feasibility),
         "residual": plain(evaluation.residual),
         "claimed": {
             "method": told.method,
-            "cost": plain(told.upper_bound),
-            "lower_bound": plain(told.lower_bound) if told.bounds == plan.bounds else None,
+            "cost": plain(claim.upper_bound),
+            "lower_bound": plain(claim.lower_bound) if told.bounds == plan.bounds else None,
         },
+        "verified": verified_document(plan),
     }
 
 
 def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
     from hcssp.reports.plan_words import plan_blocks
+    from hcssp.reports.words import verification_of, what_is_proven
 
     problem, evaluation = plan.problem, plan.costs
     primary, cost = problem.primary_name, float(evaluation.costs[0])
     title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {cost:.6f}"
     blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
-    violations = evaluation.violations()
+    violations = evaluation.violations(plan.tolerances.feasibility)
     for constraint in problem.constraints:
         name = constraint.name
         verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
         expected = f"{evaluation.cost(name):.6f} expected"
         lines.append(f"  {name}: {expected}, at most {constraint.at_most:g} allowed: {verdict}")
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
-    blocks.append(style.strong("The file says") + "\n" + _claims(told, plan, cost))
+    blocks.append(style.strong("The file says") + "\n" + _claims(told, plan))
+    if verification_of(plan) is not None:
+        blocks.append(style.strong("Verified") + f"\n  {what_is_proven(plan)}")
     blocks.append("The plan keeps its bounds." if not violations else "The plan does NOT keep its bounds.")
     return "\n\n".join(blocks)
 
 
-def _claims(told: Plan, plan: ProcedurePlan, cost: float) -> str:
+def _claims(told: Plan, plan: ProcedurePlan) -> str:
     """What the file says, beside what is true; about other bounds than its own it says nothing."""
     from math import isfinite
 
+    from hcssp.contract.proof import FileClaim
     from hcssp.reports.figures import rounded_down
+    from hcssp.reports.words import verification_of
 
-    primary = plan.problem.primary_name
+    primary, claim = plan.problem.primary_name, told.claim or FileClaim()
     lines = []
-    if isfinite(told.upper_bound):
-        agrees = abs(told.upper_bound - cost) <= 1e-6 * max(1.0, abs(cost))
-        lines.append(f"  expected {primary} {told.upper_bound:.6f}, which is {'' if agrees else 'NOT '}so")
-    if told.bounds == plan.bounds and isfinite(told.lower_bound):
-        least = rounded_down(told.lower_bound, 6)
+    if isfinite(claim.upper_bound):
+        # A file that says anything else is refused.
+        lines.append(f"  expected {primary} {claim.upper_bound:.6f}, which is so")
+    if told.bounds == plan.bounds and isfinite(claim.lower_bound):
+        least = rounded_down(claim.lower_bound, 6)
+        checked = "a claim, not checked here" if verification_of(plan) is None else "see below"
         lines.append(
-            f"  no plan that keeps these bounds has an expected {primary} below {least} "
-            f"(proven by the method {told.method!r}, not checked here)"
+            f"  no plan that keeps these bounds has an expected {primary} below {least}, by the method "
+            f"{told.method!r} ({checked})"
         )
     return "\n".join(lines) or "  nothing about these bounds"

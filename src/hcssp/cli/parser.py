@@ -51,6 +51,7 @@ examples:
   hcssp solve mine.yaml
   hcssp solve mine.yaml --out plan.json
   hcssp evaluate mine.yaml plan.json
+  hcssp solve mine.yaml --certificate proof.cert
   hcssp check mine.yaml proof.cert
   hcssp simulate mine.yaml plan.json --runs 100000
   hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png

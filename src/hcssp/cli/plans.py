@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
     from hcssp.errors import CannotWrite
+    from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
 
 _SAVE_BOUNDS_EVERY = 5.0
@@ -99,7 +100,9 @@ class PlanSaver:
         self._saved = (progress.seconds, progress.lower_bound, progress.upper_bound)
 
 
-def read_plan(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tuple[Plan, Plan]:
+def read_plan(
+    path: Path, problem: HCSSP, bounds: list[tuple[str, float]], tolerances: Tolerances | None = None
+) -> tuple[Plan, Plan]:
     """A saved plan as its file tells it, and evaluated under its own bounds, or those given instead.
 
     Raises
@@ -107,25 +110,50 @@ def read_plan(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tu
     InvalidPlan
         If it is no plan for `problem`, or does not reach the end.
     """
+    from dataclasses import replace
+
     from hcssp.errors import ImproperPolicy, InvalidPlan
     from hcssp.files.plan_file import load_plan
 
     told = load_plan(path, problem)
     plan = told.under(with_bounds(problem.with_bounds(told.bounds), bounds))
+    plan = plan if tolerances is None else replace(plan, tolerances=tolerances)
     try:
         return told, plan.evaluated()
     except ImproperPolicy as error:
         raise InvalidPlan([f"{path}: {error}"]) from error
 
 
-def first_incumbent(path: Path, problem: HCSSP, bounds: list[tuple[str, float]]) -> tuple[HCSSP, Plan | None]:
+def verified(plan: Plan, certificate: Path | None, exact: bool) -> Plan | None:
+    """The plan with what a certificate proves of it, if one is given; None, with a message, if it does not.
+
+    Raises
+    ------
+    InvalidCertificate
+        If it is no certificate for this plan.
+    """
+    from hcssp.errors import NotProven
+
+    if certificate is None:
+        return plan
+    try:
+        return plan.verified(certificate, exact=exact)
+    except NotProven as error:
+        print(f"hcssp: not verified: {error}", file=sys.stderr)
+        return None
+
+
+def first_incumbent(
+    path: Path, problem: HCSSP, bounds: list[tuple[str, float]], tolerances: Tolerances
+) -> tuple[HCSSP, Plan | None]:
     """The problem under the bounds of a saved plan, or those given instead, and the plan if it keeps them.
 
-    A plan that breaks the bounds is worth nothing; the user is told.
+    Only its policy counts; what its file says was proven is proven again. A plan that breaks the bounds is
+    worth nothing; the user is told.
     """
-    _, plan = read_plan(path, problem, bounds)
+    _, plan = read_plan(path, problem, bounds, tolerances)
     solved = plan.as_procedure()
-    broken = solved.costs.violations()
+    broken = solved.costs.violations(tolerances.feasibility)
     if broken:
         told = ", ".join(
             f"{each} {solved.cost(each):.6g} of at most {plan.bounds[each]:g}" for each in broken

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import (
     UsageError,
+    add_certificate_arguments,
     add_output_arguments,
     add_problem_arguments,
     count_or_inf,
@@ -18,7 +19,7 @@ from hcssp.cli.arguments import (
     seed,
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
-from hcssp.cli.plans import read_plan
+from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.solve import work
@@ -36,7 +37,11 @@ Write one page of HTML that needs no network: what the plan costs and what is pr
 where it goes and how often, what it chooses, how the budget is spread, simulated runs, and a
 slider over one bound with a plan for each of its positions.
 
-PLAN is a file that hcssp solve --out saved; without it the problem is solved first."""
+PLAN is a file that hcssp solve --out saved; without it the problem is solved first. What the file says was
+proven is told as a claim, unless --certificate proves it.
+
+Exit code 0 if the page is written, 1 if there is no plan or the certificate does not prove what it claims,
+2 if PLAN or the certificate is none for this problem."""
 
 _MAX_POINTS = 60
 
@@ -73,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pictures", type=Path, metavar="FOLDER", help="also draw the plan as PNG files (needs matplotlib)"
     )
+    add_certificate_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -82,6 +88,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.files.atomic import check_writable
 
     check_writable(arguments.output)
+    if arguments.certificate is not None and arguments.plan is None:
+        raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
         raise UsageError(f"--points {arguments.points:g}: a page can hold the plans of {_MAX_POINTS} at most")
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
@@ -94,6 +102,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             printer.close()
             print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
             return INTERRUPTED if plan.ending.reason is Reason.INTERRUPTED else NO_PLAN
+        checked = verified(plan, arguments.certificate, arguments.exact)
+        if checked is None:
+            printer.close()
+            return NO_PLAN
+        plan = checked
         written = _write(arguments, plan, printer, interruption)
     finally:
         printer.close()
@@ -184,6 +197,7 @@ def _tell(arguments: argparse.Namespace, plan: Plan, written: list[Path]) -> Non
     import json
 
     from hcssp.reports.figures import plain
+    from hcssp.reports.summary import verified_document
 
     if arguments.json:
         document: dict[str, Any] = {
@@ -191,6 +205,8 @@ def _tell(arguments: argparse.Namespace, plan: Plan, written: list[Path]) -> Non
             "status": str(plan.status),
             "lower_bound": plain(plan.lower_bound),
             "upper_bound": plain(plan.upper_bound),
+            "claimed_lower_bound": None if plan.claim is None else plain(plan.claim.lower_bound),
+            "verified": verified_document(plan),
             "written": [str(path) for path in written],
         }
         print(json.dumps(document, allow_nan=False))

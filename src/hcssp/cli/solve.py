@@ -12,6 +12,7 @@ from hcssp.cli.arguments import (
     UsageError,
     add_output_arguments,
     add_problem_arguments,
+    add_tolerance_argument,
     count_or_inf,
     gap,
     seconds,
@@ -21,6 +22,7 @@ from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, first_incumbent
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from hcssp.contract.progress import Progress
     from hcssp.contract.solver import Solver
     from hcssp.contract.stop import StopCriterion
+    from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
     from hcssp.solving.registry import Method
 
@@ -75,6 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE", help="save the plan, at every better one that is found"
     )
     parser.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="write a proof of what the search found out, which hcssp check verifies without a solver",
+    )
+    parser.add_argument(
         "--resume",
         type=Path,
         metavar="PLAN",
@@ -83,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
     )
+    add_tolerance_argument(parser)
     add_output_arguments(parser)
 
 
@@ -90,6 +100,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
     from hcssp.contract.ending import Ending, Reason
     from hcssp.contract.plan import Plan
+    from hcssp.numerics import Tolerances
     from hcssp.solving.registry import find_method
 
     if arguments.verbose:
@@ -100,30 +111,46 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer.note(f"reading {arguments.problem}")
     loaded = load_problem(arguments.problem, arguments.scale)
     problem, start = with_bounds(loaded, arguments.bound), None
+    tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
+    if arguments.certificate is not None and tolerances != Tolerances():
+        raise UsageError("--feasibility-tolerance: a certificate is about bounds kept to 1e-9; leave one out")
     if arguments.resume is not None:
-        problem, start = first_incumbent(arguments.resume, loaded, arguments.bound)
+        problem, start = first_incumbent(arguments.resume, loaded, arguments.bound, tolerances)
     solver = make_solver(method, arguments)
     saver = None
     if arguments.out is not None:
         saver = PlanSaver(arguments.out, problem, method.name, start)
+    prover = None
+    if arguments.certificate is not None:
+        prover = ProofSaver(arguments.certificate)
     if arguments.plot is not None:
         check_plot(arguments.plot, problem)
     criteria = criteria_of(method, arguments)
     try:
-        plan = work(problem, solver, criteria, printer, interruption, saver, start)
+        plan = work(problem, solver, criteria, printer, interruption, saver, start, tolerances)
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
         ending = Ending(Reason.INTERRUPTED, "before the first step")
         plan = Plan(problem, ending=ending, method=method.name)
+        prover = None
     finally:
         printer.close()
     # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
     unsaved = None if saver is None else saver.finish(plan)
-    tell(arguments, plan)
+    try:
+        if prover is not None:
+            printer.note(f"writing {arguments.certificate}")
+            prover.finish(plan)
+    finally:
+        # Whatever becomes of the proof, the plan is told.
+        printer.close()
+        tell(arguments, plan, prover)
     if unsaved is not None:
         raise unsaved
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
+    if prover is not None and not arguments.json:
+        print("\n" + prover.in_words(arguments.problem, problem.primary_name))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.rooms import save_rooms
 
@@ -173,8 +200,10 @@ def work(
     interruption: Interruption,
     saver: PlanSaver | None = None,
     start: Plan | None = None,
+    tolerances: Tolerances | None = None,
 ) -> Plan:
     """Solve, telling the progress and saving plans; a signal ends it with the best plan so far."""
+    from hcssp.numerics import DEFAULT_TOLERANCES
     from hcssp.solving.solve import solve
 
     def on_progress(progress: Progress) -> None:
@@ -184,10 +213,12 @@ def work(
         printer(progress)
 
     interruption.begin()
-    return solve(problem, solver, interruption.watching(criteria), on_progress, start=start)
+    watched = interruption.watching(criteria)
+    allowed = tolerances or DEFAULT_TOLERANCES
+    return solve(problem, solver, watched, on_progress, start=start, tolerances=allowed)
 
 
-def tell(arguments: argparse.Namespace, plan: Plan) -> None:
+def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = None) -> None:
     """Print the answer on stdout, and on stderr why there is none or that it is not the last word."""
     import json
 
@@ -198,6 +229,8 @@ def tell(arguments: argparse.Namespace, plan: Plan) -> None:
 
     if arguments.json:
         document = plan_document(plan) | {"problem": arguments.problem}
+        if prover is not None:
+            document["certificate"] = prover.document()
         print(json.dumps(document, allow_nan=False))
     elif plan.status is not Status.INFEASIBLE:
         print(plan_in_words(plan, style_of(sys.stdout), arguments.problem))

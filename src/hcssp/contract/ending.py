@@ -51,7 +51,7 @@ _IN_WORDS = {
     Reason.INTERRUPTED: "it was interrupted",
     Reason.RELAXATION: "the linear program was solved",
     Reason.CONVERGED: "the method had nothing left that could tighten its bounds",
-    Reason.ROUNDING: "what was left open was within rounding",
+    Reason.ROUNDING: "what was left open cannot be told apart in double precision",
     Reason.FAILED: "the solver behind it failed",
     Reason.EXHAUSTED: "the method had nothing left to do",
     Reason.UNKNOWN: "it was cut short",

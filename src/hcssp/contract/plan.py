@@ -12,20 +12,25 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from hcssp.checker.format import Certificate
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
-from hcssp.contract.proof import Infeasible, Interval, Proof, Status
+from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.trace import Trace
+from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem, NoSolution
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
 from hcssp.execution.run import Run
+from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
+from hcssp.proofs.assembly import certificate_of
+from hcssp.proofs.search_record import SearchRecord
 from hcssp.verbs import verb
 
 
@@ -46,6 +51,8 @@ class Plan:
         if they were not computed when the plan was made.
     proof
         What is proven about the problem; :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
+    claim
+        What the plan's file says was proven, for a plan from a file: nothing follows from it.
     ending
         Why the search ended.
     prices
@@ -59,14 +66,19 @@ class Plan:
         The optimum over randomised policies and one stationary such policy, where the solver has them.
     method, seconds, iterations
         How the plan was found, and how long that took.
+    tolerances
+        What counted as kept, and what as optimal.
     memory
         What the search has learnt; :meth:`resolve` goes on from it. It is neither saved nor pickled.
+    record
+        The regions that the search has split, for a :attr:`certificate`. It is neither saved nor pickled.
     """
 
     problem: Problem
     found_policy: Policy | None = field(default=None, repr=False)
     evaluation: Evaluation | None = field(default=None, repr=False)
     proof: Proof = field(default_factory=Interval)
+    claim: FileClaim | None = None
     ending: Ending = field(default_factory=lambda: Ending(Reason.UNKNOWN))
     prices: Mapping[str, float] | None = None
     budgets: Budgets = field(default_factory=dict, repr=False)
@@ -76,7 +88,9 @@ class Plan:
     method: str = ""
     seconds: float = 0.0
     iterations: int = 0
+    tolerances: Tolerances = DEFAULT_TOLERANCES
     memory: Memory = field(default_factory=Memory, repr=False)
+    record: SearchRecord = field(default_factory=SearchRecord, repr=False)
 
     @property
     def name(self) -> str:
@@ -102,6 +116,20 @@ class Plan:
     def gap(self) -> float:
         """The proven relative gap, ``inf`` while either bound is unknown."""
         return self.proof.gap
+
+    @property
+    def randomised_cost(self) -> float | None:
+        """What a plan that draws lots costs, if one was found that keeps the bounds.
+
+        No such plan costs less than ``stochastic.value``, which need not be reached.
+        """
+        found = self.stochastic
+        if found is None or not len(found.weights):
+            return None
+        mixture = found.weights @ found.costs
+        if not mixture_is_feasible(mixture, self.problem.bounds, self.tolerances.feasibility):
+            return None
+        return float(mixture[0])
 
     @property
     def found(self) -> bool:
@@ -134,6 +162,24 @@ class Plan:
     def bounds(self) -> dict[str, float]:
         """The bound of each constraint, by name."""
         return dict(zip(self.problem.constraint_names, self.problem.bounds.tolist(), strict=True))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A proof of what is known about the problem, for :func:`hcssp.checker.check`.
+
+        It is made when it is first asked for, and proves what can be proven of what the search told. Methods
+        other than the exact one, and plans from files, have a proof of the dual's bound.
+        """
+        return certificate_of(self.problem, self.record, self._rows)
+
+    @cached_property
+    def stochastic_certificate(self) -> Certificate:
+        """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
+        return certificate_of(self.problem, self.record, self._rows, relaxed=True)
+
+    @property
+    def _rows(self) -> IntArray | None:
+        return None if self.found_policy is None else self.found_policy.rows
 
     def cost(self, name: str) -> float:
         """The exact expected sum of the cost called `name`."""
@@ -192,18 +238,38 @@ class Plan:
             problem,
             None if self.found_policy is None else _under(self.found_policy, problem),
             method=self.method,
+            tolerances=self.tolerances,
             memory=self.memory,
         )
+
+    def keeps_bounds(self) -> bool:
+        """Whether the policy keeps its bounds, up to the plan's own tolerance."""
+        return (self.evaluation or self.evaluate()).keeps_bounds(self.tolerances.feasibility)
 
     def evaluated(self) -> Plan:
         """The plan with its exact costs computed anew.
 
         The upper bound is what the policy costs. If it breaks its bounds, nothing is proven by it.
+
+        Raises
+        ------
+        InvalidPlan
+            If the policy costs less than any should.
         """
-        evaluation = self.evaluate()
-        cost = float(evaluation.costs[0])
-        proof = Interval(min(self.lower_bound, cost), cost) if evaluation.keeps_bounds() else Interval()
-        return replace(self, evaluation=evaluation, proof=proof)
+        plan = replace(self, evaluation=self.evaluate())
+        cost, optimality = plan.cost(self.problem.primary_name), self.tolerances.optimality
+        if not plan.keeps_bounds():
+            return replace(plan, proof=Interval())
+        refuse_contradiction(self.lower_bound, cost)
+        return replace(plan, proof=Interval(min(self.lower_bound, cost), cost, optimality))
+
+    def verified(self, certificate: Any, *, exact: bool = False) -> Plan:
+        """The plan with the interval that a certificate proves, once the checker has found it so.
+
+        See :func:`hcssp.files.certificate.verified_plan`.
+        """
+        checked: Plan = verb("plan.verified")(self, certificate, exact=exact)
+        return checked
 
     def as_procedure(self) -> ProcedurePlan:
         """The same plan as that of a procedure; a single problem is one that is run once."""
@@ -212,7 +278,7 @@ class Plan:
         parts = {each.name: self.__dict__[each.name] for each in fields(self)}
         procedure = as_procedure(self.problem)
         if procedure is not self.problem:
-            parts |= {"problem": procedure, "evaluation": None, "memory": Memory()}
+            parts |= {"problem": procedure, "evaluation": None, "memory": Memory(), "record": SearchRecord()}
         if self.found_policy is not None:
             parts["found_policy"] = as_procedure_policy(procedure, self.found_policy)
         return ProcedurePlan(**parts)
@@ -237,6 +303,10 @@ class Plan:
     def save(self, path: Any) -> None:
         """Write the plan to a file; see :mod:`hcssp.files.plan`."""
         verb("plan.save")(path, self)
+
+    def save_certificate(self, path: Any) -> None:
+        """Write the :attr:`certificate` to a file that ``hcssp check`` verifies."""
+        verb("plan.save_certificate")(path, self.certificate)
 
     def report(self, path: Any, **options: Any) -> None:
         """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`."""
@@ -273,10 +343,11 @@ class Plan:
         return hash((self.status, self.lower_bound, self.upper_bound))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: self.__dict__[each.name] for each in fields(self) if each.name != "memory"}
+        kept = {each.name for each in fields(self)} - {"memory", "record"}
+        return {name: self.__dict__[name] for name in sorted(kept)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, memory=Memory())
+        self.__dict__.update(state, memory=Memory(), record=SearchRecord())
 
 
 class ProcedurePlan(Plan):

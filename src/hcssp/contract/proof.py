@@ -1,24 +1,29 @@
-"""What is proven about a problem: an interval around its optimum, or that nothing keeps its bounds.
+"""What is proven about a problem: an interval around its optimum, or that there is no plan, and why.
 
-The status follows from the proof alone, whatever the reason for stopping was.
+The status follows from the proof alone, whatever the reason for stopping was. What somebody else says was
+proven is a :class:`FileClaim`, from which nothing follows.
 
 >>> Interval(99.99995, 100.0).status, Interval(99.0, 100.0).status, Interval(99.0).status
 (<Status.OPTIMAL: 'optimal'>, <Status.FEASIBLE: 'feasible'>, <Status.UNKNOWN: 'unknown'>)
 >>> Infeasible().status
 <Status.INFEASIBLE: 'infeasible'>
+>>> Infeasible().because, Infeasible(ends=False).because
+('bounds', 'no policy ends')
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 
 import numpy as np
 
+from hcssp.contract.trace import Trace
 from hcssp.dual.ascent import Infeasibility
-from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+from hcssp.errors import InvalidPlan
+from hcssp.numerics import CLAIM_TOLERANCE, OPTIMALITY_TOLERANCE, relative_gap
 
 
 class Status(StrEnum):
@@ -31,11 +36,62 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
+class Verification:
+    """By what a certificate was found to prove an interval.
+
+    Attributes
+    ----------
+    certificate
+        What its file is called.
+    exact
+        Whether everything was decided in integers.
+    fingerprint, version
+        Of the problem, and of the checker.
+    """
+
+    certificate: str
+    exact: bool
+    fingerprint: str
+    version: str
+
+    @property
+    def in_words(self) -> str:
+        """By what, as a sentence.
+
+        >>> Verification("proof.cert", False, "6add8e91b66a99b1", "0.1").in_words
+        'hcssp.checker 0.1 has checked proof.cert for problem 6add8e91b66a, in outward-rounded arithmetic.'
+        """
+        how = "in integers throughout" if self.exact else "in outward-rounded arithmetic"
+        about = f"problem {self.fingerprint[:12]}"
+        return f"hcssp.checker {self.version} has checked {self.certificate} for {about}, {how}."
+
+
+@dataclass(frozen=True)
 class Interval:
-    """The optimum over deterministic policies lies between two bounds; the upper one is a plan's cost."""
+    """The optimum over deterministic policies lies between two bounds; the upper one is a plan's cost.
+
+    Attributes
+    ----------
+    lower_bound, upper_bound
+        What is proven; infinite where nothing is.
+    optimality
+        The relative gap up to which the plan is called optimal.
+    verification
+        By what it was verified; None if a search of this process has proven it.
+
+    Raises
+    ------
+    InvalidPlan
+        If it contradicts itself.
+    """
 
     lower_bound: float = -inf
     upper_bound: float = inf
+    optimality: float = OPTIMALITY_TOLERANCE
+    verification: Verification | None = None
+
+    def __post_init__(self) -> None:
+        refuse_contradiction(self.lower_bound, self.upper_bound)
 
     @property
     def gap(self) -> float:
@@ -44,33 +100,47 @@ class Interval:
 
     @property
     def status(self) -> Status:
-        """Optimal once the gap is at most :data:`~hcssp.numerics.OPTIMALITY_TOLERANCE`."""
+        """Optimal once the gap is at most :attr:`optimality`."""
         if not isfinite(self.upper_bound):
             return Status.UNKNOWN
-        return Status.OPTIMAL if self.gap <= OPTIMALITY_TOLERANCE else Status.FEASIBLE
+        return Status.OPTIMAL if self.gap <= self.optimality else Status.FEASIBLE
 
 
 @dataclass(frozen=True)
 class Infeasible:
-    """No deterministic policy keeps the bounds.
+    """There is no plan: no deterministic policy keeps the bounds, or none ends at all.
 
     Attributes
     ----------
     weights
         Weights of the constraints under which even randomised policies use too much; None if the proof is
-        a complete search.
+        a complete search, or needs no bounds.
+    ends
+        Whether there are policies that reach the end almost surely. If not, the bounds do not matter: the
+        proof is one about the graph.
     """
 
     weights: Infeasibility | None = None
+    ends: bool = True
 
     lower_bound = inf
     upper_bound = inf
     gap = inf
     status = Status.INFEASIBLE
 
+    @property
+    def because(self) -> str:
+        """What there is a lack of, in a word or three."""
+        return "bounds" if self.ends else "no policy ends"
+
     def explain(self, names: Sequence[str]) -> str:
         """Why nothing is feasible, for people, with the least achievable value of the offending cost."""
         proof = self.weights
+        if not self.ends:
+            return (
+                "no policy ends: whatever is done, it may come to where the end cannot be reached any more; "
+                "the bounds have nothing to do with it"
+            )
         if proof is None:
             return "no deterministic policy keeps the bounds (proved by search)"
         used = np.flatnonzero(proof.weights > 0.0).tolist()
@@ -86,6 +156,60 @@ class Infeasible:
         return (
             f"no policy keeps the bounds together: the least achievable {terms} is {proof.least:.9g}, "
             f"above what the bounds allow, {proof.allowed:.9g}; raise one of them"
+        )
+
+
+@dataclass(frozen=True)
+class FileClaim:
+    """What a file says of a plan. It may be true, but nobody has checked it here: nothing follows from it.
+
+    Attributes
+    ----------
+    lower_bound, upper_bound
+        The interval that is said to be proven; the upper bound is what the plan is said to cost.
+    trace
+        How the interval is said to have narrowed.
+
+    Raises
+    ------
+    InvalidPlan
+        If the claim contradicts itself.
+    """
+
+    lower_bound: float = -inf
+    upper_bound: float = inf
+    trace: Trace = field(default_factory=Trace, repr=False)
+
+    def __post_init__(self) -> None:
+        for lower_bound, upper_bound in (
+            (self.lower_bound, self.upper_bound),
+            *((point.lower_bound, point.upper_bound) for point in self.trace),
+        ):
+            refuse_contradiction(lower_bound, upper_bound)
+
+    @property
+    def gap(self) -> float:
+        """The relative gap that is claimed."""
+        return relative_gap(self.lower_bound, self.upper_bound)
+
+
+def refuse_contradiction(lower_bound: float, upper_bound: float) -> None:
+    """Refuse an interval of which nothing is left, even with room for rounding.
+
+    Raises
+    ------
+    InvalidPlan
+        If there is none.
+    """
+    if isnan(lower_bound) or isnan(upper_bound):
+        raise InvalidPlan([f"the interval from {lower_bound} to {upper_bound} is none: give numbers"])
+    room = CLAIM_TOLERANCE * abs(upper_bound) if isfinite(upper_bound) else 0.0
+    if lower_bound > upper_bound + room:
+        raise InvalidPlan(
+            [
+                f"the lower bound {lower_bound:.9g} is above the upper bound {upper_bound:.9g}: if no plan "
+                "costs less than the former, none costs the latter"
+            ]
         )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
+from hcssp.proofs.search_record import SearchRecord
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,17 @@ class Context:
         Seconds after which nobody listens any more.
     memory
         What earlier searches have learnt about the problem.
+    node_memory
+        Bytes that open nodes of a search may take for what only saves work; None for the method's default.
+    record
+        Where a search writes down its regions and what it learns about them, for a certificate.
     """
 
     known_cost: float = inf
     time_limit: float = inf
     memory: Memory = field(default_factory=Memory, repr=False)
+    node_memory: float | None = None
+    record: SearchRecord = field(default_factory=SearchRecord, repr=False)
 
 
 class Solver(Protocol):

@@ -110,9 +110,17 @@ class NoImprovement:
 
 @dataclass(frozen=True)
 class MaxMemory:
-    """Stop once the process occupies `bytes` of memory, whatever else it holds."""
+    """Stop once the process occupies `bytes` of memory, whatever else it holds.
+
+    A search that knows of it puts away less in the first place, and works a little longer for it.
+    """
 
     bytes: float
+
+    @property
+    def memory_limit(self) -> float:
+        """The limit, for a search to plan with."""
+        return self.bytes
 
     def __call__(self, progress: Progress) -> Ending | None:
         return Ending(Reason.MEMORY) if resident_memory() >= self.bytes else None
@@ -185,6 +193,11 @@ def first_ending(criteria: Iterable[StopCriterion], progress: Progress) -> Endin
 def time_limit_of(criteria: Iterable[StopCriterion]) -> float:
     """The shortest run time that any of the criteria allows; ``inf`` if none says so by its `time_limit`."""
     return min((float(getattr(each, "time_limit", inf)) for each in criteria), default=inf)
+
+
+def memory_limit_of(criteria: Iterable[StopCriterion]) -> float:
+    """The least memory that any of the criteria allows; ``inf`` if none says so by its `memory_limit`."""
+    return min((float(getattr(each, "memory_limit", inf)) for each in criteria), default=inf)
 
 
 def resident_memory() -> int:

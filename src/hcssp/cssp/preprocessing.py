@@ -72,19 +72,35 @@ class Prepared:
         lifted[self.rows] = probabilities
         return lifted
 
+    def lift_values(self, states: IntArray, values: FloatArray) -> FloatArray:
+        """Values of some states of the reduced problem, for each state of the original.
 
-def prepare(problem: CSSP) -> Prepared:
+        Goals have the value 0; nan where nothing is known.
+        """
+        lifted = np.where(self.original.goals, 0.0, np.nan)
+        lifted[self.states[states]] = values
+        return lifted
+
+
+def prepare(problem: CSSP, usable: BoolArray | None = None) -> Prepared:
     """Drop unreachable states, dead ends, and the actions that may lead to a dead end.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    usable
+        The actions that may be taken at all; None for all.
 
     Raises
     ------
     DeadEnd
         If a goal cannot be reached with certainty from every initial state; names a trapped state.
     """
-    found = reachable(problem)
-    certain = almost_sure(problem, within=found)
+    found = reachable(problem, usable)
+    certain = almost_sure(problem, found, usable)
     if (problem.initial[~certain.states] > 0.0).any():
-        raise DeadEnd(_dead_end(problem, found, certain.states))
+        raise DeadEnd(_dead_end(problem, found, certain.states, usable))
     if not certain.rows.all():
         # Actions that are gone may have been the only ones that led somewhere.
         found = reachable(problem, certain.rows)
@@ -164,6 +180,11 @@ def _append_rows(problem: CSSP, states: IntArray, goal: int, penalty: float, lab
     )
 
 
+def hollow(problem: CSSP) -> Prepared:
+    """Only the goals of a problem, for one that cannot be completed: nothing can be done there."""
+    return _restrict(problem, problem.goals, np.zeros(problem.num_rows, dtype=np.bool_))
+
+
 def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
     """The part of `problem` made of `states` and `rows`, in the order they had."""
     kept_states, kept_rows = np.flatnonzero(states), np.flatnonzero(rows)
@@ -192,10 +213,10 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
     return Prepared(reduced, problem, kept_states, kept_rows)
 
 
-def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray) -> str:
+def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray, usable: BoolArray | None) -> str:
     start = int(np.flatnonzero((problem.initial > 0.0) & ~certain)[0])
     # Were a goal possible from every reachable state, it would be certain: so there is a trap.
-    trap = int(np.flatnonzero(found & ~can_reach_goal(problem))[0])
+    trap = int(np.flatnonzero(found & ~can_reach_goal(problem, usable))[0])
     where = f"initial state {problem.state_labels[start]!r}"
     if trap == start:
         what = f"{where}: it is a dead end, no goal can be reached from it"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, dijkstra
+from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
 from hcssp.cssp.model import CSSP, BoolArray, IntArray, SparseMatrix, states_of_rows
 
@@ -68,9 +68,9 @@ def reachable(problem: CSSP, rows: BoolArray | None = None) -> BoolArray:
     return closure(graph, problem.initial > 0.0)
 
 
-def can_reach_goal(problem: CSSP) -> BoolArray:
-    """The states from which a goal can be reached at all, however improbably."""
-    return _backwards(problem).can_reach_goal()
+def can_reach_goal(problem: CSSP, rows: BoolArray | None = None) -> BoolArray:
+    """The states from which a goal can be reached at all, however improbably, with `rows` (all)."""
+    return _backwards(problem).can_reach_goal(rows)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class AlmostSure:
     rows: BoolArray
 
 
-def almost_sure(problem: CSSP, within: BoolArray | None = None) -> AlmostSure:
+def almost_sure(problem: CSSP, within: BoolArray | None = None, rows: BoolArray | None = None) -> AlmostSure:
     """The states from which some policy reaches a goal almost surely, and the actions that keep it so.
 
     Parameters
@@ -89,10 +89,12 @@ def almost_sure(problem: CSSP, within: BoolArray | None = None) -> AlmostSure:
     problem
         The problem.
     within
-        States to which to restrict the question; it must be closed under all transitions (the
+        States to which to restrict the question; it must be closed under all transitions of `rows` (the
         reachable states are), and the answer lies within it.
+    rows
+        The actions that may be taken; None for all.
     """
-    return _backwards(problem).almost_sure(within=within)
+    return _backwards(problem).almost_sure(rows, within)
 
 
 class Backwards:
@@ -201,3 +203,43 @@ def _without(matrix: SparseMatrix, kept: BoolArray) -> SparseMatrix:
     """A CSR matrix with only the entries `kept`."""
     starts = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
+
+
+def free_groups(
+    num_states: int, entry_row: IntArray, tails: IntArray, heads: IntArray, free: BoolArray
+) -> tuple[IntArray, BoolArray]:
+    """Groups of states that can go to and fro by free rows for ever, and the rows that stay in their group.
+
+    They are the maximal end components of the free rows: rows that may leave their strongly connected part
+    are taken away until none does.
+
+    Parameters
+    ----------
+    num_states
+        The number of states.
+    entry_row, tails, heads
+        The row of every arrow, and the states it leads from and to.
+    free
+        Which rows are free.
+    """
+    rows = free.copy()
+    while True:
+        # What may lead to where nothing is free is no part of a group; that is quicker than what follows.
+        acting = np.zeros(num_states, dtype=np.bool_)
+        acting[tails[rows[entry_row]]] = True
+        leaking = entry_row[rows[entry_row] & ~acting[heads]]
+        if len(leaking) == 0:
+            break
+        rows[leaking] = False
+    if not rows.any():
+        return np.arange(num_states), rows
+    while True:
+        kept = rows[entry_row]
+        shape = (num_states, num_states)
+        graph = csr_array((np.ones(int(kept.sum())), (tails[kept], heads[kept])), shape=shape)
+        _, group = connected_components(graph, connection="strong")
+        staying = rows.copy()
+        staying[entry_row[group[tails] != group[heads]]] = False
+        if np.array_equal(staying, rows):
+            return group.astype(np.int64), rows
+        rows = staying

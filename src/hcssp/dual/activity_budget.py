@@ -33,13 +33,14 @@ MAX_KNOWN_VERTICES = 60
 """So many policies of one dual are handed to the next, whose limits differ."""
 
 POINT_DIGITS = 10
-"""Policies whose costs agree to so many decimals are handed on once; which of them does not matter."""
+"""Policies whose costs agree to so many digits are handed on once; which of them does not matter."""
 
-MAX_CURVE_PRICE = 100.0
+HIGH_PRICE = 100.0
+"""A high price of a use is this many times the one at which it costs as much as everything else together."""
+
 MAX_CURVE_LOSS = 5e-10
-"""Beyond this price, or where a piece's certificate gives away more than this share (of one plus the value),
-an activity is planned at the price itself: a certificate from an extreme price is too coarse for the prices
-next to it. Both answers are certified; this one is tighter."""
+"""Where what is known of the curve gives away more than this share of the value, an activity is planned at
+the price itself. Both answers are certified; that one is tighter."""
 
 
 class Budgeted(NamedTuple):
@@ -92,15 +93,13 @@ class BudgetPlanner:
 
     def plan(self, weights: FloatArray, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
         """The best plan under `weights` that avoids the `forbidden` rows, and a certified bound; or None."""
-        warm = None
-        if weights[1:].max(initial=0.0) <= MAX_CURVE_PRICE:
-            answer = self.planner.plan(weights, forbidden)
-            if answer is None:
-                return None
-            warm, bound = answer
-            value = float(weights @ warm.costs)
-            if value - bound <= MAX_CURVE_LOSS * (1.0 + abs(value)):
-                return answer
+        answer = self.planner.plan(weights, forbidden)
+        if answer is None:
+            return None
+        warm, bound = answer
+        value = float(weights @ warm.costs)
+        if value - bound <= MAX_CURVE_LOSS * value:
+            return answer
         key = (weights.tobytes(), forbidden)
         if key not in self._plans:
             self._plans[key] = self.planner.plan_afresh(weights, forbidden, warm)
@@ -156,7 +155,7 @@ class BudgetPlanner:
             self.unconstrained,
             self._least_use(index)[0],
             # A plan with the least use costs whatever it likes; a high price finds the curve's end sooner.
-            self._plan_at(MAX_CURVE_PRICE),
+            self._plan_at(self._high_price(index)),
         )
         return Frontier(index, self._plan_at, ends)
 
@@ -173,9 +172,9 @@ class BudgetPlanner:
 
     def _keep(self, vertices: tuple[ActivityVertex, ...]) -> None:
         """Remember policies for later duals, each point once."""
-        known = {tuple(np.round(vertex.costs, POINT_DIGITS)) for vertex in self._vertices}
+        known = {_point(vertex) for vertex in self._vertices}
         for vertex in vertices:
-            point = tuple(np.round(vertex.costs, POINT_DIGITS))
+            point = _point(vertex)
             if point not in known and len(self._vertices) < MAX_KNOWN_VERTICES:
                 known.add(point)
                 self._vertices.append(vertex)
@@ -185,6 +184,10 @@ class BudgetPlanner:
         weights = np.zeros(self.planner.num_costs)
         weights[index] = 1.0
         return self._plan_anywhere(weights)
+
+    def _high_price(self, index: int) -> float:
+        cost, use = float(self.unconstrained.costs[0]), float(self.unconstrained.costs[index])
+        return HIGH_PRICE * cost / use if cost > 0.0 and use > 0.0 else HIGH_PRICE
 
     def _plan_at(self, price: float) -> ActivityPlan:
         return self.at(np.array([price]))[0]
@@ -234,3 +237,7 @@ class BudgetOracle(Oracle[ActivityVertex]):
     ) -> Minimum[ActivityVertex] | None:
         answer = self._budget.plan(weights, region.forbidden)
         return None if answer is None else Minimum(ActivityVertex(answer[0]), answer[1])
+
+
+def _point(vertex: Vertex) -> tuple[str, ...]:
+    return tuple(f"{cost:.{POINT_DIGITS}g}" for cost in vertex.costs)

@@ -15,9 +15,9 @@ lines of the known plans: often that is all one needs to know, and no plan is ma
 is asked for, by solving at the slope between two known vertices until they are known to be neighbours; a
 second question about the same stretch is a look-up.
 
-They are two because their answers are certified differently. An interval of prices holds up to a loss that
-grows with the price, so the view by price has no end of the curve and no exact vertices; a limit needs both,
-also those that only a high price or none at all finds, and no interval.
+They are two because their answers are certified differently. Of an interval of prices both ends are
+certified, and what lies between them by concavity, so the view by price need know no exact vertices; a limit
+needs those, also the ones that only a high price or none at all finds, and no interval.
 """
 
 from __future__ import annotations
@@ -25,25 +25,30 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray
-from hcssp.dual.oracle import NEGLIGIBLE_VISITS
+from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding
 from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.system import System
 
 POINT_TOLERANCE = 1e-13
-"""Plans whose costs differ by no more than this, relative to one plus the cost, are one point of a curve."""
+"""Plans whose costs differ by no more than this share of the cost are one point of a curve."""
 
 NEIGHBOUR_TOLERANCE = 1e-11
-"""Two vertices are neighbours if nothing lies below the line between them by more than this, relative to one
-plus its level. A vertex that is missed for it raises no bound: bounds come from the priced plan itself."""
+"""Two vertices are neighbours if nothing lies below the line between them by more than this share of its
+level. A vertex that is missed for it raises no bound: bounds come from the priced plan itself."""
+
+ROUNDED_DOWN = 1.0 - 16.0 * ROUNDINGS
+"""Less than what the roundings of an interpolation between positive numbers leave of it."""
 
 DOMINANCE_TOLERANCE = 1e-12
-"""A plan that uses more and saves no more than this, relative to one plus its cost, is no vertex."""
+"""A plan that uses more and saves no more than this share of its cost is no vertex."""
 
 
 class ActivityPlan:
@@ -73,9 +78,21 @@ class ActivityPlan:
             self._visits = self._system.visits(self.rows)
         return self._visits
 
+    @cached_property
+    def rounding(self) -> FloatArray:
+        """How far the costs may be off, by an estimate."""
+        return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
+
     def uses(self, row: int, state: int) -> bool:
         """Whether the plan takes `row` in its state and goes there."""
-        return bool(self.rows[state] == row and self.visits[state] > NEGLIGIBLE_VISITS)
+        if self.rows[state] != row:
+            return False
+        return bool(self.visits[state] > CLEARLY_VISITED or self.reached[state])
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        """The live states that the plan enters, however seldom."""
+        return self._system.balance.reached(self.rows)
 
 
 class Bracket(NamedTuple):
@@ -101,18 +118,17 @@ class Bracket(NamedTuple):
 
 @dataclass(slots=True)
 class Piece:
-    """A plan and the interval of prices on which it is certified optimal.
+    """A plan and the interval of prices on which it is optimal, up to ties.
 
     Attributes
     ----------
     low, high
-        The interval.
+        The interval; it may have no end.
     cost, use
         Of the plan: the primary cost and the counted one.
-    loss
-        The absolute loss of the bound where the plan was solved.
-    tie, tie_slope
-        The relative loss that covers ties of the certificate: so much, and so much for each unit of price.
+    low_bound, high_bound
+        Certified lower bounds on the least weighted cost at both ends. If the interval has no end, the latter
+        is one on the least use.
     """
 
     low: float
@@ -120,17 +136,36 @@ class Piece:
     plan: ActivityPlan
     cost: float
     use: float
-    loss: float
-    tie: float
-    tie_slope: float
+    low_bound: float
+    high_bound: float
 
     def value(self, price: float) -> float:
         """The plan's weighted cost."""
         return self.cost + price * self.use
 
     def bound(self, price: float) -> float:
-        """The certified lower bound on the least weighted cost."""
-        return self.value(price) / (1.0 + self.tie + price * self.tie_slope) - self.loss
+        """The certified lower bound on the least weighted cost at a price of the interval.
+
+        That cost is a concave function of the price, and so above its chords.
+        """
+        if price <= self.low:
+            return self.low_bound
+        if price >= self.high:
+            return self.high_bound
+        if self.high == inf:
+            return ROUNDED_DOWN * (self.low_bound + (price - self.low) * self.high_bound)
+        return chord(self.low, self.low_bound, self.high, self.high_bound, price)
+
+
+def chord(low: float, low_bound: float, high: float, high_bound: float, price: float) -> float:
+    """What bounds at two prices say about one between them, rounded down; none of them is negative.
+
+    >>> round(chord(1.0, 10.0, 3.0, 20.0, 2.0), 9)
+    15.0
+    """
+    share = (price - low) / (high - low)
+    # The least weighted cost never falls as the price rises.
+    return ROUNDED_DOWN * ((1.0 - share) * low_bound + share * max(low_bound, high_bound))
 
 
 class BudgetCurve:
@@ -146,6 +181,15 @@ class BudgetCurve:
         if index >= 0 and self.pieces[index].high >= price:
             return self.pieces[index]
         return None
+
+    def around(self, price: float) -> tuple[Piece | None, Piece | None]:
+        """The pieces next to `price`, below and above; twice the same if it is certified there."""
+        found = self.at(price)
+        if found is not None:
+            return found, found
+        position = bisect_right(self._lows, price)
+        below = self.pieces[position - 1] if position > 0 else None
+        return below, self.pieces[position] if position < len(self.pieces) else None
 
     def nearest(self, price: float) -> Piece | None:
         """The known piece whose interval is closest to `price`."""
@@ -163,8 +207,7 @@ class BudgetCurve:
             bound = best.bound(begin)
         if position < len(self.pieces):
             following = self.pieces[position]
-            share = (price - begin) / (following.low - begin)
-            bound = max(bound, (1.0 - share) * bound + share * following.bound(following.low))
+            bound = max(bound, chord(begin, bound, following.low, following.low_bound, price))
             if following.value(price) < value:
                 best, value = following, following.value(price)
         return Bracket(best.plan, value, min(bound, value), False)
@@ -175,9 +218,10 @@ class BudgetCurve:
         for other in (index - 1, index):
             if 0 <= other < len(self.pieces) and _same_point(self.pieces[other].plan, piece.plan):
                 kept = self.pieces[other]
-                kept.low, kept.high = min(kept.low, piece.low), max(kept.high, piece.high)
-                kept.loss = max(kept.loss, piece.loss)
-                kept.tie, kept.tie_slope = max(kept.tie, piece.tie), max(kept.tie_slope, piece.tie_slope)
+                if piece.low < kept.low:
+                    kept.low, kept.low_bound = piece.low, piece.low_bound
+                if piece.high > kept.high:
+                    kept.high, kept.high_bound = piece.high, piece.high_bound
                 self._lows[other] = kept.low
                 return kept
         self.pieces.insert(index, piece)
@@ -186,7 +230,7 @@ class BudgetCurve:
 
 
 def _same_point(first: ActivityPlan, second: ActivityPlan) -> bool:
-    scale = 1.0 + np.abs(first.costs)
+    scale = np.abs(first.costs)
     return bool(np.all(np.abs(first.costs - second.costs) <= POINT_TOLERANCE * scale))
 
 
@@ -248,7 +292,7 @@ class Frontier:
             plan = self._plan_at(price)
             line = float(below.costs[0] + price * use)
             value = float(plan.costs[0] + price * plan.costs[self._index])
-            if value >= line - NEIGHBOUR_TOLERANCE * (1.0 + abs(line)) or not self._insert(plan):
+            if value >= line - NEIGHBOUR_TOLERANCE * abs(line) or not self._insert(plan):
                 self._neighbours.add(pair)
 
     def _slope(self, position: int) -> float:
@@ -259,7 +303,7 @@ class Frontier:
     def _insert(self, plan: ActivityPlan) -> bool:
         """Add a vertex and drop those it dominates; False if it is dominated itself."""
         use, cost = float(plan.costs[self._index]), float(plan.costs[0])
-        rounding = DOMINANCE_TOLERANCE * (1.0 + abs(cost))
+        rounding = DOMINANCE_TOLERANCE * abs(cost)
         points = list(zip(self._uses, self._plans, strict=True))
         if any(g <= use and p.costs[0] <= cost + rounding for g, p in points):
             return False

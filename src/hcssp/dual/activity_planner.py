@@ -12,14 +12,15 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.preprocessing import prepare
+from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
+from hcssp.errors import DeadEnd
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
-from hcssp.ssp.scalar_problem import SWITCH_TOLERANCE
+from hcssp.ssp.scalar_problem import tie
 from hcssp.ssp.system import System
 
 MAX_CURVES = 400
@@ -27,6 +28,9 @@ MAX_CURVES = 400
 
 MAX_ANSWERS = 4 * MAX_CURVES
 """So many answers under weights that are no price are kept; then all are dropped."""
+
+END_LOSS = 1e-9
+"""An interval of prices is kept only if the bound at its end is within this share of the plan's cost."""
 
 UNPRICED = 0
 """In place of the counted cost where no constraint counts one: its price is always zero."""
@@ -41,10 +45,26 @@ class ActivityPlanner:
         The activity.
     counted
         The secondary costs that some constraint counts.
+    usable
+        The rows that may be taken at all; None for all.
+
+    Attributes
+    ----------
+    counted
+        As given.
+    dead_end
+        Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
     """
 
-    def __init__(self, cssp: CSSP, counted: frozenset[int]) -> None:
-        self.prepared = prepare(cssp)
+    def __init__(self, cssp: CSSP, counted: frozenset[int], usable: BoolArray | None = None) -> None:
+        self.counted = counted
+        self.dead_end: DeadEnd | None = None
+        self._impossible: set[frozenset[int]] = set()
+        try:
+            self.prepared = prepare(cssp, usable)
+        except DeadEnd as error:
+            self.prepared, self.dead_end = hollow(cssp), error
+            self._impossible.add(frozenset())
         self.balance = Balance(self.prepared.problem)
         self.solver = PolicyIteration(self.balance)
         # With at most one counted cost the weights are one price, and the curve is a curve.
@@ -53,8 +73,6 @@ class ActivityPlanner:
         self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
         # With several counted costs there is no curve; the last plan of a region is the best start there is.
         self._latest: dict[frozenset[int], ActivityPlan] = {}
-        self._impossible: set[frozenset[int]] = set()
-        self._least_cost = float(np.min(self.balance.costs[0], initial=inf))
 
     @property
     def system(self) -> System:
@@ -91,8 +109,9 @@ class ActivityPlanner:
                 self._answers.clear()
                 self._latest = {region: plan for region, plan in self._latest.items() if not region}
             optimum = self._solve(weights, forbidden, self._warm_start(forbidden))
-            self._answers[key] = None
-            if optimum is not None:
+            if optimum is None:
+                self._answers[key] = None
+            else:
                 self._latest[forbidden] = ActivityPlan(optimum, self.system)
                 self._answers[key] = self._latest[forbidden], optimum.bound
         return self._answers[key]
@@ -154,6 +173,19 @@ class ActivityPlanner:
         rows[self.balance.live] = plan.rows
         return self.prepared.lift(rows)
 
+    def values_of(self, plan: ActivityPlan, weights: FloatArray) -> FloatArray:
+        """The weighted costs to go from every state of the user's activity; nan where nothing is known."""
+        return self.prepared.lift_values(self.balance.live, plan.values @ weights)
+
+    def original_rows(self, rows: Iterable[int]) -> list[int]:
+        """The rows of the user's activity that rows of the prepared one are."""
+        return [int(self.prepared.rows[row]) for row in sorted(rows)]
+
+    def known_around(self, price: float, forbidden: frozenset[int]) -> tuple[Piece | None, Piece | None]:
+        """What is known at a price and next to it, without planning; see :meth:`BudgetCurve.around`."""
+        curve = self._curves.get(forbidden)
+        return (None, None) if curve is None else curve.around(price)
+
     def _is_impossible(self, forbidden: frozenset[int]) -> bool:
         """Whether it is known already that no proper plan avoids these rows."""
         return any(known <= forbidden for known in self._impossible)
@@ -201,25 +233,41 @@ class ActivityPlanner:
         return curve
 
     def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> Piece:
-        """The interval of prices around `price` on which no reduced cost turns negative."""
+        """The interval of prices around `price` on which no reduced cost turns negative, up to ties."""
         plan = ActivityPlan(optimum, self.system)
         balance = self.balance
         cost, use = float(optimum.costs[0]), float(optimum.costs[index])
-        value = cost + price * use
-        if optimum.dead is not None or self._least_cost <= 0.0:
-            return Piece(price, price, plan, cost, use, max(0.0, value - optimum.bound), 0.0, 0.0)
+        point = Piece(price, price, plan, cost, use, optimum.bound, optimum.bound)
+        if optimum.dead is not None or index == UNPRICED:
+            return point
         pair = optimum.values[:, [0, index]]
         reduced = balance.costs[[0, index]].T - balance.matrix @ pair
-        if forbidden:
-            reduced[list(forbidden)] = (1.0, 0.0)
-        # A tie counts as one, as in policy iteration; what it may cost is taken off the bound.
-        scale = np.max(balance.costs[[0, index]], axis=1) + np.max(np.abs(pair), axis=0, initial=0.0)
-        tie, tie_slope = SWITCH_TOLERANCE * (1.0 + float(scale[0])), SWITCH_TOLERANCE * float(scale[1])
-        base, slope = reduced[:, 0] + tie, reduced[:, 1] + tie_slope
+        banned = np.array(sorted(forbidden), dtype=np.int64) if forbidden else None
+        if banned is not None:
+            reduced[banned] = 0.0
+        # A tie counts as one, as in policy iteration; the bounds at the ends pay for it.
+        base = reduced[:, 0] + tie(pair[:, 0])[balance.row_state]
+        slope = reduced[:, 1] + tie(pair[:, 1])[balance.row_state]
         with np.errstate(divide="ignore", invalid="ignore"):
             zero = base / -slope
         low = float(np.max(zero, where=slope > 0.0, initial=0.0))
         high = float(np.min(zero, where=slope < 0.0, initial=inf))
-        relative = tie / self._least_cost, tie_slope / self._least_cost
-        loss = max(0.0, value / (1.0 + relative[0] + price * relative[1]) - optimum.bound)
-        return Piece(min(low, price), max(high, price), plan, cost, use, loss, *relative)
+
+        def bound_at(primary: float, secondary: float) -> float:
+            """The bound under these weights if it is about the plan's own cost; otherwise ``-inf``."""
+            weights = np.zeros(self.num_costs)
+            weights[0], weights[index] = primary, secondary
+            values = primary * pair[:, 0] + secondary * pair[:, 1]
+            prices = primary * reduced[:, 0] + secondary * reduced[:, 1]
+            if banned is not None:
+                prices[banned] = inf
+            bound = balance.certify(weights, values, prices, banned).bound
+            return bound if bound >= (1.0 - END_LOSS) * (primary * cost + secondary * use) else -inf
+
+        if low < price and (bound := bound_at(1.0, low)) > -inf:
+            point.low, point.low_bound = low, bound
+        if high > price:
+            bound = bound_at(0.0, 1.0) if high == inf else bound_at(1.0, high)
+            if bound > -inf:
+                point.high, point.high_bound = high, bound
+        return point

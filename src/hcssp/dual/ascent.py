@@ -18,6 +18,7 @@ A region is called infeasible only with weights :math:`w \ge 0` for which the le
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -30,19 +31,19 @@ from hcssp.dual.one_bound import intersect_lines
 from hcssp.dual.oracle import Minimum, Oracle, V
 from hcssp.dual.precision import DUAL_TOLERANCE
 from hcssp.dual.several_bounds import cut_planes
+from hcssp.errors import OutOfPrecision
 from hcssp.numerics import tolerated
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
+
+logger = logging.getLogger(__name__)
 
 CUTOFF_SHARE = 0.02
 """With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
 missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 
 REPEAT_TOLERANCE = 1e-13
-"""Policies whose costs differ by no more than this, relative to one plus the cost, are one point of the
-model."""
-
-OFFSET_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""What subtracting the multiplied bounds may lose, relative to them: a few operations' rounding."""
+"""Policies whose costs differ by no more than this share of the cost are one point of the model."""
 
 MAX_ROUNDS = 2_000
 
@@ -139,10 +140,19 @@ def ascend(
 ) -> Iterator[Dual[V]]:
     """The ascent step by step: what is known after every solved multiplier.
 
-    See :func:`maximise` for the parameters; with a cutoff, the last small part of the way is not gone.
+    See :func:`maximise` for the parameters; with a cutoff, the last small part of the way is not gone. Where
+    numbers are too far apart to go on, it ends without having converged; what was told before holds.
     """
     ascent = Ascent(oracle, region, known)
-    bounded = np.flatnonzero(np.isfinite(oracle.bounds))
+    try:
+        yield from _ascend(ascent, start, cutoff)
+    except OutOfPrecision as error:
+        logger.info("the dual of a region is left as it is: %s", error)
+        yield ascent.snapshot()
+
+
+def _ascend(ascent: Ascent[V], start: FloatArray | None, cutoff: float) -> Iterator[Dual[V]]:
+    bounded = np.flatnonzero(np.isfinite(ascent.oracle.bounds))
     if len(bounded) == 0:
         minimum = ascent.explore(ascent.prices)
         if minimum is not None:
@@ -171,10 +181,27 @@ def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> fl
     bounds
         One for each constraint.
     """
+    return _less_the_worth(value, prices, tolerated(bounds))
+
+
+def is_above(least: float, weights: FloatArray, bounds: FloatArray) -> bool:
+    """Whether `least` is certainly above the weighted sum of the bounds, whatever the rounding.
+
+    >>> is_above(1.0 + 1e-12, np.ones(1), np.ones(1)), is_above(1.0, np.ones(1), np.ones(1))
+    (True, False)
+    """
+    return _less_the_worth(least, weights, bounds) > 0.0
+
+
+def _less_the_worth(value: float, prices: FloatArray, bounds: FloatArray) -> float:
+    """`value` less what the bounds are worth at `prices`, rounded down."""
     paid = prices > 0.0
-    offset = float(prices[paid] @ tolerated(bounds)[paid])
-    # The subtraction loses digits where the multiplied bounds dwarf the value.
-    return value - offset - OFFSET_ROUNDING * abs(offset)
+    if not paid.any():
+        return value
+    worth = prices[paid] * bounds[paid]
+    # One rounding for each product and sum, one for the subtraction, and some for this very line.
+    rounding = (len(worth) + 4) * ROUNDINGS * (float(np.abs(worth).sum()) + abs(value))
+    return value - float(worth.sum()) - rounding
 
 
 class Ascent(Generic[V]):
@@ -216,15 +243,15 @@ class Ascent(Generic[V]):
         return self.converged or self.infeasible
 
     def rounds(self) -> Iterator[int]:
-        """Count rounds; an ascent that takes too many has gone wrong.
+        """Count rounds; an ascent that takes too many is lost in rounding.
 
         Raises
         ------
-        RuntimeError
+        OutOfPrecision
             After the last of them.
         """
         yield from range(MAX_ROUNDS)
-        raise RuntimeError(f"the dual was not decided within {MAX_ROUNDS} rounds")
+        raise OutOfPrecision(f"the dual was not decided within {MAX_ROUNDS} rounds")
 
     def snapshot(self) -> Dual[V]:
         """What is known at this moment; it stays as it is when the ascent goes on."""
@@ -241,7 +268,7 @@ class Ascent(Generic[V]):
 
     def tolerance(self, cutoff: float = inf) -> float:
         """The distance between the model and the bound at which the ascent may end."""
-        tolerance = DUAL_TOLERANCE * (1.0 + abs(self.bound))
+        tolerance = DUAL_TOLERANCE * abs(self.bound)
         missing = cutoff - self.bound
         return max(tolerance, CUTOFF_SHARE * missing) if missing < inf else tolerance
 
@@ -278,7 +305,7 @@ class Ascent(Generic[V]):
             self.empty = True
             self.bound = inf
             return False
-        if least.bound > float(weights[used] @ tolerated(self.oracle.bounds)[used]):
+        if is_above(least.bound, weights, tolerated(self.oracle.bounds)):
             allowed = float(weights[used] @ self.oracle.bounds[used])
             self.infeasibility = Infeasibility(weights, least.bound, allowed)
             self.bound = inf
@@ -295,5 +322,5 @@ class Ascent(Generic[V]):
     def repeats(self) -> bool:
         """Whether the newest policy has the costs of one met before: nothing new is to be learnt from it."""
         newest = self.vertices[-1].costs
-        tolerance = REPEAT_TOLERANCE * (1.0 + np.abs(newest))
+        tolerance = REPEAT_TOLERANCE * np.abs(newest)
         return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in self.vertices[:-1])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.cssp.preprocessing import hollow, prepare
+from hcssp.dual.oracle import Minimum, Oracle, Vertex, estimated_rounding, without, zero_bounds
 from hcssp.dual.repair import Part, improve
-from hcssp.errors import InvalidProblem
+from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
@@ -28,16 +28,10 @@ STEP_LENGTH = 1e-12
 """Every step of a most likely path is this long besides: it keeps the states of a path in their order. The
 probability of a path is understated by as much a step, relatively, and so is a surcharge."""
 
-GRID_TOLERANCE = 1e-6
-"""A bound within this share of a unit above a multiple of it is not rounded up: the bound's own rounding must
-not cost a whole unit."""
-
-MAX_DIGITS = 6
-MAX_WHOLE = 1e9
-WHOLE_TOLERANCE = 1e-9
-"""Costs are taken for multiples of a unit if, times a power of ten up to MAX_DIGITS, all are within
-WHOLE_TOLERANCE of whole numbers below MAX_WHOLE. That is absolute: a smaller cost counts as nothing, however
-often it is paid."""
+MAX_BITS = 40
+MAX_WHOLE = 2.0**53
+"""Costs are multiples of a unit if, times a power of two up to ``2**MAX_BITS``, all are whole numbers that a
+double holds exactly. Sums of them are multiples, too, and no rounding is involved."""
 
 
 class FlatVertex(Vertex):
@@ -49,21 +43,15 @@ class FlatVertex(Vertex):
         A row for each live state.
     costs, values
         Its expected costs, and those to go from every live state.
-    visits_of
-        Computes the expected visits of the live states under such rows.
+    system
+        Computes the expected visits of the live states under such rows, see :class:`hcssp.ssp.system.System`.
     """
 
-    def __init__(
-        self,
-        rows: IntArray,
-        costs: FloatArray,
-        values: FloatArray,
-        visits_of: Callable[[IntArray], FloatArray],
-    ) -> None:
+    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: Any) -> None:
         self.costs = costs
         self.values = values
         self._rows = rows
-        self._visits_of = visits_of
+        self._system = system
 
     @property
     def rows(self) -> IntArray:
@@ -71,7 +59,17 @@ class FlatVertex(Vertex):
 
     @cached_property
     def visits(self) -> FloatArray:
-        return self._visits_of(self._rows)
+        visits: FloatArray = self._system.visits(self._rows)
+        return visits
+
+    @property
+    def rounding(self) -> FloatArray:
+        return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        reached: BoolArray = self._system.balance.reached(self._rows)
+        return reached
 
 
 class FlatOracle(Oracle[FlatVertex]):
@@ -84,12 +82,27 @@ class FlatOracle(Oracle[FlatVertex]):
     evaluation
         How the scalar solver evaluates policies: ``"factorise"``, ``"sweep"`` (for problems too large to
         factorise), or ``"auto"``, by size.
+    affordable
+        Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
+        :func:`~hcssp.dual.oracle.zero_bounds`.
     """
 
-    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto") -> None:
-        self._prepared = prepare(problem)
+    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
+        self._problem = problem
+        self._evaluation = evaluation
+        self._affordable = affordable
+        self._zeros = zero_bounds(problem.bounds) if affordable else ()
+        self._others: dict[tuple[int, ...], FlatOracle] = {self._zeros: self}
+        self._is_hollow = False
+        try:
+            self._prepared = prepare(problem, free_rows(problem, self._zeros))
+        except DeadEnd:
+            if not self._zeros:
+                raise
+            self._prepared, self._is_hollow = hollow(problem), True
         self._balance = Balance(self._prepared.problem)
         super().__init__(problem.bounds, self._balance.row_start)
+        self._bounds = without(problem.bounds, self._zeros)
         systems: dict[str, type[PolicySystem] | type[SweepSystem] | None] = {
             "auto": None,
             "factorise": PolicySystem,
@@ -104,6 +117,8 @@ class FlatOracle(Oracle[FlatVertex]):
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
     ) -> Minimum[FlatVertex] | None:
+        if self._is_hollow:
+            return None
         allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
         if near is None:
             optimum = self._solver.minimise(weights, allowed)
@@ -111,12 +126,12 @@ class FlatOracle(Oracle[FlatVertex]):
             optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
         if optimum is None:
             return None
-        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system.visits)
+        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system)
         return Minimum(vertex, optimum.bound)
 
     def deviations(
         self, vertex: FlatVertex, weights: FloatArray, region: Region
-    ) -> tuple[IntArray, FloatArray]:
+    ) -> tuple[float, IntArray, FloatArray]:
         """What leaving an optimal policy costs at least, state by state.
 
         Parameters
@@ -126,20 +141,23 @@ class FlatOracle(Oracle[FlatVertex]):
 
         Returns
         -------
+        bound
+            A lower bound on the cost of every policy of the region.
         states
             The states it reaches where another allowed row exists, most likely first, so that a most
             likely path to a state runs through earlier ones only.
         surcharges
-            For each, a lower bound on what a policy of the region costs more under `weights` if it takes
-            another row there and the same rows in all earlier states.
+            For each, a lower bound on what a policy of the region costs more than `bound` under `weights` if
+            it takes another row there and the same rows in all earlier states.
         """
-        balance = self._balance
-        rows = vertex.rows
-        reduced = balance.reduced_costs(weights @ balance.costs, vertex.values @ weights)
-        if region.forbidden:
-            reduced[list(region.forbidden)] = np.inf
-        reduced[rows] = np.inf
-        surcharge = np.maximum(balance.least_of_state(reduced), 0.0)
+        balance, rows = self._balance, vertex.rows
+        forbidden = None if not region.forbidden else ~region.allowed(balance.num_rows)
+        row_costs = weights @ balance.problem.costs
+        certificate = balance.certifier.certify(row_costs, vertex.values @ weights, forbidden)
+        # A row adds to the bound whenever it is taken: at least once if its state is visited.
+        added = balance.certifier.surcharges(row_costs, certificate, forbidden)
+        added[rows] = np.inf
+        surcharge = balance.least_of_state(added)
         chain = balance.matrix[rows]
         probability = -chain.data
         state = np.repeat(np.arange(balance.num_live), np.diff(chain.indptr))
@@ -151,12 +169,23 @@ class FlatOracle(Oracle[FlatVertex]):
         heads = np.append(chain.indices[onwards], starts)
         graph: SparseMatrix = csr_array((lengths, (tails, heads)), shape=(source + 1, source + 1))
         distance = dijkstra(graph, indices=[source])[0][:source]
-        states = np.flatnonzero(vertex.reached & np.isfinite(surcharge) & np.isfinite(distance))
+        states = np.flatnonzero(np.isfinite(surcharge) & np.isfinite(distance))
         states = states[np.argsort(distance[states], kind="stable")]
-        return states, surcharge[states] * np.exp(-distance[states])
+        return certificate.bound, states, surcharge[states] * np.exp(-distance[states])
+
+    def under(self, bounds: FloatArray) -> FlatOracle:
+        zeros = zero_bounds(bounds) if self._affordable else ()
+        if zeros not in self._others:
+            limited = self._problem.derive(bounds=bounds)
+            self._others[zeros] = FlatOracle(limited, self._evaluation, affordable=True)
+        other = copy(self._others[zeros])
+        other._bounds, other._asked_bounds = without(bounds, zeros), bounds
+        other._others = self._others
+        return other
 
     def release(self) -> None:
-        self._solver.system.release()
+        for oracle in self._others.values():
+            oracle._solver.system.release()
 
     def improve(self, vertex: FlatVertex, rounds: int) -> FlatVertex | None:
         system = self._solver.system
@@ -165,27 +194,50 @@ class FlatOracle(Oracle[FlatVertex]):
         costs = improve([part], vertex.costs, self.bounds, rounds)
         if costs is None or not part.changed:
             return None
-        return FlatVertex(part.rows, self._balance.initial @ part.values, part.values, system.visits)
+        return FlatVertex(part.rows, self._balance.initial @ part.values, part.values, system)
 
     def round_up(self, bound: float) -> float:
-        if self._granularity == 0.0 or not np.isfinite(bound):
+        unit, scale = self._granularity
+        if unit == 0 or not np.isfinite(bound):
             return bound
-        steps = np.ceil(bound / self._granularity - GRID_TOLERANCE)
-        return max(bound, float(steps * self._granularity))
+        # Division rounds monotonically, so a bound below a multiple is never taken beyond it.
+        steps = np.ceil(bound * scale / unit)
+        return bound if steps * unit >= MAX_WHOLE else max(bound, float(steps * unit / scale))
 
     @cached_property
-    def _granularity(self) -> float:
-        """The unit of all costs of deterministic policies if nothing is left to chance; 0 otherwise."""
+    def _granularity(self) -> tuple[int, float]:
+        """If nothing is left to chance, the largest ``unit / scale`` of which all costs are exact multiples.
+
+        The unit is 0 if there is none to speak of; the scale is a power of two.
+        """
         problem = self._prepared.problem
         if problem.transitions.nnz != problem.num_rows or np.count_nonzero(problem.initial) != 1:
-            return 0.0
-        for digits in range(MAX_DIGITS + 1):
-            whole = problem.costs[0] * 10.0**digits
-            if np.all(whole < MAX_WHOLE) and np.all(np.abs(whole - np.rint(whole)) < WHOLE_TOLERANCE):
-                return float(np.gcd.reduce(np.rint(whole).astype(np.int64))) / 10.0**digits
-        return 0.0
+            return 0, 1.0
+        for bits in range(MAX_BITS + 1):
+            whole = problem.costs[0] * 2.0**bits
+            if np.any(whole >= MAX_WHOLE):
+                break
+            if np.all(whole == np.rint(whole)):
+                return int(np.gcd.reduce(whole.astype(np.int64), initial=0)), 2.0**bits
+        return 0, 1.0
+
+    def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
+        """The weighted costs to go from every state of the user's problem; nan where nothing is known."""
+        return self._prepared.lift_values(self._balance.live, vertex.values @ weights)
+
+    def original_row(self, row: int) -> int:
+        """The row of the user's problem that a row of the oracle is."""
+        return int(self._prepared.rows[row])
 
     def lift(self, vertex: FlatVertex) -> IntArray:
         rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)
         rows[self._balance.live] = vertex.rows
         return self._prepared.lift(rows)
+
+
+def free_rows(problem: CSSP, constraints: tuple[int, ...]) -> BoolArray | None:
+    """The rows that cost nothing of what the given constraints count; None if there are no constraints."""
+    if not constraints:
+        return None
+    rows: BoolArray = problem.costs[[1 + index for index in constraints]].max(axis=0, initial=0.0) == 0.0
+    return rows

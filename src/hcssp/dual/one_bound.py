@@ -25,11 +25,8 @@ from hcssp.numerics import tolerated
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent, Dual
 
-MAX_MULTIPLIER = 1e9
-"""No multiplier above this is tried: a bound that is still broken there is looked at by itself."""
-
-MIN_MULTIPLIER = 1e-6
-"""Below this, lowering the multiplier goes on with zero, where it leads in the end."""
+MAX_LOWERINGS = 10
+"""How often the multiplier is lowered before it is zero, where that leads in the end."""
 
 MAX_RAISES = 3
 """How often the multiplier is raised before the least use is looked at by itself."""
@@ -37,13 +34,9 @@ MAX_RAISES = 3
 RAISE_FACTOR = 8.0
 LOWER_FACTOR = 4.0
 
-MIN_DIVISOR = 1e-9
-"""An excess, or a cost, below this counts as this much when the first multiplier is guessed. Only the guess
-depends on it."""
-
 MODEL_TOLERANCE = 1e-13
-"""A line is below the model only if it is so by more than this, relative to one plus the level; the rest is
-rounding, and would make the search for the best pair go on for ever."""
+"""A line is below the model only if it is so by more than this share of what is added up to its level; the
+rest is rounding, and would make the search for the best pair go on for ever."""
 
 
 class Pair(NamedTuple, Generic[V]):
@@ -111,6 +104,7 @@ class LineSearch(Generic[V]):
         self._met: V
         self._lowest_tried = inf
         self._raises = 0
+        self._lowerings = 0
 
     def solve(self) -> None:
         """Solve at the multiplier, and find the best pair of what is known then."""
@@ -123,9 +117,9 @@ class LineSearch(Generic[V]):
             return
         self._met = minimum.vertex
         value = self.line(minimum.vertex, multiplier)
-        self.is_new = value < model - DUAL_TOLERANCE * (1.0 + abs(value))
+        self.is_new = value < model - DUAL_TOLERANCE * abs(value)
         left_open = value - minimum.bound
-        self.is_rough = self.precision.is_lookup and left_open > COARSE_PRECISION * (1.0 + abs(value))
+        self.is_rough = self.precision.is_lookup and left_open > COARSE_PRECISION * abs(value)
         if not self.is_new and ascent.repeats():
             ascent.vertices.pop()
         self.pair = best_pair(ascent.vertices, self.index, self.bound)
@@ -146,7 +140,7 @@ class LineSearch(Generic[V]):
         if distance <= ascent.tolerance(self.cutoff) or (is_there and self.precision.is_exact):
             ascent.converge([broken, kept], self.mixture(kept, broken))
         elif is_there:
-            self.precision.refine(distance / (1.0 + abs(ascent.bound)))
+            self.precision.refine(distance / abs(ascent.bound) if ascent.bound else inf)
         else:
             self._go_to(crossing)
         return True
@@ -161,7 +155,8 @@ class LineSearch(Generic[V]):
             self._raise()
         elif self.multiplier > 0.0:
             self._lowest_tried = min(self._lowest_tried, self.multiplier)
-            self._go_to(self._lowest_tried / LOWER_FACTOR if self._lowest_tried > MIN_MULTIPLIER else 0.0)
+            self._lowerings += 1
+            self._go_to(self._lowest_tried / LOWER_FACTOR if self._lowerings <= MAX_LOWERINGS else 0.0)
         elif self.precision.is_exact:
             self.ascent.converge([kept], np.ones(1))
         else:
@@ -190,9 +185,9 @@ class LineSearch(Generic[V]):
 
         The first one prices the excess at the whole primary cost, which most often is a little too much.
         """
-        excess = max(float(broken.costs[1 + self.index]) - self.bound, MIN_DIVISOR)
-        whole = max(abs(float(broken.costs[0])), MIN_DIVISOR) / excess
-        return min(MAX_MULTIPLIER, max(RAISE_FACTOR * self.multiplier, whole))
+        cost, excess = float(broken.costs[0]), float(broken.costs[1 + self.index]) - self.bound
+        whole = cost / excess if cost > 0.0 and excess > 0.0 else 1.0
+        return max(RAISE_FACTOR * self.multiplier, whole)
 
     def _go_to(self, multiplier: float) -> None:
         self.multiplier = multiplier
@@ -240,7 +235,7 @@ def best_pair(vertices: Sequence[V], index: int, bound: float) -> Pair[V]:
         lines = cost + multiplier * slope
         least = int(np.argmin(lines))
         level = cost[broken] + multiplier * slope[broken]
-        if lines[least] >= level - MODEL_TOLERANCE * (1.0 + abs(level)):
+        if lines[least] >= level - MODEL_TOLERANCE * (cost[broken] + multiplier * abs(slope[broken])):
             break
         if slope[least] > 0.0:
             broken = least

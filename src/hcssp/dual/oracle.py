@@ -56,17 +56,18 @@ Under other bounds it is the same problem, and what was learnt is kept:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from copy import copy
 from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
-NEGLIGIBLE_VISITS = 1e-13
-"""A state with fewer expected visits counts as never reached. It moves a cost by no more than this times what
-is paid from there on, which is rounding unless that is some orders of magnitude above the cost itself."""
+CLEARLY_VISITED = 1e-9
+"""A state with more expected visits is visited. Below, they may be rounding, and the graph is asked."""
 
 
 class Vertex(ABC):
@@ -93,20 +94,55 @@ class Vertex(ABC):
         """Expected visits of each decision state."""
 
     @property
+    def rounding(self) -> FloatArray:
+        """How far each cost may be off, by an estimate; by default nothing to speak of.
+
+        Where that matters, costs are computed anew, with more care.
+        """
+        return np.zeros(len(self.costs))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the policy's arrays take, about; it may grow when they are asked for."""
+        return self.costs.nbytes + sum(
+            value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray)
+        )
+
+    @property
     def reached(self) -> BoolArray:
-        """Which decision states the policy visits with a probability that matters."""
-        return self.visits > NEGLIGIBLE_VISITS
+        """Which decision states the policy visits, however seldom; a subclass that can asks the graph."""
+        return self.visits > 0.0
+
+    def goes_to(self, state: int) -> bool:
+        """Whether the policy visits a decision state, however seldom."""
+        return bool(self.visits[state] > CLEARLY_VISITED or self.reached[state])
 
     def lies_in(self, region: Region, row_state: IntArray) -> bool:
         """Whether the policy avoids the region's forbidden rows wherever it goes."""
         for row in region.forbidden:
             state = row_state[row]
-            if self.rows[state] == row and self.visits[state] > NEGLIGIBLE_VISITS:
+            if self.rows[state] == row and self.goes_to(state):
                 return False
         return True
 
 
 V = TypeVar("V", bound=Vertex)
+
+
+def zero_bounds(bounds: FloatArray) -> tuple[int, ...]:
+    """The constraints that allow nothing at all.
+
+    A policy keeps such a bound if and only if it never goes where something of the cost is paid. So the rows
+    that cost some of it are taken out of the problem, and the bound need not be looked at any more.
+    """
+    return tuple(np.flatnonzero(bounds == 0.0).tolist())
+
+
+def without(bounds: FloatArray, constraints: Iterable[int]) -> FloatArray:
+    """The bounds, but none on the given constraints."""
+    lifted = bounds.copy()
+    lifted[list(constraints)] = np.inf
+    return lifted
 
 
 class Minimum(NamedTuple, Generic[V]):
@@ -138,7 +174,7 @@ class Oracle(ABC, Generic[V]):
     """
 
     def __init__(self, bounds: FloatArray, row_start: IntArray) -> None:
-        self._bounds = bounds
+        self._bounds = self._asked_bounds = bounds
         self._row_start = row_start
         counts = np.diff(row_start)
         self._row_state: IntArray = np.repeat(np.arange(len(counts)), counts)
@@ -147,6 +183,11 @@ class Oracle(ABC, Generic[V]):
     def bounds(self) -> FloatArray:
         """One upper bound for each constraint; ``inf`` where there is none."""
         return self._bounds
+
+    @property
+    def asked_bounds(self) -> FloatArray:
+        """The bounds that were asked for; those that are kept in any case are not among :attr:`bounds`."""
+        return self._asked_bounds
 
     @property
     def row_start(self) -> IntArray:
@@ -183,7 +224,7 @@ class Oracle(ABC, Generic[V]):
     ) -> Minimum[V] | None:
         """As :meth:`minimise`, but the bound may be below the policy's weighted cost.
 
-        By `precision` at most, relative to one plus the cost; if that is ``inf``, nothing is planned of which
+        By `precision` at most, relative to the cost; if that is ``inf``, nothing is planned of which
         anything is known.
         """
         return self.minimise(weights, region, near)
@@ -214,7 +255,7 @@ class Oracle(ABC, Generic[V]):
         number of bounds stays the same; ``inf`` lifts one.
         """
         other = copy(self)
-        other._bounds = bounds
+        other._bounds = other._asked_bounds = bounds
         return other
 
     def round_up(self, bound: float) -> float:
@@ -224,3 +265,22 @@ class Oracle(ABC, Generic[V]):
     def lift(self, vertex: V) -> IntArray:
         """The policy as one row for each state of the user's (flat) problem."""
         return vertex.rows
+
+
+def estimated_rounding(values: FloatArray, costs: FloatArray, departures: float) -> FloatArray:
+    """How far costs from the start may be off: an estimate.
+
+    A linear solve is precise relative to its largest answer, and loses a little with every step.
+
+    Parameters
+    ----------
+    values
+        Costs to go, one column a cost.
+    costs
+        Those from the start.
+    departures
+        How often a state is left, in expectation.
+    """
+    largest = values.max(axis=0, initial=0.0)
+    rounding: FloatArray = 8.0 * ROUNDINGS * np.maximum(largest, departures * costs)
+    return rounding

@@ -19,18 +19,18 @@ from __future__ import annotations
 from math import inf
 
 DUAL_TOLERANCE = 1e-9
-"""The dual has converged once the model exceeds the certified bound by no more than this, relative to one
-plus the bound. The bound is certified wherever the ascent ends, so this only decides how tight it is."""
+"""The dual has converged once the model exceeds the certified bound by no more than this share of it. The
+bound is certified wherever the ascent ends, so this only decides how tight it is."""
 
 PRECISION_SHARE = 0.05
 """Multipliers are solved to this share of the distance between the model and the bound."""
 
 COARSE_PRECISION = 1e-3
-"""How precisely a multiplier is solved before another one is tried, relative to one plus the value."""
+"""How precisely a multiplier is solved before another one is tried, relative to the value."""
 
 
 class Precision:
-    """The precision of the next solve, relative to one plus the value.
+    """The precision of the next solve, relative to the value.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Precision:
         Parameters
         ----------
         gap
-            The distance between the model and the bound, relative to one plus the bound.
+            The distance between the model and the bound, relative to the bound.
         """
         finer = PRECISION_SHARE * min(gap, self.value, 1.0)
         self.value = finer if finer > DUAL_TOLERANCE else 0.0

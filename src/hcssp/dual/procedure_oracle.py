@@ -11,32 +11,31 @@ The decision states are those of the flat problem: events first, then the activi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.flat_oracle import free_rows
+from hcssp.dual.oracle import Minimum, Oracle, Vertex, without, zero_bounds
 from hcssp.dual.repair import Part, improve
 from hcssp.parallel import Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
 MAX_SPLITS = 1_000
 """Of so many regions the forbidden rows are kept block by block; then they are split anew."""
 
 PLAN_TOLERANCE = 1e-11
-"""Plans whose costs differ by less, relative to one plus the bound, cannot be told apart; nothing is planned
-for the sake of less."""
-
-EVENT_ROUNDING = 1e-13
-"""What the dense solve over the events is taken to lose, relative to one plus its value. The activities'
-values are certified already; the solve itself is not, and long retries may lose more."""
+"""Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
+the sake of less."""
 
 
 class ProcedureOracle(Oracle["ProcedureVertex"]):
@@ -46,11 +45,17 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
     ----------
     flattening
         The layout of a problem in which every event is entered in one state.
+    affordable
+        Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
+        :func:`~hcssp.dual.oracle.zero_bounds`.
     """
 
-    def __init__(self, flattening: Flattening) -> None:
+    def __init__(self, flattening: Flattening, *, affordable: bool = False) -> None:
         problem = flattening.problem
         self.flattening = flattening
+        self._affordable = affordable
+        self._zeros = zero_bounds(problem.bounds) if affordable else ()
+        self._others: dict[tuple[int, ...], ProcedureOracle] = {self._zeros: self}
         self.procedure = ProcedureSolver(flattening)
         self._splits: dict[Region, list[frozenset[int]]] = {}
         self.counts = [
@@ -66,6 +71,11 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
             starts.append(planner.row_start[:-1] + offset)
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
+        self._bounds = without(problem.bounds, self._zeros)
+        dead_ends = [planner.dead_end for planner in self.planners]
+        impossible = np.array([each is not None for each in dead_ends], dtype=np.bool_)
+        if not self._zeros and impossible.any() and not self.procedure.can_do_without(impossible):
+            raise next(each for each in dead_ends if each is not None)
 
     def minimise(
         self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
@@ -97,7 +107,9 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
             found = self._compose(known, forbidden[0])
             if found is None:
                 return None
-            tolerance = max(precision, PLAN_TOLERANCE) * (1.0 + abs(found.bound))
+            if precision == np.inf:
+                return found
+            tolerance = max(precision, PLAN_TOLERANCE) * found.bound
             loose = _loose_activities(known, found.vertex.executions, tolerance)
             if not loose:
                 return found
@@ -105,15 +117,19 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
                 known[index] = bracket
 
     def _planner(self, activity: int) -> ActivityPlanner:
-        counted = frozenset(index for _, index in self.counts[activity])
-        return ActivityPlanner(self.flattening.problem.activities[activity].cssp, counted)
+        cssp = self.flattening.problem.activities[activity].cssp
+        # What a bound of nought counts is taken out, so no price is ever put on it.
+        none = frozenset(index for constraint, index in self.counts[activity] if constraint in self._zeros)
+        counted = frozenset(index for _, index in self.counts[activity]) - none
+        return ActivityPlanner(cssp, counted, free_rows(cssp, tuple(index - 1 for index in none)))
 
     def _each(self, ask: Callable[[int], Answer], activities: Iterable[int]) -> list[Answer]:
         return parallel_map(ask, activities, self.flattening.num_states)
 
     def _price(self, activity: int, weights: list[float]) -> float:
         """The price of an activity's one counted cost that the problem's `weights` amount to."""
-        return sum(weights[1 + constraint] for constraint, _ in self.counts[activity])
+        counted = self.planners[activity].counted
+        return sum(weights[1 + constraint] for constraint, index in self.counts[activity] if index in counted)
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
@@ -159,20 +175,32 @@ class ProcedureOracle(Oracle["ProcedureVertex"]):
             [0.0 if each is None else max(0.0, each.bound) for each in known]
         )
         if impossible.any():
-            row_costs[(procedure.runs[:, impossible] > 0.0).any(axis=1)] = np.inf
+            row_costs[procedure.rows_that_run(impossible)] = np.inf
         allowed = Region(forbidden).allowed(procedure.num_rows) if forbidden else None
         answer = procedure.minimise(row_costs, allowed)
         if answer is None:
             return None
-        choices, value = answer
+        choices, bound = answer
         executions = procedure.executions(choices)
         plans = tuple(None if each is None else each.plan for each in known)
         vertex = ProcedureVertex(self, choices, executions, plans, self.totals(executions, plans))
-        return Minimum(vertex, value - EVENT_ROUNDING * (1.0 + abs(value)))
+        return Minimum(vertex, bound)
+
+    def under(self, bounds: FloatArray) -> ProcedureOracle:
+        zeros = zero_bounds(bounds) if self._affordable else ()
+        if zeros not in self._others:
+            names = self.flattening.problem.constraint_names
+            limited = self.flattening.problem.with_bounds(dict(zip(names, bounds.tolist(), strict=True)))
+            self._others[zeros] = ProcedureOracle(limited.flattening, affordable=True)
+        other = copy(self._others[zeros])
+        other._bounds, other._asked_bounds = without(bounds, zeros), bounds
+        other._others = self._others
+        return other
 
     def release(self) -> None:
-        for planner in self.planners:
-            planner.system.release()
+        for oracle in self._others.values():
+            for planner in oracle.planners:
+                planner.system.release()
 
     def improve(self, vertex: ProcedureVertex, rounds: int) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
@@ -219,7 +247,7 @@ def _loose_activities(known: Sequence[Bracket | None], executions: FloatArray, t
         for index, bracket in enumerate(known)
         if bracket is not None and not bracket.final and executions[index] > 0.0
     }
-    if sum(slack.values()) <= tolerance:
+    if sum(slack.values()) <= tolerance or not slack:
         return []
     share = min(max(slack.values()), tolerance / len(slack))
     return [index for index, each in slack.items() if each >= share]
@@ -275,6 +303,28 @@ class ProcedureVertex(Vertex):
                 first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
                 rows[first:last] = plan.rows + oracle.row_offset[index]
         return rows
+
+    @property
+    def rounding(self) -> FloatArray:
+        rounding: FloatArray = 8.0 * ROUNDINGS * float(self.executions.sum()) * self.costs
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                own = self.executions[index] * plan.rounding
+                rounding[0] += own[0]
+                for constraint, cost in self._oracle.counts[index]:
+                    rounding[1 + constraint] += own[cost]
+        return rounding
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        oracle = self._oracle
+        reached = np.zeros(oracle.state_offset[-1], dtype=np.bool_)
+        reached[: len(self.choices)] = oracle.procedure.visits(self.choices) > 0.0
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                reached[first:last] = plan.reached
+        return reached
 
     @cached_property
     def visits(self) -> FloatArray:

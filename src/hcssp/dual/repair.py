@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.oracle import NEGLIGIBLE_VISITS
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
@@ -93,7 +92,7 @@ class Part:
             return None
         change: FloatArray = self.balance.initial @ (values - self.values)
         least, largest = np.min(values), np.max(np.abs(values))
-        if not np.isfinite(largest) or least < -NEGATIVE_VALUE_TOLERANCE * (1.0 + largest):
+        if not np.isfinite(largest) or least < -NEGATIVE_VALUE_TOLERANCE * largest:
             return None
         return rows, values, change
 
@@ -160,11 +159,11 @@ def _merit(
     room = bounds[bounded] - costs[1:][bounded]
     change = effects[:, 1:][:, bounded]
     fits = np.all(change <= tolerated(bounds[bounded]) - costs[1:][bounded], axis=1)
-    visited = part.visits[part.balance.row_state] > NEGLIGIBLE_VISITS
+    visited = part.visits[part.balance.row_state] > 0.0
     merit = np.where(fits & visited, effects[:, 0], np.inf)
     merit[part.rows] = np.inf
     if not repairing:
-        merit[effects[:, 0] >= -GAIN_TOLERANCE * (1.0 + abs(costs[0]))] = np.inf
+        merit[effects[:, 0] >= -GAIN_TOLERANCE * abs(costs[0])] = np.inf
     elif not np.isfinite(merit).any():
         # No single switch repairs it: the largest reduction of the excess for its cost comes first.
         over = np.maximum(-room, 0.0)
@@ -178,7 +177,7 @@ def _merit(
 
 def _acceptable(after: FloatArray, before: FloatArray, bounds: FloatArray, repairing: bool) -> bool:
     if not repairing:
-        return is_feasible(after, bounds) and after[0] < before[0] - GAIN_TOLERANCE * (1.0 + abs(before[0]))
+        return is_feasible(after, bounds) and after[0] < before[0] - GAIN_TOLERANCE * abs(before[0])
     bounded = np.isfinite(bounds)
     over = np.maximum(after[1:][bounded] - bounds[bounded], 0.0).sum()
     return bool(over < np.maximum(before[1:][bounded] - bounds[bounded], 0.0).sum())

@@ -21,21 +21,31 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.oracle import V
 from hcssp.dual.precision import PRECISION_SHARE
-from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance, is_feasible, tolerated
+from hcssp.errors import OutOfPrecision
+from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, scales, tolerated
 
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent, Dual
 
 LIMIT_FACTOR = 10.0
-MIN_BOUND = 1e-3
-"""The first limit of a multiplier prices its whole bound at LIMIT_FACTOR times the primary cost; a bound
-below MIN_BOUND counts as this much. A limit that proves too low is dropped: only the pace depends on both."""
+"""The first limit of a multiplier prices its whole bound at so many times the primary cost. A limit that
+proves too low is dropped: only the pace depends on it."""
+
+MAX_ENTRY = 2.0**12
+"""A policy whose cost, or use, is beyond this many times what is usual, is counted in smaller portions in the
+master, which is solved with absolute tolerances."""
 
 SUPPORT_TOLERANCE = 1e-12
 """A policy with a smaller weight does not belong to the mixture: it is the rounding of the simplex method."""
 
 VIOLATION_SHARE = 1e-3
 """A mixture keeps the bounds once the master's violation is within this share of the tolerance on bounds."""
+
+NO_COST = 1e-9
+"""A policy that costs less than this share of the dearest is no measure of what policies cost."""
+
+LARGEST_EXCESS = 1e100
+"""Beyond this, an excess is as good as any other; it would overflow."""
 
 MASTER_TOLERANCE = 1e-10
 """HiGHS's tolerances for the master; the tightest it takes. No bound rests on them."""
@@ -70,7 +80,7 @@ def cut_planes(
         ascent.converge([first.vertex], np.ones(1))
         yield ascent.snapshot()
         return
-    planes = CuttingPlanes(ascent, bounded, scale=max(1.0, abs(float(first.vertex.costs[0]))))
+    planes = CuttingPlanes(ascent, bounded)
     for _ in ascent.rounds():
         optimum = planes.cut()
         if not ascent.decided and planes.has_converged(optimum, cutoff):
@@ -90,7 +100,7 @@ def cut_planes(
 def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
     """Either weights that prove that no policy keeps the bounds, or policies whose mixture does."""
     bounds = tolerated(ascent.oracle.bounds)[bounded]
-    scale = allowance(bounds, 1.0)
+    scale = scales(bounds)
     master = Master(len(bounds), feasibility=True)
     for vertex in ascent.vertices:
         master.add(float(vertex.costs[0]), (vertex.costs[1 + bounded] - bounds) / scale)
@@ -116,31 +126,32 @@ class CuttingPlanes(Generic[V]):
     ----------
     ascent, bounded
         As for :func:`cut_planes`.
-    scale
-        The size of the primary cost.
     """
 
-    def __init__(self, ascent: Ascent[V], bounded: IntArray, scale: float) -> None:
+    def __init__(self, ascent: Ascent[V], bounded: IntArray) -> None:
         self._ascent = ascent
         self._bounded = bounded
         self._bounds = tolerated(ascent.oracle.bounds)[bounded]
         self._limited = True
         self._repeats = False
         self._precision = 0.0
-        self._master = Master(
-            len(bounded), LIMIT_FACTOR * scale / np.maximum(np.abs(self._bounds), MIN_BOUND)
-        )
-        self._fill()
+        self._sizes = scales(self._bounds)
+        self._begin()
 
     def cut(self) -> MasterOptimum:
         """Solve the master, and the problem at its multipliers."""
         ascent, optimum = self._ascent, self._master.solve()
+        optimum = optimum._replace(
+            value=optimum.value * self._scale,
+            multipliers=optimum.multipliers * self._scale / self._sizes,
+        )
         prices = np.zeros(len(ascent.oracle.bounds))
         prices[self._bounded] = optimum.multipliers
         # As precisely as the distance between the model and the bound asks for; exactly where that leads
         # no further.
-        distance = optimum.value - ascent.bound
-        self._precision = 0.0 if self._repeats else PRECISION_SHARE * distance / (1.0 + abs(ascent.bound))
+        distance = max(optimum.value - ascent.bound, 0.0)
+        is_last = self._repeats or ascent.bound == 0.0
+        self._precision = 0.0 if is_last else PRECISION_SHARE * distance / abs(ascent.bound)
         minimum = ascent.explore(prices, self._precision)
         if minimum is not None:
             self._add(minimum.vertex)
@@ -156,8 +167,7 @@ class CuttingPlanes(Generic[V]):
 
     def is_kept(self, optimum: MasterOptimum) -> bool:
         """Whether the mixture keeps the bounds, rather than pay for breaking them."""
-        allowed = FEASIBILITY_TOLERANCE * float(np.min(np.abs(self._bounds), initial=1.0))
-        return not self._limited or optimum.violation <= allowed
+        return not self._limited or optimum.violation <= FEASIBILITY_TOLERANCE
 
     def converge(self, optimum: MasterOptimum) -> None:
         """End with the master's mixture."""
@@ -169,19 +179,31 @@ class CuttingPlanes(Generic[V]):
         self._limited = False
         # Some room, because HiGHS has tolerances of its own; the bounds come from the oracle anyway.
         self._bounds = tolerated(self._bounds)
-        self._master = Master(len(self._bounded))
-        self._fill()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new master, with a column for each policy known so far, in their order."""
+        limits = np.full(len(self._bounded), LIMIT_FACTOR) if self._limited else None
+        self._master = Master(len(self._bounded), limits)
+        # The cheapest policy is the measure of costs, unless it costs nothing but for rounding.
+        costs = [float(each.costs[0]) for each in self._ascent.vertices]
+        self._scale = min((cost for cost in costs if cost > NO_COST * max(costs)), default=1.0)
+        for vertex in self._ascent.vertices:
+            self._add_column(vertex)
 
     def _support(self, optimum: MasterOptimum) -> IntArray:
         return np.flatnonzero(optimum.mixture > SUPPORT_TOLERANCE)
 
-    def _fill(self) -> None:
-        """Add the policies known so far; a column of the master for each, in their order."""
-        for vertex in self._ascent.vertices:
-            self._add(vertex)
-
     def _add(self, vertex: V) -> None:
-        self._master.add(float(vertex.costs[0]), vertex.costs[1 + self._bounded] - self._bounds)
+        if float(vertex.costs[0]) > MAX_ENTRY * self._scale:
+            self._begin()
+        else:
+            self._add_column(vertex)
+
+    def _add_column(self, vertex: V) -> None:
+        with np.errstate(over="ignore"):
+            excess = (vertex.costs[1 + self._bounded] - self._bounds) / self._sizes
+        self._master.add(float(vertex.costs[0]) / self._scale, excess)
 
 
 class MasterOptimum(NamedTuple):
@@ -224,6 +246,8 @@ class Master:
             self._highs.addRow(-highspy.kHighsInf, 0.0, 0, [], [])
         self._highs.addRow(1.0, 1.0, 0, [], [])
         self._num_slacks = 0
+        self._portions: list[float] = []
+        self._excesses: list[FloatArray] = []
         if feasibility:
             every = np.arange(num_constraints, dtype=np.int32)
             infinity = highspy.kHighsInf
@@ -238,10 +262,15 @@ class Master:
         """Add a policy with primary cost `cost` that exceeds the bounds by `excess`; negative keeps them."""
         import highspy
 
+        excess = np.clip(excess, -LARGEST_EXCESS, LARGEST_EXCESS)
         values = np.append(excess, 1.0)
         indices = np.arange(self._num_constraints + 1, dtype=np.int32)
         primary = 0.0 if self._feasibility else cost
-        self._highs.addCol(primary, 0.0, highspy.kHighsInf, len(values), indices, values)
+        largest = max(primary, float(np.max(np.abs(values))))
+        portion = 2.0 ** np.ceil(np.log2(largest / MAX_ENTRY)) if largest > MAX_ENTRY else 1.0
+        self._portions.append(portion)
+        self._excesses.append(excess)
+        self._highs.addCol(primary / portion, 0.0, highspy.kHighsInf, len(values), indices, values / portion)
 
     def solve(self) -> MasterOptimum:
         """Maximise the model over the columns added so far; there must be one."""
@@ -255,12 +284,13 @@ class Master:
             self._highs.run()
             status = self._highs.getModelStatus()
             if status != highspy.HighsModelStatus.kOptimal:
-                raise RuntimeError(f"the master problem ended with status {status}")
+                raise OutOfPrecision(f"the master problem ended with status {status}")
         solution = self._highs.getSolution()
         values = np.asarray(solution.col_value)
-        slacks = values[: self._num_slacks]
-        mixture = np.maximum(values[self._num_slacks :], 0.0)
+        mixture = np.maximum(values[self._num_slacks :], 0.0) / np.array(self._portions)
+        mixture /= max(mixture.sum(), MIN_TOTAL)
         multipliers = np.maximum(-np.asarray(solution.row_dual)[: self._num_constraints], 0.0)
-        violation = float(np.max(slacks, initial=-inf if self._feasibility else 0.0))
+        # Looked at here: what HiGHS takes for kept may be broken by more than the tolerance on bounds.
+        violation = float(np.max(mixture @ np.array(self._excesses)))
         value = float(self._highs.getInfo().objective_function_value)
-        return MasterOptimum(value, multipliers, mixture / max(mixture.sum(), MIN_TOTAL), violation)
+        return MasterOptimum(value, multipliers, mixture, violation)

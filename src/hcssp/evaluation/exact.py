@@ -3,17 +3,16 @@ r"""Exact expected costs and expected visits of a policy, by code that no solver
 Problem: given a policy, its expected costs :math:`\mathbb{E}[\sum C_i]` until a goal and the expected
 number of visits to each state.
 
-Method: with :math:`Q` the chain's probabilities among the states that are reached and are no goals,
-and :math:`\mu` the initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are
-:math:`x \cdot C_i`. The matrix :math:`I - Q^\top` is a column diagonally dominant M-matrix, so one
-sparse LU without pivoting is stable and may order for little fill. The answer is refined on its
-residual, and then computed a second time from the other side: the values :math:`V_i = C_i + Q V_i`
-give the same costs as :math:`\mu \cdot V_i`.
+Method: whether a goal is reached almost surely is decided on the graph, and so is whether a cost is 0. With
+:math:`Q` the chain's probabilities among the states that are reached and are no goals, and :math:`\mu` the
+initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are :math:`x \cdot C_i`.
+:mod:`hcssp.cssp.absorption` does it without a subtraction that matters: a policy that needs 1e15 steps is
+evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are proportions.
 
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
 others; an activity's share is the sum over its states of expected visits times cost.
 
-Guarantee: :attr:`Evaluation.residual` is the largest relative difference between those two answers.
+Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relatively.
 
 >>> import numpy as np
 >>> from scipy.sparse import csr_array
@@ -35,24 +34,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
-from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.errors import CostOverflow, InvalidProblem
 from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
 from hcssp.procedure.chain import policy_chain
 from hcssp.procedure.executions import executions_from_visits, expected_executions
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
-
-_MAX_REFINEMENTS = 3
-_WANTED_RESIDUAL = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +65,8 @@ class Evaluation:
     visits
         The expected number of visits to each state; for a goal, the probability of ending there.
     residual
-        The largest relative difference between the costs computed from the visits and from the values.
+        How far off the costs may be, relatively: a bound from what is missing in the balance of visits and
+        the rounding of its computation, or an estimate where a policy takes very long.
     """
 
     costs: FloatArray
@@ -92,7 +88,7 @@ class Evaluation:
         Parameters
         ----------
         tolerance
-            A bound is kept if it is exceeded by no more than this, relative to ``max(1, |bound|)``.
+            A bound is kept if it is exceeded by no more than this share of it.
         """
         excess = self.costs[1:] - self.bounds
         allowed = allowance(self.bounds, tolerance)
@@ -186,6 +182,8 @@ def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluat
     ImproperPolicy
         If a goal is not reached almost surely; the message names a trapped state, or a state that is
         reached and has no action.
+    CostOverflow
+        If a goal is reached, but so late that the expected costs are beyond double precision.
     InvalidProblem
         If the policy does not fit the problem.
     """
@@ -231,11 +229,10 @@ def _of_chain(chain: InducedChain) -> Evaluation:
     costs = np.zeros(len(problem.cost_names))
     residual = 0.0
     if len(inner):
-        visits[inner], values = _visits_and_values(chain, inner)
-        visits[problem.goals] += (chain.transitions.T @ visits)[problem.goals]
-        costs = chain.costs[:, inner] @ visits[inner]
-        forwards = problem.initial[inner] @ values
-        residual = float(np.max(np.abs(costs - forwards) / np.maximum(1.0, np.abs(costs))))
+        found = _absorbed(chain, inner)
+        visits[inner] = found.visits
+        visits += found.ends
+        costs, residual = found.totals, found.error
     for array in (costs, visits):
         array.flags.writeable = False
     return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
@@ -251,7 +248,7 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
 
     Raises
     ------
-    ImproperPolicy, InvalidProblem
+    ImproperPolicy, CostOverflow, InvalidProblem
         As for :func:`evaluate`.
     """
     chain = induced_chain(problem, policy)
@@ -260,52 +257,15 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     remaining[:, problem.goals] = 0.0
     inner = np.flatnonzero(chain.reached & ~problem.goals)
     if len(inner):
-        _, factors = _factorised(chain, inner)
-        remaining[:, inner] = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T").T
+        remaining[:, inner] = _absorbed(chain, inner).values.T
     return remaining
 
 
-def _visits_and_values(chain: InducedChain, inner: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The visits ``x = mu + Q^T x`` and the values ``V = C + Q V`` on the states `inner`."""
-    transposed, factors = _factorised(chain, inner)
-    initial = chain.problem.initial[inner]
-    visits = factors.solve(initial)
-    for _ in range(_MAX_REFINEMENTS):
-        remainder = initial - transposed @ visits
-        if not np.max(np.abs(remainder)) > _WANTED_RESIDUAL * np.max(visits):
-            break
-        visits = visits + factors.solve(remainder)
-    if not np.all(np.isfinite(visits)):
-        raise ImproperPolicy(
-            "the policy's expected visits overflow double precision; a goal is reached too seldom"
-        )
-    values = factors.solve(np.ascontiguousarray(chain.costs[:, inner].T), trans="T")
-    # Rounding can leave a visit a hair below zero.
-    return np.maximum(visits, 0.0), values
-
-
-def _factorised(chain: InducedChain, inner: IntArray) -> tuple[csc_array, Any]:
-    """The matrix ``I - Q^T`` for the probabilities among the states `inner`, and its factors."""
-    # One expression, so that no step towards the matrix is kept while it is factorised.
-    system = csr_array(eye_array(len(inner), format="csr") - csr_array(chain.transitions[inner])[:, inner])
-    # The CSR arrays of I - Q are the CSC arrays of its transpose: nothing is copied.
-    transposed = csc_array(
-        (system.data, system.indices.astype(np.int32, copy=False), system.indptr.astype(np.int32)),
-        shape=system.shape,
-    )
+def _absorbed(chain: InducedChain, inner: IntArray) -> Absorbed:
     try:
-        # Without pivoting a symmetric ordering has 2-3 times less fill than COLAMD on grids; with so little
-        # fill, wide panels are mostly zeros.
-        factors: Any = splu(
-            transposed,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            panel_size=4,
-            options={"SymmetricMode": True},
-        )
-    except RuntimeError as singular:
-        raise ImproperPolicy(
-            "the policy reaches a goal with a probability too small for double precision; "
-            "its expected costs cannot be computed"
-        ) from singular
-    return transposed, factors
+        return absorb(chain.transitions, inner, chain.problem.initial, chain.costs[:, inner])
+    except OverflowError as error:
+        raise CostOverflow(
+            "the policy reaches a goal almost surely, but so late that its expected costs are too large for "
+            "double precision"
+        ) from error

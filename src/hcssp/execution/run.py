@@ -258,7 +258,9 @@ class Run:
             if not each.probability > 0.0:
                 continue
             if each.runs is None:
-                found.append((each, None))
+                # Two ways to the same event without an activity are one: nobody can tell them apart, or need.
+                if not any(other.runs is None and other.event == each.event for other, _ in found):
+                    found.append((each, None))
             else:
                 starts, _ = entry_distribution(self._problem.activities[each.runs].cssp, self._entry)
                 found += [(each, int(start)) for start in starts]
@@ -275,7 +277,9 @@ class Run:
         def named(each: Outcome, name: Hashable) -> bool:
             return name in (self._name(each), self._problem.events[each.event])
 
-        matching = [pair for pair in possible if outcome is None or named(pair[0], outcome)]
+        # What happens at once says more than the event that an activity leads to in the end.
+        matching = [pair for pair in possible if outcome is None or self._name(pair[0]) == outcome]
+        matching = matching or [pair for pair in possible if named(pair[0], outcome)]
         if seen is not None:
             by_state = [(each, start) for each, start in matching if self._start_label(each, start) == seen]
             exactly = [pair for pair in matching if self._name(pair[0]) == seen]

@@ -9,8 +9,9 @@
     The bound of each constraint that the plan was made for; ``null`` for none.
 ``method``, ``status``, ``stopped_by``, ``stop_detail``, ``seconds``, ``lower_bound``, ``upper_bound``,
 ``trace``
-    What was proven, by which method and why it stopped; ``stopped_by`` is ``null`` if the run was killed.
-    ``trace`` holds triples of seconds, lower and upper bound; ``null`` is an infinite one.
+    What is claimed to be proven, by which method and why it stopped; ``stopped_by`` is ``null`` if the run
+    was killed. ``trace`` holds triples of seconds, lower and upper bound; ``null`` is an infinite one.
+    Anybody can write such a file, so its reader has a policy, which is evaluated anew, and a claim.
 ``prices``
     What a unit of each constraint's budget is worth; ``null`` if that is unknown.
 ``policy``
@@ -22,7 +23,7 @@
     What an execution of each activity was allotted, by methods that do.
 ``evaluation``
     For readers: the plan's exact costs, and of each activity the expected executions and the cost and usage
-    of one. ``null`` if the run was killed. Nobody relies on it: :meth:`Plan.evaluate` computes it anew.
+    of one. ``null`` if the run was killed. Nobody relies on it.
 
 >>> from tempfile import TemporaryDirectory
 >>> from hcssp import solve
@@ -32,8 +33,13 @@
 >>> with TemporaryDirectory() as folder:
 ...     save_plan(f"{folder}/plan.json", plan)
 ...     again = load_plan(f"{folder}/plan.json", problem)
->>> again.method, round(again.upper_bound, 4), round(again.evaluate().cost("damage"), 4)
+>>> again.method, round(again.upper_bound, 4), round(again.cost("damage"), 4)
 ('exact', 27.7191, 1.8969)
+
+What was proven elsewhere is a claim here:
+
+>>> str(plan.status), str(again.status), again.lower_bound, round(again.claim.lower_bound, 4)
+('optimal', 'feasible', -inf, 27.7191)
 """
 
 from __future__ import annotations
@@ -50,15 +56,16 @@ import numpy as np
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.plan import Plan, ProcedurePlan
-from hcssp.contract.proof import Interval
+from hcssp.contract.proof import FileClaim
 from hcssp.contract.trace import Trace
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import InvalidPlan, InvalidProblem
+from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan, InvalidProblem
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.fingerprint import unnamed
 from hcssp.files.problem_file.source import read_bytes
+from hcssp.numerics import CLAIM_TOLERANCE
 from hcssp.procedure import HCSSP, Activity, Flattening, ProcedurePolicy, as_procedure, as_single_policy
 from hcssp.procedure.entries import EventState
 
@@ -90,7 +97,9 @@ def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = N
     """Read a plan for `problem`.
 
     The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
-    under others. Nothing that the file claims about costs is checked here, see :meth:`Plan.evaluate`.
+    under others. The policy is evaluated anew; what the file says was proven becomes the plan's claim, from
+    which nothing follows: :meth:`Plan.verified` checks a certificate of it, and ``solve(problem,
+    start=plan)`` proves it again.
 
     Parameters
     ----------
@@ -104,23 +113,27 @@ def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = N
     Raises
     ------
     InvalidPlan
-        If the file cannot be read, is no plan, or is one for another problem; the message names the file,
-        the field and the value.
+        If the file cannot be read, is no plan, is one for another problem, does not end, or contradicts
+        itself; the message names the file, the field and the value.
     """
     document = _PlanDocument.read(path, FORMAT, VERSION)
     document.check_problem(fingerprint or fingerprint_of(problem))
     plan = document.plan(as_procedure(unnamed(problem)))
     bounded = problem.with_bounds(plan.bounds)
     policy = plan.policy
+    found: Plan
     if isinstance(bounded, HCSSP):
-        return replace(plan, problem=bounded, found_policy=policy.under(bounded))
-    parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
-    return Plan(**parts | {"problem": bounded, "found_policy": as_single_policy(bounded, policy)})
+        found = replace(plan, problem=bounded, found_policy=policy.under(bounded))
+    else:
+        parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
+        found = Plan(**parts | {"problem": bounded, "found_policy": as_single_policy(bounded, policy)})
+    return document.evaluated(found)
 
 
 def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
     """The object that a plan's file holds."""
     name, fingerprint = plan.name, fingerprint or fingerprint_of(plan.problem)
+    told = _told(plan)
     plan = replace(plan, problem=unnamed(plan.problem)).as_procedure()
     return {
         "format": FORMAT,
@@ -132,8 +145,8 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
         "stopped_by": None if plan.ending.reason is Reason.UNKNOWN else str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
         "seconds": _figure(plan.seconds),
-        "lower_bound": _figure(plan.lower_bound),
-        "upper_bound": _figure(plan.upper_bound),
+        "lower_bound": _figure(told.lower_bound),
+        "upper_bound": _figure(told.upper_bound),
         "prices": None
         if plan.prices is None
         else {name: _figure(price) for name, price in plan.prices.items()},
@@ -143,8 +156,15 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
             for activity, budgets in plan.budgets.items()
         },
         "evaluation": _evaluation(plan),
-        "trace": [[_figure(value) for value in point] for point in plan.trace],
+        "trace": [[_figure(value) for value in point] for point in told.trace],
     }
+
+
+def _told(plan: Plan) -> FileClaim:
+    """What a file will claim: what was proven here, or what the plan's own file claims."""
+    if plan.claim is not None and not isfinite(plan.lower_bound):
+        return plan.claim
+    return FileClaim(plan.lower_bound, plan.upper_bound, plan.trace)
 
 
 def _choices(plan: ProcedurePlan) -> list[dict[str, str | None]]:
@@ -291,20 +311,46 @@ class _PlanDocument:
         choices = self._choices(flattening, policy.get("choices"))
         activities = self._activities(problem, policy.get("activities"))
         bounds = self._bounds(problem)
-        lower_bound = self._number("lower_bound", self._content.get("lower_bound"), -inf)
-        upper_bound = self._number("upper_bound", self._content.get("upper_bound"), inf)
         told: dict[str, Any] = {
             "method": self._get("method", str, "a text", ""),
-            "proof": Interval(lower_bound, upper_bound),
+            "claim": self._claim(),
             "seconds": self._number("seconds", self._content.get("seconds"), 0.0),
             "ending": self._ending(),
             "prices": self._prices(problem),
-            "trace": self._trace(),
             "budgets": self._budgets(),
         }
         self._raise_if_any()
         bounded = problem.with_bounds(bounds)
         return ProcedurePlan(bounded, ProcedurePolicy.compose(bounded, choices, activities), **told)
+
+    def evaluated(self, plan: Plan) -> Plan:
+        """The plan with its costs computed anew, which must be those that are claimed.
+
+        Raises
+        ------
+        InvalidPlan
+            If they are not, or the policy does not end.
+        """
+        try:
+            found = plan.evaluated()
+        except (ImproperPolicy, CostOverflow) as error:
+            raise InvalidPlan([f"{self.file}: {error}"]) from error
+        claimed = inf if plan.claim is None else plan.claim.upper_bound
+        cost = found.cost(plan.problem.primary_name)
+        if isfinite(claimed) and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
+            self._violate(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
+        self._raise_if_any()
+        return found
+
+    def _claim(self) -> FileClaim:
+        lower_bound = self._number("lower_bound", self._content.get("lower_bound"), -inf)
+        upper_bound = self._number("upper_bound", self._content.get("upper_bound"), inf)
+        try:
+            return FileClaim(lower_bound, upper_bound, self._trace())
+        except InvalidPlan as error:
+            for violation in error.violations:
+                self._violate(violation)
+            return FileClaim()
 
     def _ending(self) -> Ending:
         """Why the search stopped; a reason that this version does not know is told as a detail."""

@@ -69,7 +69,8 @@ class Anytime:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
         flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
-        yield from run_anytime(problem, FlatOracle(flat, self.evaluation), self.iterations, began)
+        oracle = FlatOracle(flat, self.evaluation, affordable=True)
+        yield from run_anytime(problem, oracle, self.iterations, began)
 
 
 def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: float) -> Iterator[Progress]:
@@ -206,7 +207,7 @@ def next_best(oracle: FlatOracle, weights: FloatArray) -> Iterator[tuple[float, 
         if region is None or vertex is None:
             raise RuntimeError("a planned region without a policy")
         yield bound, vertex
-        states, surcharges = oracle.deviations(vertex, weights, region)
+        base, states, surcharges = oracle.deviations(vertex, weights, region)
         for position, surcharge in enumerate(surcharges.tolist()):
             rest = _Rest(region, vertex, states, position)
-            heapq.heappush(heap, (bound + surcharge, next(order), rest, None, None))
+            heapq.heappush(heap, (max(bound, base + surcharge), next(order), rest, None, None))

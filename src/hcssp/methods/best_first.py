@@ -22,7 +22,7 @@ from itertools import count
 from math import inf, isfinite
 from typing import Generic, TypeVar
 
-from hcssp.numerics import PRUNE_TOLERANCE
+from hcssp.numerics import COST_ROUNDING, PRUNE_TOLERANCE
 
 Node = TypeVar("Node")
 Solution = TypeVar("Solution")
@@ -66,12 +66,18 @@ class BestFirst(Generic[Node, Solution]):
         return self.upper_bound - PRUNE_TOLERANCE * abs(self.upper_bound)
 
     @property
+    def floor(self) -> float:
+        """What the incumbent costs at least, whatever the rounding of its cost."""
+        return self.upper_bound * (1.0 - COST_ROUNDING) if isfinite(self.upper_bound) else inf
+
+    @property
     def lower_bound(self) -> float:
         """The proven lower bound; it never decreases.
 
+        The incumbent's cost is rounded, and so :attr:`floor` is all that it proves.
         While a node is being expanded, it is meaningless until all its children are pushed.
         """
-        return max(self._proven, min(self.pruned_bound, self.upper_bound, self.next_bound))
+        return max(self._proven, min(self.pruned_bound, self.floor, self.next_bound))
 
     @property
     def next_bound(self) -> float:

@@ -6,6 +6,8 @@ import time
 from math import inf
 from typing import Any, Generic
 
+import numpy as np
+
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
@@ -13,9 +15,14 @@ from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
-from hcssp.numerics import is_feasible
+from hcssp.numerics import COST_ROUNDING, excess, is_feasible, tolerated
 from hcssp.procedure.policy import policy_of
+
+DOUBT = 1e-3
+"""A policy is hopeless, however doubtful its costs are, if they are this far from keeping the bounds or from
+being better, relatively."""
 
 
 class Reporter(Generic[V]):
@@ -49,8 +56,23 @@ class Reporter(Generic[V]):
 
     def offer(self, vertex: V) -> None:
         """Take a policy as incumbent if it keeps the bounds and is better."""
-        if vertex.costs[0] < self._search.upper_bound and is_feasible(vertex.costs, self._oracle.bounds):
-            self._search.offer(float(vertex.costs[0]), vertex)
+        costs, bounds = vertex.costs, self._oracle.bounds
+        hopeless = costs[0] * (1.0 - DOUBT) >= self._search.upper_bound or excess(costs, bounds) > DOUBT
+        if not hopeless and self._problem is not None and self._is_doubtful(vertex):
+            # Where digits are scarce, the independent evaluation decides; it has them all.
+            policy = policy_of(self._problem, self._oracle.lift(vertex))
+            costs, bounds = evaluate(self._problem, policy).costs, self._problem.bounds
+        if costs[0] < self._search.upper_bound and is_feasible(costs, bounds):
+            self._search.offer(float(costs[0]), vertex)
+
+    def _is_doubtful(self, vertex: V) -> bool:
+        """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
+        rounding = vertex.rounding
+        if rounding[0] > COST_ROUNDING * vertex.costs[0]:
+            return True
+        # Between keeping a bound for sure and breaking it, there is what another evaluation is left.
+        distance = np.abs(vertex.costs[1:] - tolerated(self._oracle.bounds))
+        return bool(np.any(distance <= rounding[1:]))
 
     def snapshot(
         self, lower_bound: float, ending: Reason | None = None, infeasible: Infeasible | None = None
@@ -65,7 +87,8 @@ class Reporter(Generic[V]):
         return Progress(
             seconds=time.perf_counter() - self._began,
             iterations=self.iterations,
-            lower_bound=min(lower_bound, self._search.upper_bound),
+            # The incumbent's cost is rounded, and no bound is told that only its rounding could prove.
+            lower_bound=min(lower_bound, self._search.floor),
             upper_bound=inf if incumbent is None else self._search.upper_bound,
             incumbent=self._policy,
             prices=self.prices,

@@ -8,16 +8,14 @@ it depends on the activities' policies too, and the system is that of the policy
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
-from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import spsolve
+from scipy.sparse import csr_array
 
+from hcssp.cssp.absorption import absorb
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
-from hcssp.errors import ImproperPolicy
+from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.procedure.chain import policy_chain, square
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.policy import ProcedurePolicy
@@ -32,6 +30,8 @@ def expected_executions(policy: ProcedurePolicy) -> FloatArray:
     ------
     ImproperPolicy
         If the policy does not reach the end almost surely.
+    CostOverflow
+        If it does so too late for a number.
     """
     flattening = policy.problem.flattening
     graph = _event_graph(policy) if flattening.separable else square(policy_chain(policy)[0])
@@ -77,10 +77,14 @@ def _expected_visits(graph: csr_array, flattening: Flattening) -> FloatArray:
         raise ImproperPolicy(
             f"the policy never gets from {label!r} to the end {end!r}: its expected executions are not finite"
         )
-    reached = np.flatnonzero(found)
-    within = graph[reached][:, reached]
-    start = np.zeros(len(reached))
-    start[np.searchsorted(reached, flattening.start)] = 1.0
-    visits = np.zeros(graph.shape[0])
-    visits[reached] = cast(FloatArray, spsolve(csc_array(eye_array(len(reached)) - within.T), start))
+    inner = np.flatnonzero(found & (states != flattening.end))
+    start = np.where(states == flattening.start, 1.0, 0.0)
+    visits = np.where(states == flattening.end, start, 0.0)
+    if len(inner):
+        try:
+            chain = absorb(graph, inner, start, np.ones((1, len(inner))))
+        except OverflowError as error:
+            raise CostOverflow("the policy's expected executions are too large for a number") from error
+        visits[inner] = chain.visits
+        visits += chain.ends
     return visits

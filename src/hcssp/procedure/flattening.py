@@ -85,6 +85,10 @@ class Flattening:
         """The flat state of an event entered with the label `entry`; all entries to the end are one."""
         return self._position[event, None if event == self.problem.end else entry]
 
+    def is_entered(self, event: int) -> bool:
+        """Whether an event can be entered at all: by an activity none of whose goals is reached it is not."""
+        return any(each == event for each, _ in self.event_states)
+
     def flat_state(self, activity: int) -> IntArray:
         """From an activity's local states to flat states; a goal is the event state it leads to.
 

@@ -208,6 +208,10 @@ class HCSSP:
         problem.__dict__.update(self.__getstate__() | changes)
         return problem
 
+    def restricted(self, **parts: Any) -> HCSSP:
+        """A part of the problem, which needs no check; see :mod:`hcssp.procedure.pruning`."""
+        return self._derive(**parts)
+
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: self.__dict__[each.name] for each in fields(self)}
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 import numpy.typing as npt
@@ -48,11 +48,15 @@ from hcssp.procedure.model import HCSSP
 from hcssp.proofs.events import LOST, event_values, rounded_down
 from hcssp.proofs.feasibility import feasible_values
 from hcssp.proofs.plans import ProvenPlan, proven_plan
+from hcssp.proofs.ways_out import WaysOut
 
 Use = tuple[int, int, float]
 """An activity, a stored potential, and how much of it the activity's potential contains."""
 
-SHRINKING = 1.0 - 2.0**-50
+ROOM, SHRINKING = 1.0 - 2.0**-50, 1.0 - 2.0**-48
+"""Shares that add up to no more than this part of a weight do so in spite of rounding; if they may not, they
+are made smaller by the other factor."""
+
 MAX_SHRINKINGS = 20
 MAX_SEARCHES = 1_000
 
@@ -76,6 +80,9 @@ class ProofBuilder:
     ----------
     problem
         The problem, under its bounds.
+    randomised
+        Whether what is proven is to hold for plans that draw lots, too, as long as nothing is branched: then
+        no bound is rounded up to a cost that a deterministic plan can have.
 
     Attributes
     ----------
@@ -87,9 +94,11 @@ class ProofBuilder:
 
     root = 0
 
-    def __init__(self, problem: CSSP | HCSSP) -> None:
+    def __init__(self, problem: CSSP | HCSSP, randomised: bool = False) -> None:
         self._problem = problem
         self.layout = Layout(problem)
+        if randomised:
+            self.layout.unit = Fraction(0)
         self._bounds = tuple(constraint.at_most for constraint in self.layout.procedure.constraints)
         self._allowed = tolerated(self._bounds)
         self._potentials: list[Potential] = []
@@ -98,6 +107,7 @@ class ProofBuilder:
         self._nodes = [_Node()]
         self._plan: ProvenPlan | None = None
         self._searches: dict[tuple[str, bytes], tuple[BoolArray, BoolArray]] = {}
+        self._ways_out: dict[str, WaysOut] = {}
 
     def flat_row(self, activity: int, row: int) -> int:
         """The flat row of an activity's own row."""
@@ -139,9 +149,9 @@ class ProofBuilder:
         key = (block.digest, prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
         if key not in self._numbers:
             # Rows that lead into a dead end need not hold; the checker knows them, too.
-            allowed = self._almost_sure(block, np.zeros(block.num_rows, dtype=np.bool_))[1].copy()
-            allowed[list(rows)] = False
-            mended = feasible_values(block, prices, levels, allowed)
+            avoided = np.zeros(block.num_rows, dtype=np.bool_)
+            avoided[list(rows)] = True
+            mended = feasible_values(block, prices, levels, self._almost_sure(block, avoided)[1])
             if mended is None:
                 raise AssertionError("non-negative weights always have a potential")
             self._numbers[key] = len(self._potentials)
@@ -340,47 +350,89 @@ class ProofBuilder:
     ) -> None:
         """Keep what follows from the stored potentials about a region, if it is new."""
         region = self.region(node)
+        used = [use for use in uses if use[2] > 0.0]
+        weights = self._raised(weights, used)
         prices = [Fraction(weight) for weight in weights]
-        fitting = self._fitting(prices, [use for use in uses if use[2] > 0.0])
+        fitting = self._fitting(prices, used)
         draft = Statement(tuple(map(float, weights)), (), fitting)
-        parts = self._evidence.parts(f"node {node}", draft, prices, region)
+        parts = self._parts(node, draft, prices, region)
         given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
         found = event_values(self._evidence, region, parts, self._ends, given)
         if found is None:
             return
-        statement = replace(draft, events=found)
-        try:
-            proven = leaf_bound(f"node {node}", self._evidence, statement, region, self._allowed)
-        except NotProven:
-            if weights[0] == 0.0:
-                # The bounds are not exceeded after all.
-                return
-            raise
-        bound = inf if proven is None else rounded_down(proven)
+        bound = self._bound(node, prices, Fraction(found[self.layout.flattening.start]))
         if bound > self._nodes[node].bound:
-            self._nodes[node].statement, self._nodes[node].bound = statement, bound
+            self._nodes[node].statement, self._nodes[node].bound = replace(draft, events=found), bound
+
+    def _raised(self, weights: tuple[float, ...], uses: Sequence[Use]) -> tuple[float, ...]:
+        """The weights, as large as the uses ask for where a bound allows nothing: there a price is free."""
+        raised = list(weights)
+        for index, constraint in enumerate(self.layout.procedure.constraints):
+            if self._allowed[index] != 0:
+                continue
+            asked = dict.fromkeys(constraint.counts, 0.0)
+            for activity, number, share in uses:
+                if activity in asked:
+                    asked[activity] += share * self._potentials[number].weights[constraint.counts[activity]]
+            raised[1 + index] = max(raised[1 + index], 2.0 * max(asked.values(), default=0.0))
+        return tuple(raised)
+
+    def unaffordable(self) -> list[int]:
+        """The constraints whose bound allows nothing at all."""
+        return [index for index, most in enumerate(self._allowed) if most == 0]
+
+    def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:
+        """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""
+        for weight, most in zip(weights[1:], self._allowed, strict=True):
+            if weight < 0 or (weight and most is None):
+                raise NotProven(f"node {node}: {float(weight)!r} is no price of a bounded cost")
+            least -= weight * (most or 0)
+        if weights[0] == 0:
+            return inf if least > 0 else -inf
+        unit = self.layout.unit
+        return rounded_down(ceil(least / unit) * unit if unit else least)
+
+    def _parts(
+        self, node: int, draft: Statement, prices: list[Fraction], region: BoolArray
+    ) -> list[list[tuple[int, Fraction]]]:
+        """What each activity uses; if that is not plainly in order, the checker says what is wrong."""
+        parts: list[list[tuple[int, Fraction]]] = [[] for _ in self.layout.blocks]
+        fitting: list[list[Use]] = [[] for _ in self.layout.blocks]
+        for use in draft.uses:
+            activity, number, share = use
+            potential = self._potentials[number]
+            same = self.layout.blocks[activity] is self.layout.blocks[potential.activity]
+            if not same or not region[self.layout.rows_of(activity)][list(potential.forbidden)].all():
+                return self._evidence.parts(f"node {node}", draft, prices, region)
+            parts[activity].append((number, Fraction(share)))
+            fitting[activity].append(use)
+        for activity, uses in enumerate(fitting):
+            if uses and not self._surely_fits(uses, self.layout.own_weights(activity, prices)):
+                return self._evidence.parts(f"node {node}", draft, prices, region)
+        return parts
 
     def _fitting(self, prices: Sequence[Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
         """The uses with shares that rounding has not made too large for the activities' weights."""
-        shares = [float(share) for _, _, share in uses]
-        for activity in {activity for activity, _, _ in uses}:
+        fitting: dict[int, list[Use]] = {}
+        for use in uses:
+            fitting.setdefault(use[0], []).append(use)
+        for activity in fitting:
             own = self.layout.own_weights(activity, prices)
-            mine = [index for index, use in enumerate(uses) if use[0] == activity]
             for _ in range(MAX_SHRINKINGS):
-                sums = [
-                    sum(
-                        Fraction(shares[i]) * Fraction(self._potentials[uses[i][1]].weights[cost])
-                        for i in mine
-                    )
-                    for cost in range(len(own))
-                ]
-                if all(used <= limit for used, limit in zip(sums, own, strict=True)):
+                if self._surely_fits(fitting[activity], own):
                     break
-                for index in mine:
-                    shares[index] *= SHRINKING
-        return tuple(
-            (activity, number, share) for (activity, number, _), share in zip(uses, shares, strict=True)
-        )
+                fitting[activity] = [(k, number, share * SHRINKING) for k, number, share in fitting[activity]]
+        return tuple(use for each in fitting.values() for use in each)
+
+    def _surely_fits(self, uses: Sequence[Use], own: Sequence[Fraction]) -> bool:
+        """Whether potentials add up to no more than an activity's own weights, with room for rounding."""
+        whole = len(uses) == 1 and uses[0][2] == 1.0
+        for cost, limit in enumerate(own):
+            used = sum(share * self._potentials[number].weights[cost] for _, number, share in uses)
+            # A potential that is taken as it is involves no rounding, and a comparison does not either.
+            if used > (limit if whole else float(limit) * ROOM):
+                return False
+        return True
 
     def _ends(self, activity: int, forbidden: BoolArray) -> BoolArray:
         """From which states an activity can be ended almost surely without some of its rows."""
@@ -392,7 +444,9 @@ class ProofBuilder:
         if key not in self._searches:
             if len(self._searches) >= MAX_SEARCHES:
                 self._searches.clear()
-            self._searches[key] = block.almost_sure(~forbidden)
+            if block.digest not in self._ways_out:
+                self._ways_out[block.digest] = WaysOut(block)
+            self._searches[key] = self._ways_out[block.digest].without(forbidden)
         return self._searches[key]
 
 

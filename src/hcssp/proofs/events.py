@@ -1,17 +1,20 @@
 r"""The event states' part of a statement: a small shortest path problem over events, made to hold exactly.
 
 An activity with one exit costs what its potential says at its entry. One with several exits offers a choice:
-to leave by an exit for the difference of its potential between entry and exit. So every outcome that runs an
-activity is a node of its own whose rows are the exits, and the values of all nodes are found by policy
-iteration. If they do not quite hold in rational numbers, every choice is made cheaper by a margin that grows
-until they do. Nodes between which one can go to and fro for nothing have one value; they are one node, or a
-margin would make going round worth while.
+to leave by an exit for the difference of its potential between entry and exit. Where no event comes again,
+the values follow from the end backwards, in rational numbers that are rounded down.
+
+Otherwise every outcome that runs an activity is a node of its own whose rows are the exits, and the values of
+all nodes are found by policy iteration. If they do not quite hold in rational numbers, every choice is made
+cheaper by a margin that grows until they do. Nodes between which one can go to and fro for nothing have one
+value; they are one node, or a margin would make going round worth while.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from math import inf, nextafter
 from typing import NamedTuple
 
@@ -20,7 +23,8 @@ import numpy as np
 from hcssp.checker.check import Evidence, Parts
 from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.proofs.feasibility import FREE, free_groups
+from hcssp.cssp.reachability import free_groups
+from hcssp.proofs.feasibility import FREE
 
 MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
 """What every choice is made cheaper by until the values hold, relative to the largest value."""
@@ -33,6 +37,39 @@ MAX_SWEEPS = 4
 
 Ends = Callable[[int, BoolArray], BoolArray]
 """From which states an activity, given its forbidden rows, can be ended almost surely."""
+
+
+class _Outcome(NamedTuple):
+    """An outcome of a choice: to one of the event states in `exits`, each at a cost.
+
+    If there is no exit, `otherwise` is what is to come.
+    """
+
+    probability: Fraction
+    exits: tuple[tuple[int, Fraction], ...]
+    otherwise: Fraction
+    runs: bool
+
+    def after(self, events: Sequence[Fraction]) -> Fraction:
+        """What is to come after the outcome, at least."""
+        return min((events[to] + cost for to, cost in self.exits), default=self.otherwise)
+
+
+class _Choice(NamedTuple):
+    """A choice at an event state."""
+
+    state: int
+    outcomes: tuple[_Outcome, ...]
+
+    def gain(self, events: Sequence[Fraction]) -> Fraction:
+        """What the potential rises by in expectation; as the checker has it, but quicker."""
+        gains = (each.probability * (each.after(events) - events[self.state]) for each in self.outcomes)
+        return sum(gains, Fraction(0))
+
+    def value(self, events: Sequence[Fraction]) -> Fraction:
+        """What is to come when the choice is made, at least."""
+        after = sum((each.probability * each.after(events) for each in self.outcomes), Fraction(0))
+        return after / sum(each.probability for each in self.outcomes)
 
 
 class _Row(NamedTuple):
@@ -71,35 +108,79 @@ def event_values(
     tuple or None
         None if none was found.
     """
-    choices = [
+    allowed = [
         row
         for row, (_, ways) in enumerate(evidence.layout.event_rows)
         if not region[row] and not _may_get_lost(ways, evidence, region, ends)
     ]
-    end = evidence.layout.flattening.end
-    if given and given[end] <= 0.0 and _hold(evidence, choices, parts, given):
+    flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts)
+    end, num_events = flattening.end, flattening.num_event_states
+    if given and given[end] <= 0.0 and _hold(choices, given):
         return given
-    nodes, rows = _rows(evidence, choices, parts)
-    dearest = max((abs(row.cost) for row in rows), default=0.0)
+    costs = [cost for choice in choices for each in choice.outcomes for _, cost in each.exits]
+    dearest = max((abs(float(cost)) for cost in costs), default=0.0)
+    found = _backwards(choices, num_events, end, LOST * (1.0 + dearest))
+    if found is not None:
+        return found
     # An exit that nobody should take has a cost far below zero, which says nothing about the others.
-    largest = max((row.cost for row in rows if row.cost > 0.0), default=dearest)
+    largest = max((float(cost) for cost in costs if cost > 0), default=dearest)
+    nodes, rows = _rows(choices, num_events)
     rows += _ways_out(rows, nodes, end, LOST * (1.0 + dearest))
     group = _groups(rows, nodes, FREE * largest)
     for margin in MARGINS:
         values = _solved(rows, group, end, margin * largest)
-        events = None if values is None else _lowered(evidence, choices, parts, values, group)
+        events = None if values is None else _lowered(choices, num_events, end, values, group)
         if events is not None:
             return events
-    zeros = (0.0,) * evidence.layout.flattening.num_event_states
-    return zeros if _hold(evidence, choices, parts, zeros) else None
+    zeros = (0.0,) * num_events
+    return zeros if _hold(choices, zeros) else None
 
 
-def _hold(
-    evidence: Evidence, choices: Iterable[int], parts: Sequence[Parts], values: Iterable[float]
-) -> bool:
+def _choices(evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts]) -> list[_Choice]:
+    """The choices, with what their activities cost between entry and exit."""
+    found = []
+    for row in rows:
+        state, ways = evidence.layout.event_rows[row]
+        outcomes = []
+        for probability, activity, starts in ways:
+            if activity is None:
+                outcomes.append(_Outcome(probability, ((starts[0][0], Fraction(0)),), Fraction(0), False))
+                continue
+            own = parts[activity]
+            entry = sum((share * evidence.level(own, start) for start, share in starts), Fraction(0))
+            exits = [(to, entry - evidence.level(own, goal)) for goal, to in evidence.layout.exits[activity]]
+            outcomes.append(_Outcome(probability, tuple(exits), entry, True))
+        found.append(_Choice(state, tuple(outcomes)))
+    return found
+
+
+def _backwards(
+    choices: Sequence[_Choice], num_events: int, end: int, lost: float
+) -> tuple[float, ...] | None:
+    """The values from the end backwards; None if one may come to an event again."""
+    after: dict[int, list[_Choice]] = {}
+    for choice in choices:
+        after.setdefault(choice.state, []).append(choice)
+    graph = {
+        state: {to for choice in own for each in choice.outcomes for to, _ in each.exits}
+        for state, own in after.items()
+    }
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError:
+        return None
+    events = [Fraction(lost)] * num_events
+    events[end] = Fraction(0)
+    for state in order:
+        if state in after and state != end:
+            events[state] = Fraction(rounded_down(min(choice.value(events) for choice in after[state])))
+    return tuple(float(value) for value in events)
+
+
+def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
     """Whether values of the event states hold for all `choices`."""
     events = [Fraction(value) for value in values]
-    return all(evidence.gain(row, events, parts) >= 0 for row in choices)
+    return all(choice.gain(events) >= 0 for choice in choices)
 
 
 def _may_get_lost(ways: Iterable[Way], evidence: Evidence, region: BoolArray, ends: Ends) -> bool:
@@ -112,26 +193,21 @@ def _may_get_lost(ways: Iterable[Way], evidence: Evidence, region: BoolArray, en
     return False
 
 
-def _rows(evidence: Evidence, choices: Sequence[int], parts: Sequence[Parts]) -> tuple[int, list[_Row]]:
+def _rows(choices: Sequence[_Choice], num_events: int) -> tuple[int, list[_Row]]:
     """How many nodes there are, the event states first, and their rows."""
-    layout = evidence.layout
-    nodes, found = layout.flattening.num_event_states, []
+    nodes, found = num_events, []
     for choice in choices:
-        state, ways = layout.event_rows[choice]
-        total = float(sum(way.probability for way in ways))
+        total = float(sum(each.probability for each in choice.outcomes))
         to = []
-        for probability, activity, starts in ways:
-            if activity is None:
-                to.append((starts[0][0], float(probability) / total))
+        for each in choice.outcomes:
+            share = float(each.probability) / total
+            if not each.runs:
+                to.append((each.exits[0][0], share))
                 continue
-            own = parts[activity]
-            entry = sum(float(share * evidence.level(own, start)) for start, share in starts)
-            for goal, target in layout.exits[activity]:
-                cost = entry - float(evidence.level(own, goal))
-                found.append(_Row(nodes, cost, ((target, 1.0),), choice=False))
-            to.append((nodes, float(probability) / total))
+            found += [_Row(nodes, float(cost), ((target, 1.0),), choice=False) for target, cost in each.exits]
+            to.append((nodes, share))
             nodes += 1
-        found.append(_Row(state, 0.0, tuple(to), choice=True))
+        found.append(_Row(choice.state, 0.0, tuple(to), choice=True))
     return nodes, found
 
 
@@ -203,27 +279,26 @@ def _policy_iteration(moves: FloatArray, costs: FloatArray, owner: IntArray, end
 
 
 def _lowered(
-    evidence: Evidence, choices: Sequence[int], parts: Sequence[Parts], values: FloatArray, group: IntArray
+    choices: Sequence[_Choice], num_events: int, end: int, values: FloatArray, group: IntArray
 ) -> tuple[float, ...] | None:
     """The event states' values, lowered where rounding asks for it; None if it goes on asking."""
-    num_events = evidence.layout.flattening.num_event_states
     members = [np.flatnonzero(group[:num_events] == each).tolist() for each in group[:num_events]]
     events = [Fraction(value) for value in values[:num_events].tolist()]
-    for state in members[evidence.layout.flattening.end]:
+    for state in members[end]:
         events[state] = Fraction(0)
     for _ in range(MAX_SWEEPS):
         holding = True
-        for row in reversed(choices):
-            gain = evidence.gain(row, events, parts)
+        for choice in reversed(choices):
+            gain = choice.gain(events)
             if gain >= 0:
                 continue
-            state, ways = evidence.layout.event_rows[row]
+            own = members[choice.state]
             # What comes back at once is lowered with the state itself.
-            leaving = sum(way.probability for way in ways if _leaves(evidence, way, members[state]))
+            leaving = sum(each.probability for each in choice.outcomes if _leaves(each, own))
             if leaving == 0:
                 return None
-            lowered = Fraction(rounded_down(events[state] + gain / leaving))
-            for member in members[state]:
+            lowered = Fraction(rounded_down(events[choice.state] + gain / leaving))
+            for member in own:
                 events[member] = lowered
             holding = False
         if holding:
@@ -231,11 +306,9 @@ def _lowered(
     return None
 
 
-def _leaves(evidence: Evidence, way: Way, members: Sequence[int]) -> bool:
+def _leaves(outcome: _Outcome, members: Sequence[int]) -> bool:
     """Whether an outcome may lead to an event state that is not among `members`."""
-    if way.activity is None:
-        return way.starts[0][0] not in members
-    return any(target not in members for _, target in evidence.layout.exits[way.activity])
+    return any(target not in members for target, _ in outcome.exits)
 
 
 def rounded_down(number: Fraction) -> float:

@@ -23,15 +23,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csc_array
 
 from hcssp.checker.arithmetic import MODERATE, UNIT, holds, slack
 from hcssp.checker.layout import Block
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.reachability import free_groups
+from hcssp.proofs.ways_out import fewest_steps
 
 CHEAP_SCALING = 1e-9
 """Scaling by this or less is not worth avoiding: solvers take what differs by less for a tie."""
+
+FINE_SCALING = 1e-11
+"""Scaling by this or less costs less than what another solve of the equations would gain."""
 
 DEAREST_SCALING = 1e-7
 """Beyond this, lowering single states is tried before everything is scaled."""
@@ -60,7 +64,7 @@ def feasible_values(
     values
         One for each state, a little wrong at most; what is not finite counts as 0.
     allowed
-        The rows on which they are to hold.
+        The rows on which they are to hold; after each of them an exit can be reached almost surely by others.
 
     Returns
     -------
@@ -77,33 +81,39 @@ def feasible_values(
 
 def _mended(block: Block, weights: FloatArray, values: FloatArray, allowed: BoolArray) -> FloatArray | None:
     """Finite values as they are, or as little changed as the steps above can do."""
-    if _holds(block, weights, values, allowed):
+    known = slack(block, weights, values)
+    if _holds(block, weights, values, allowed, known):
         return values
-    scaled = _scaled(block, weights, values, allowed, CHEAP_SCALING)
+    scaled = _scaled(block, weights, values, allowed, CHEAP_SCALING, known)
     if scaled is not None:
         return scaled
-    if not np.isfinite(slack(block, weights, values)[1]).all():
-        return _trivial(block, weights, values)
-    mending = _Mending(block, weights, values, block.almost_sure(allowed)[1])
-    for attempt in (mending.solve, mending.lower):
+    if not np.isfinite(known[1]).all():
+        return _trivial(block, weights, values, allowed)
+    mending = _Mending(block, weights, values, allowed)
+    for attempt in (mending.solve, lambda: mending.scale(CHEAP_SCALING), mending.lower):
         if attempt():
             return mending.values
     scaled = _scaled(block, weights, mending.values, mending.rows, DEAREST_SCALING)
     if scaled is not None:
         return scaled
-    return _trivial(block, weights, values)
+    return _trivial(block, weights, values, allowed)
 
 
-def _trivial(block: Block, weights: FloatArray, values: FloatArray) -> FloatArray | None:
-    """The largest constant that is not above an exit, which holds whatever the costs are."""
-    if (weights < 0.0).any():
+def _trivial(block: Block, weights: FloatArray, values: FloatArray, allowed: BoolArray) -> FloatArray | None:
+    """The largest constant that is not above an exit, which holds if nothing has a negative cost."""
+    if (weights < 0.0).any() and ((weights @ block.costs)[allowed] < 0.0).any():
         return None
     return np.full(block.num_states, float(np.min(values[block.goals])))
 
 
-def _holds(block: Block, weights: FloatArray, values: FloatArray, rows: BoolArray) -> bool:
-    """Whether the checker is satisfied, and does so mostly without integers."""
-    computed, error = slack(block, weights, values)
+Slack = tuple[FloatArray, FloatArray]
+
+
+def _holds(
+    block: Block, weights: FloatArray, values: FloatArray, rows: BoolArray, known: Slack | None = None
+) -> bool:
+    """Whether the checker is satisfied, and does so mostly without integers; the slack may be `known`."""
+    computed, error = slack(block, weights, values) if known is None else known
     undecided = np.flatnonzero(rows & (computed < error))
     # Many rows left to integers would make the check slow, and most of them fail.
     return len(undecided) == 0 or (
@@ -112,15 +122,20 @@ def _holds(block: Block, weights: FloatArray, values: FloatArray, rows: BoolArra
 
 
 def _scaled(
-    block: Block, weights: FloatArray, values: FloatArray, rows: BoolArray, most: float
+    block: Block,
+    weights: FloatArray,
+    values: FloatArray,
+    rows: BoolArray,
+    most: float,
+    known: Slack | None = None,
 ) -> FloatArray | None:
     """The values scaled towards the lowest exit, by no more than `most`; None if that is not enough."""
     paid = np.abs(block.totals * (weights @ block.costs))
     anchor = float(np.min(values[block.goals]))
     sign = -1.0 if (weights < 0.0).any() else 1.0
-    computed, error = slack(block, weights, values)
+    computed, error = slack(block, weights, values) if known is None else known
     broken = rows & (computed < error)
-    noise = _noise(block, values, block.entry_state != block.successors)
+    noise = _noise(block, values, broken[block.entry_row] & (block.entry_state != block.successors))
     missing = 2.0 * error[broken] - computed[broken] + noise[broken]
     if np.any(missing > most * paid[broken]):
         return None
@@ -135,9 +150,10 @@ def _scaled(
 
 def _noise(block: Block, values: FloatArray, moves: BoolArray) -> FloatArray:
     """What rounding the values may take from the slack of each row; entries that do not move take nothing."""
-    sizes = np.abs(values)
-    spoilt = 4.0 * UNIT * block.probabilities * (sizes[block.entry_state] + sizes[block.successors])
-    return np.bincount(block.entry_row[moves], spoilt[moves], block.num_rows).astype(np.float64)
+    sizes, entries = np.abs(values), np.flatnonzero(moves)
+    both = sizes[block.entry_state[entries]] + sizes[block.successors[entries]]
+    spoilt = 4.0 * UNIT * block.probabilities[entries] * both
+    return np.bincount(block.entry_row[entries], spoilt, block.num_rows).astype(np.float64)
 
 
 class _Mending:
@@ -168,22 +184,27 @@ class _Mending:
     def values(self) -> FloatArray:
         return self._levels[self._group]
 
-    def done(self) -> bool:
-        """Whether the values hold."""
-        return _holds(self._block, self._weights, self.values, self.rows)
+    def slack(self) -> Slack:
+        """The slack of every row, and its largest error."""
+        return slack(self._block, self._weights, self.values)
 
-    def missing(self, margin: float = 1.0) -> FloatArray:
+    def done(self, known: Slack) -> bool:
+        """Whether the values hold, of which the slack is known."""
+        return _holds(self._block, self._weights, self.values, self.rows, known)
+
+    def missing(self, known: Slack, margin: float = 1.0) -> FloatArray:
         """What every row lacks of a slack that survives the checker's rounding and that of the values."""
-        computed, error = slack(self._block, self._weights, self.values)
+        computed, error = known
         noise = _noise(self._block, self.values, self._moves)
         return np.where(error > 0.0, margin * (2.0 * error + noise), 0.0) - computed
 
     def solve(self) -> bool:
         """Subtract what is missing as often as an almost optimal policy takes a row."""
         for attempt in range(MAX_SOLVES):
-            if self.done():
+            known = self.slack()
+            if self.done(known) or (attempt and self.scale(FINE_SCALING, known)):
                 return True
-            missing = self.missing(margin=2.0**attempt)
+            missing = self.missing(known, margin=2.0**attempt)
             chosen = self._policy(missing)
             states = np.flatnonzero(chosen >= 0)
             amounts = missing[chosen[states]]
@@ -194,20 +215,28 @@ class _Mending:
             if lowered is None:
                 return False
             self._levels[states] -= lowered
-        return self.done()
+        return self.done(self.slack())
+
+    def scale(self, most: float, known: Slack | None = None) -> bool:
+        """Scale the values by no more than `most`, if that makes them hold."""
+        scaled = _scaled(self._block, self._weights, self.values, self.rows, most, known)
+        if scaled is not None:
+            # Within a group all values are the same, and stay so.
+            self._levels[self._group] = scaled
+        return scaled is not None
 
     def lower(self) -> bool:
         """Lower states one by one, all that ask for it at once, until nothing asks."""
         rows, leaving = self._open, self._leaving
         for _ in range(MAX_SWEEPS):
-            missing = self.missing()
+            missing = self.missing(self.slack())
             wanting = rows[(missing[rows] > 0.0) & (leaving[rows] > 0.0)]
             if len(wanting) == 0:
                 break
             # Solved for the state itself: a row that mostly stays is mended at once.
             limit = self._levels[self._owner[wanting]] - missing[wanting] / leaving[wanting]
             np.minimum.at(self._levels, self._owner[wanting], limit)
-        return self.done()
+        return self.done(self.slack())
 
     def _policy(self, missing: FloatArray) -> IntArray:
         """A row for each group that can reach an exit by almost tight rows; -1 for the others."""
@@ -219,16 +248,13 @@ class _Mending:
         attached = self._goals.copy()
         # The row that lacks most is the one to take, unless that leads nowhere; then any that is tight.
         for candidates in (tight & (missing >= most[self._owner]), tight):
-            entries = np.flatnonzero(self._moves & candidates[block.entry_row])
+            entries = np.flatnonzero(self._moves & candidates[block.entry_row] & ~attached[self._tails])
+            steps = fewest_steps(self._tails[entries], self._heads[entries], attached)
+            nearer = entries[steps[self._heads[entries]] < steps[self._tails[entries]]]
             # The row that lacks most is written last, and stays.
-            entries = entries[np.argsort(missing[block.entry_row[entries]], kind="stable")]
-            while True:
-                entries = entries[~attached[self._tails[entries]]]
-                found = entries[attached[self._heads[entries]]]
-                if len(found) == 0:
-                    break
-                chosen[self._tails[found]] = block.entry_row[found]
-                attached[self._tails[found]] = True
+            nearer = nearer[np.argsort(missing[block.entry_row[nearer]], kind="stable")]
+            chosen[self._tails[nearer]] = block.entry_row[nearer]
+            attached |= np.isfinite(steps)
         return chosen
 
     def _visited(self, chosen: IntArray, states: IntArray, amounts: FloatArray) -> FloatArray | None:
@@ -278,33 +304,3 @@ def _floor(block: Block, values: FloatArray, allowed: BoolArray) -> FloatArray:
         if np.array_equal(lower, floor):
             return np.where(np.isfinite(floor), floor, -np.inf)
         floor = lower
-
-
-def free_groups(
-    num_states: int, entry_row: IntArray, tails: IntArray, heads: IntArray, free: BoolArray
-) -> tuple[IntArray, BoolArray]:
-    """Groups of states that can go to and fro by free rows for ever, and the rows that stay in their group.
-
-    They are the maximal end components of the free rows: rows that may leave their strongly connected part
-    are taken away until none does.
-
-    Parameters
-    ----------
-    num_states
-        The number of states.
-    entry_row, tails, heads
-        The row of every arrow, and the states it leads from and to.
-    free
-        Which rows are free.
-    """
-    rows = free
-    while True:
-        kept = rows[entry_row]
-        shape = (num_states, num_states)
-        graph = csr_array((np.ones(int(kept.sum())), (tails[kept], heads[kept])), shape=shape)
-        _, group = connected_components(graph, connection="strong")
-        staying = rows.copy()
-        staying[entry_row[group[tails] != group[heads]]] = False
-        if np.array_equal(staying, rows):
-            return group.astype(np.int64), rows
-        rows = staying

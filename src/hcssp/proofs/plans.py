@@ -20,6 +20,9 @@ from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.proofs.events import Ends, event_values
 from hcssp.proofs.feasibility import feasible_values
 
+NOTHING = 2.0**-48
+"""The rounding of a difference, relative to what was subtracted."""
+
 
 @dataclass(frozen=True)
 class ProvenPlan:
@@ -97,8 +100,10 @@ def _uses(
         if activity not in running or (len(exits) == 1 and not own.any()):
             continue
         if len(exits) == 1:
-            # Relative to what follows, where digits are scarce.
-            values -= values[exits[0][0]]
+            # Relative to what follows, where digits are scarce; what is left of nothing is nothing.
+            follows = values[exits[0][0]]
+            values -= follows
+            values[np.abs(values) <= NOTHING * abs(follows)] = 0.0
         allowed = ~evidence.beside_plan[layout.rows_of(activity)]
         mended = feasible_values(block, own, values, allowed)
         if mended is None:

@@ -17,11 +17,13 @@ import numpy as np
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.contract.proof import Interval
 from hcssp.errors import UnknownName
-from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 
 CURVE_GAP = 3e-4
 """The relative gap at which a point of the curve is done: finer than what can be seen of it."""
+
+NOTHING = 1e-12
+"""A least cost below this share of the cheapest plan's is shown as none."""
 
 _BEYOND = 5.0
 """How many times the reported bound the curve goes on to, if a larger bound still helps."""
@@ -62,9 +64,8 @@ def curve_bounds(plan: ProcedurePlan, constraint: str, count: int) -> list[float
     cheapest = oracle.minimise(np.eye(1, 1 + len(names))[0], Region())
     if safest is None or cheapest is None:
         return []
-    least = max(0.0, float(safest.vertex.costs[1 + index]))
-    most = max(least, float(cheapest.vertex.costs[1 + index]))
-    return spaced(least, own, most, count)
+    least, most = (float(each.vertex.costs[1 + index]) for each in (safest, cheapest))
+    return spaced(least, own, max(least, most), count)
 
 
 def spaced(least: float, own: float, most: float, count: int) -> list[float]:
@@ -75,6 +76,8 @@ def spaced(least: float, own: float, most: float, count: int) -> list[float]:
     >>> spaced(1.2345, float("inf"), 3.0, 4)
     [1.3, 1.9, 2.5, 3.0]
     """
+    # What is left of a cost of nothing after rounding is no bound that anybody would ask for.
+    least = least if least > NOTHING * most else 0.0
     if not isfinite(own) or not least <= own <= most:
         found = {_round_up(value) for value in np.linspace(least, most, max(2, count)).tolist()}
         kept = {own} if isfinite(own) and own >= least else set()
@@ -127,6 +130,12 @@ def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[Proced
         prices = [point.price for point in curve.points if point.bound == own_bound]
         if prices and prices[0] is not None:
             own = replace(own, prices={curve.constraint: prices[0]})
+    for point in curve.points:
+        # What this run has proven under the reported bound holds for the reported plan, whatever is claimed.
+        if point.bound == own_bound and own.upper_bound < inf:
+            lower = min(max(own.lower_bound, point.lower_bound), own.upper_bound)
+            if lower > own.lower_bound:
+                own = replace(own, proof=Interval(lower, own.upper_bound, own.tolerances.optimality))
     below: list[ProcedurePlan] = []
     above: list[ProcedurePlan] = []
     for point in curve.points:
@@ -148,8 +157,8 @@ def along_curve(own: ProcedurePlan, curve: TradeOff | None) -> tuple[list[Proced
 
 
 def _round_up(value: float) -> float:
-    """Two significant digits, never less than `value`, but nothing where there is only a rounding error."""
-    if value <= FEASIBILITY_TOLERANCE:
+    """Two significant digits, never less than `value`."""
+    if value <= 0.0:
         return 0.0
     digits = 1 - floor(log10(value))
     scaled = value * 10.0**digits

@@ -15,6 +15,7 @@ from hcssp.evaluation.exact import Evaluation
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.outlook import CostOutlook, Outlook
 from hcssp.reports.pictures import ACCENT, INK, SHADE, WARNING, WARNING_SHADE, new_figure, tidy
+from hcssp.reports.words import history_of
 from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 
@@ -144,10 +145,11 @@ def draw_history(plan: Plan) -> Any:
     tidy(axes)
     axes.set_xlabel("seconds")
     axes.set_ylabel(f"expected {plan.problem.primary_name}")
-    axes.set_title("The proven interval over time")
-    points = [*plan.trace]
+    trace, word = history_of(plan)
+    axes.set_title(f"The {word} interval over time")
+    points = [*trace]
     if not points:
-        axes.text(0.5, 0.5, "nothing was proven", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, f"nothing was {word}", transform=axes.transAxes, ha="center")
         return figure
     seconds = np.array([point.seconds for point in points] + [max(plan.seconds, points[-1].seconds)])
     lower = np.array([point.lower_bound for point in points] + [points[-1].lower_bound])
@@ -160,7 +162,7 @@ def draw_history(plan: Plan) -> Any:
     )
     axes.step(
         seconds[known_lower], lower[known_lower], where="post", color=INK, linestyle=":", linewidth=2,
-        label="proven: no deterministic plan below",
+        label=f"{word}: no deterministic plan below",
     )  # fmt: skip
     if both.any():
         first, last = upper[both][0], lower[both][-1]
@@ -232,8 +234,10 @@ def _stochastic(axes: Any, curve: TradeOff) -> list[Any]:
     if not len(curve.breakpoints):
         return []
     bounds, values = curve.breakpoints.T
+    reached = "plans that draw lots: the optimum"
+    label = reached if curve.exact else "no plan below, not even one that draws lots"
     (line,) = axes.plot(
-        bounds, values, color=ACCENT, linewidth=1.6, zorder=4, label="plans that draw lots: the optimum",
+        bounds, values, color=ACCENT, linewidth=1.6, zorder=4, label=label,
         marker="o" if len(bounds) <= _MANY else "", markersize=3.2,
     )  # fmt: skip
     return [line]

@@ -17,7 +17,7 @@ from hcssp.reports.figures import given, plain, short
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.plan_data import PlanWriter
 from hcssp.reports.procedure_graph import graph_data
-from hcssp.reports.words import why_it_stopped
+from hcssp.reports.words import history_of, why_it_stopped
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def page_data(
         "reported": own,
         "grids": writer.pool.entries,
         "history": _history(plan),
+        "historyWord": history_of(plan)[1],
         "samples": {"runs": runs, "samples": samples, "seed": seed},
     }
 
@@ -163,6 +164,7 @@ def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
 def _curve_data(curve: TradeOff) -> dict[str, Any]:
     return {
         "least": plain(curve.least),
+        "exact": curve.exact,
         "breakpoints": [[short(float(x), 9), short(float(y), 9)] for x, y in curve.breakpoints],
         "points": [
             {
@@ -179,11 +181,13 @@ def _curve_data(curve: TradeOff) -> dict[str, Any]:
 
 def _history(plan: Plan) -> list[list[float | None]]:
     """The proven interval over time, ending when the search did; a long one is thinned out."""
-    points = [[point.seconds, point.lower_bound, point.upper_bound] for point in plan.trace]
+    trace, word = history_of(plan)
+    points = [[point.seconds, point.lower_bound, point.upper_bound] for point in trace]
     stride = -(-len(points) // _HISTORY_POINTS) or 1
     kept = points[::stride]
     if points and kept[-1] is not points[-1]:
         kept.append(points[-1])
     if points and isfinite(plan.seconds) and plan.seconds > points[-1][0]:
-        kept.append([plan.seconds, plan.lower_bound, plan.upper_bound])
+        last = plan.claim if word == "claimed" and plan.claim is not None else plan
+        kept.append([plan.seconds, last.lower_bound, last.upper_bound])
     return [[short(seconds), plain(lower), plain(upper)] for seconds, lower, upper in kept]

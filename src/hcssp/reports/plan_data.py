@@ -14,7 +14,13 @@ from hcssp.reports.cells import CellPool
 from hcssp.reports.figures import plain, short
 from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
 from hcssp.reports.trajectories import draw_runs, run_data
-from hcssp.reports.words import in_brief, what_is_proven, what_it_costs, what_more_would_save
+from hcssp.reports.words import (
+    in_brief,
+    verification_of,
+    what_is_proven,
+    what_it_costs,
+    what_more_would_save,
+)
 
 _STATES_SHOWN = 12
 
@@ -45,22 +51,24 @@ class PlanWriter:
         problem, evaluation = plan.problem, plan.costs
         flattening = problem.flattening
         costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
-        interval = plan.lower_bound, plan.upper_bound
+        claim = plan.claim
         drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
         return {
             "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
             "costs": {name: plain(cost) for name, cost in costs.items()},
             "lower": plain(plan.lower_bound),
             "upper": plain(plan.upper_bound),
+            "word": "proven" if verification_of(plan) is None else "verified",
+            "claimed": None if claim is None else plain(claim.lower_bound),
             "prices": None
             if plan.prices is None
             else {name: short(price) for name, price in plan.prices.items()},
-            "brief": in_brief(problem, costs, *interval),
+            "brief": in_brief(plan, costs),
             "words": [
                 sentence
                 for sentence in (
                     what_it_costs(problem, costs),
-                    what_is_proven(problem, *interval),
+                    what_is_proven(plan),
                     what_more_would_save(problem, plan.prices),
                 )
                 if sentence

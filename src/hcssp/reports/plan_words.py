@@ -20,6 +20,7 @@ from hcssp.reports.summary import (
     choice_summaries,
     constraint_summaries,
 )
+from hcssp.reports.words import verification_of, what_is_claimed, what_lots_could_do
 from hcssp.solving.registry import METHODS
 
 MOST_STATES = 12
@@ -61,7 +62,12 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     if plan.found:
         blocks += plan_blocks(plan, emphasis)
     blocks.append(emphasis.strong("Bounds") + "\n" + _bounds(solved))
-    blocks.append(emphasis.strong("Proven") + "\n" + _proven(solved))
+    verification = verification_of(plan)
+    heading = "Proven" if verification is None else "Verified"
+    blocks.append(emphasis.strong(heading) + "\n" + _proven(solved))
+    claimed = what_is_claimed(plan) if plan.found and not isfinite(plan.lower_bound) else ""
+    if claimed:
+        blocks.append(emphasis.strong("Claimed") + f"\n  {claimed}")
     counts = METHODS[plan.method].counts if plan.method in METHODS else "iterations"
     blocks.append(
         f"Stopped because {plan.ending.in_words}: method {plan.method}, {plan.seconds:.2f} s, "
@@ -196,8 +202,11 @@ def _proven(plan: ProcedurePlan) -> str:
         lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
     else:
         lines = ["  nothing yet"]
-    if plan.stochastic is not None:
-        lines.append(f"  a plan that draws lots could reach {plan.stochastic.value:.6f}")
+    lots, verification = what_lots_could_do(plan), verification_of(plan)
+    if lots:
+        lines.append(f"  {lots}")
+    if verification is not None:
+        lines.append(f"  {verification.in_words}")
     return "\n".join(lines)
 
 

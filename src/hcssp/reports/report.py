@@ -11,6 +11,7 @@ from hcssp.contract.plan import Plan
 from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraint
 from hcssp.reports.page import save_page
 from hcssp.reports.page_data import page_data
+from hcssp.reports.words import history_of
 from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 _RUNS = 10_000
@@ -124,5 +125,5 @@ def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:
         yield "rooms", draw_rooms(solved)
     yield "budget", draw_budget(solved)
     yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs)
-    if solved.trace:
+    if history_of(solved)[0]:
         yield "history", draw_history(solved)

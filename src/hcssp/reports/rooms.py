@@ -26,6 +26,7 @@ from hcssp.reports.figures import given
 from hcssp.reports.pictures import new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
+from hcssp.reports.words import quality_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +229,5 @@ def _title(plan: ProcedurePlan) -> str:
         if isfinite(constraint.at_most):
             expected += f" of at most {given(constraint.at_most)}"
         figures.append(expected)
-    if plan.status == "optimal":
-        figures.append("proven optimal")
-    elif isfinite(plan.gap):
-        figures.append(f"proven gap {100 * plan.gap:.2g}%")
-    return "   ·   ".join(figures)
+    figures.append(quality_of(plan))
+    return "   ·   ".join(filter(None, figures))

@@ -8,12 +8,13 @@ and usages add up to those of the whole plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hcssp.contract.plan import Plan, ProcedurePlan
-from hcssp.contract.proof import Status
+from hcssp.contract.proof import Infeasible, Status
 from hcssp.reports.figures import plain
+from hcssp.reports.words import verification_of
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "problem": plan.name,
         "method": plan.method,
         "status": str(plan.status),
+        "infeasible_because": plan.proof.because if isinstance(plan.proof, Infeasible) else None,
         "stopped_by": str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
         "lower_bound": plain(plan.lower_bound),
@@ -124,6 +126,19 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         **plan_figures(plan),
         "seconds": plain(plan.seconds),
         "trace": [[plain(value) for value in point] for point in plan.trace],
+    }
+
+
+def verified_document(plan: Plan) -> dict[str, Any] | None:
+    """The interval that a certificate was found to prove, and by what; None if none was checked."""
+    verification = verification_of(plan)
+    if verification is None:
+        return None
+    return {
+        "status": str(plan.status),
+        "lower_bound": plain(plan.lower_bound),
+        "upper_bound": plain(plan.upper_bound),
+        **asdict(verification),
     }
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from hcssp.contract.plan import Plan
-from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
+import numpy as np
+
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.proof import Interval, Status, Verification
+from hcssp.contract.trace import Trace
+from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap, tolerated
 from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
 
@@ -19,27 +23,69 @@ def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
     return sentence + (f", with {_listed(kept)}." if kept else ".")
 
 
-def what_is_proven(problem: HCSSP, lower_bound: float, upper_bound: float) -> str:
-    """The proven interval, in a sentence or two."""
-    primary = problem.primary_name
+def what_is_proven(plan: Plan) -> str:
+    """The interval, and whether it was proven, verified or merely claimed, in a sentence or two."""
+    lower_bound, upper_bound = plan.lower_bound, plan.upper_bound
     if not isfinite(lower_bound):
-        return "Nothing is proven about how much better another plan could be."
-    kept = " that keeps the same bounds" if _bounds(problem) else ""
+        return what_is_claimed(plan) or "Nothing is proven about how much better another plan could be."
+    verification = verification_of(plan)
     sentence = (
-        f"It is proven that no deterministic plan{kept} has an expected {primary} below "
-        f"{rounded_down(lower_bound)}; this plan's is {rounded_up(upper_bound)} at most. "
+        f"It is {'proven' if verification is None else 'verified'} that {_no_plan_below(plan, lower_bound)}; "
+        f"this plan's is {rounded_up(upper_bound)} at most. "
     )
-    gap = relative_gap(lower_bound, upper_bound)
-    if gap <= OPTIMALITY_TOLERANCE:
-        return sentence + "To that precision no better plan exists: the plan is optimal."
-    return sentence + f"A better plan, if there is one, saves {_percent(gap)} at most."
+    if plan.status is Status.OPTIMAL:
+        sentence += "To that precision no better plan exists: the plan is optimal."
+    else:
+        sentence += f"A better plan, if there is one, saves {_percent(plan.gap)} at most."
+    return sentence if verification is None else f"{sentence} {verification.in_words}"
+
+
+def what_is_claimed(plan: Plan) -> str:
+    """What the plan's file says was proven, as what it is: a claim. Nothing if it says nothing."""
+    claim = plan.claim
+    if claim is None or not isfinite(claim.lower_bound):
+        return ""
+    return (
+        f"The plan's file claims that {_no_plan_below(plan, claim.lower_bound)}. That was not checked here: "
+        "a certificate, or a search, would do."
+    )
+
+
+def _no_plan_below(plan: Plan, lower_bound: float) -> str:
+    problem = plan.problem
+    kept = " that keeps the same bounds" if np.isfinite(problem.bounds).any() else ""
+    least = rounded_down(lower_bound)
+    return f"no deterministic plan{kept} has an expected {problem.primary_name} below {least}"
+
+
+def what_lots_could_do(plan: Plan) -> str:
+    """What a plan that draws lots costs, if one was found, or that none is below a bound."""
+    if plan.stochastic is None:
+        return ""
+    reached, least = plan.randomised_cost, float(plan.stochastic.value)
+    below = f"no plan can be below {rounded_down(least, 6)}, not even one that draws lots"
+    if reached is None:
+        return below
+    found = f"a plan that draws lots could reach {reached:.6f}"
+    return found if relative_gap(least, reached) <= OPTIMALITY_TOLERANCE else f"{found}; {below}"
+
+
+def verification_of(plan: Plan) -> Verification | None:
+    """By what the plan's interval was verified, if it was."""
+    return plan.proof.verification if isinstance(plan.proof, Interval) else None
 
 
 def why_it_stopped(plan: Plan) -> str:
     """Why the search ended, in a sentence."""
-    return (
-        f"The search (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
-    )
+    said = "The file says that the search" if plan.claim is not None else "The search"
+    return f"{said} (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
+
+
+def history_of(plan: Plan) -> tuple[Trace, str]:
+    """The interval over time, and what to call it: what was proven, or what the plan's file claims."""
+    if plan.claim is not None and not plan.trace:
+        return plan.claim.trace, "claimed"
+    return plan.trace, "proven"
 
 
 def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> str:
@@ -65,17 +111,26 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
     )
 
 
-def in_brief(problem: HCSSP, costs: Mapping[str, float], lower_bound: float, upper_bound: float) -> str:
+def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
     """The plan and what is proven about it in one line, for a title."""
+    problem = plan.problem
     figures = [f"expected {problem.primary_name} {rounded(costs[problem.primary_name])}"]
     for name, bound in _bounds(problem).items():
         figures.append(f"expected {name} {rounded(costs[name])} of at most {given(bound)}")
-    gap = relative_gap(lower_bound, upper_bound)
-    if gap <= OPTIMALITY_TOLERANCE:
-        figures.append("proven optimal")
-    elif isfinite(gap):
-        figures.append(f"proven within {_percent(gap)}")
-    return ", ".join(figures)
+    figures.append(quality_of(plan))
+    return ", ".join(filter(None, figures))
+
+
+def quality_of(plan: Plan) -> str:
+    """How good the plan is, and on whose word, in a few words; nothing if nobody says."""
+    word = "proven" if verification_of(plan) is None else "verified"
+    if plan.status is Status.OPTIMAL:
+        return f"{word} optimal"
+    if isfinite(plan.gap):
+        return f"{word} within {_percent(plan.gap)}"
+    if plan.claim is not None and isfinite(plan.claim.gap):
+        return f"claimed, not checked: within {_percent(plan.claim.gap)}"
+    return ""
 
 
 def _bounds(problem: HCSSP) -> dict[str, float]:
@@ -83,7 +138,7 @@ def _bounds(problem: HCSSP) -> dict[str, float]:
 
 
 def _against_bound(name: str, cost: float, bound: float) -> str:
-    if cost > bound + 1e-9 * max(1.0, abs(bound)):
+    if cost > float(tolerated(np.array(bound))):
         return f"an expected {name} of {rounded(cost)}, which breaks the bound of {given(bound)}"
     return f"an expected {name} of {rounded(cost)} where {given(bound)} is allowed"
 

@@ -8,24 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
 from typing import Any
+
+import numpy as np
 
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Interval, Proof
+from hcssp.contract.progress import Policy, Progress
+from hcssp.contract.proof import Infeasible, Interval, Proof
 from hcssp.contract.solver import Context, Solver
-from hcssp.contract.stop import Gap, StopCriterion, criteria_of, first_ending, time_limit_of
+from hcssp.contract.stop import (
+    Gap,
+    StopCriterion,
+    criteria_of,
+    first_ending,
+    memory_limit_of,
+    time_limit_of,
+)
 from hcssp.contract.trace import Trace, TracePoint
+from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.numerics import OPTIMALITY_TOLERANCE
-
-CLAIM_TOLERANCE = 1e-7
-"""A solver's claims and the independent evaluation of its policy may differ by this, relative to one plus
-the cost: two linear solves of the same policy differ by rounding, a wrong policy by far more."""
+from hcssp.numerics import (
+    CLAIM_TOLERANCE,
+    DEFAULT_TOLERANCES,
+    FEASIBILITY_TOLERANCE,
+    PRUNE_TOLERANCE,
+    Tolerances,
+)
+from hcssp.procedure.model import HCSSP
+from hcssp.proofs.search_record import SearchRecord
 
 
 class UnsoundResult(RuntimeError):
@@ -40,6 +57,7 @@ def solve(
     *,
     start: Plan | None = None,
     memory: Memory | None = None,
+    tolerances: Tolerances = DEFAULT_TOLERANCES,
 ) -> Plan:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
 
@@ -55,10 +73,13 @@ def solve(
     on_progress
         Called with every snapshot.
     start
-        A plan to begin with: its policy is the first incumbent if it keeps the bounds, what was proven
-        under the same bounds is taken over, and so is what was learnt.
+        A plan to begin with: its policy is the first incumbent if it keeps the bounds, what was proven or
+        verified under the same bounds is taken over, and so is what was learnt. What a file merely claims
+        (:attr:`Plan.claim`) is not.
     memory
         What was learnt about the same problem before.
+    tolerances
+        What counts as keeping a bound, and what as optimal.
 
     Returns
     -------
@@ -66,13 +87,20 @@ def solve(
         What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
     """
     method: Solver = PolicyBranching() if solver is None else solver
-    criteria = criteria_of(Gap(OPTIMALITY_TOLERANCE) if stop is None else stop)
+    criteria = criteria_of(Gap(tolerances.optimality) if stop is None else stop)
     if memory is None:
         memory = Memory() if start is None else start.memory
-    record = _Record.begun(problem, start)
-    context = Context(record.progress.upper_bound, time_limit_of(criteria), memory)
+    record = _Record.begun(problem, start, tolerances)
+    limit = memory_limit_of(criteria)
+    context = Context(
+        record.progress.upper_bound,
+        time_limit_of(criteria),
+        memory,
+        node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
+    )
+    record.search = context.record
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
-    steps = method.iterate(problem, context) if ending is None else iter(())
+    steps = method.iterate(record.searched, context) if ending is None else iter(())
     try:
         for step in steps:
             record.add(step)
@@ -87,7 +115,21 @@ def solve(
         close = getattr(steps, "close", None)
         if close is not None:
             close()
-    return record.conclude(problem, method.name, ending or Ending(Reason.EXHAUSTED), memory)
+    ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
+    return record.conclude(method.name, ending, memory)
+
+
+def _honest(ending: Ending, gap: float, criteria: Iterable[StopCriterion], tolerances: Tolerances) -> Ending:
+    """No search ends with a complete proof while its gap is above what was asked for.
+
+    A method that has looked at everything may still be left with what rounding hides from it.
+    """
+    if ending.reason is not Reason.PROVED:
+        return ending
+    asked = min((each.relative for each in criteria if isinstance(each, Gap)), default=tolerances.optimality)
+    if gap <= max(asked, 2.0 * PRUNE_TOLERANCE):
+        return ending
+    return Ending(Reason.ROUNDING, ending.detail)
 
 
 def resolve(
@@ -97,6 +139,7 @@ def resolve(
     solver: Solver | None = None,
     stop: StopCriterion | Iterable[StopCriterion] | None = None,
     on_progress: Callable[[Progress], object] | None = None,
+    tolerances: Tolerances | None = None,
     **named: float,
 ) -> Plan:
     """Solve the problem of `plan` under other bounds, with all that was learnt; see :func:`solve`.
@@ -107,28 +150,49 @@ def resolve(
     >>> round(plan.upper_bound, 4), round(stricter.upper_bound, 4)
     (27.7191, 46.6619)
     """
-    problem = plan.problem.with_bounds(bounds, **named)
-    return solve(problem, solver, stop, on_progress, start=plan if plan.found else None, memory=plan.memory)
+    return solve(
+        plan.problem.with_bounds(bounds, **named),
+        solver,
+        stop,
+        on_progress,
+        start=plan if plan.found else None,
+        memory=plan.memory,
+        tolerances=tolerances or plan.tolerances,
+    )
 
 
 @dataclass
 class _Record:
     """What has been proven so far; it only tightens."""
 
+    problem: Problem
+    tolerances: Tolerances
     progress: Progress = field(default_factory=Progress)
     trace: list[TracePoint] = field(default_factory=list)
     start: Plan | None = None
+    search: SearchRecord = field(default_factory=SearchRecord)
+
+    @cached_property
+    def searched(self) -> Problem:
+        """The problem that the method is given: under bounds that turn its tolerance into the wanted one."""
+        if self.tolerances.feasibility == FEASIBILITY_TOLERANCE:
+            return self.problem
+        bounds = self.tolerances.shifted(self.problem.bounds).tolist()
+        return self.problem.with_bounds(dict(zip(self.problem.constraint_names, bounds, strict=True)))
 
     @classmethod
-    def begun(cls, problem: Problem, start: Plan | None) -> _Record:
+    def begun(cls, problem: Problem, start: Plan | None, tolerances: Tolerances) -> _Record:
         """What a plan from an earlier run is worth here: its policy, evaluated anew, and its bounds."""
         if start is None:
-            return cls()
+            return cls(problem, tolerances)
         if not same_but_for_bounds(problem, start.problem):
             raise InvalidProblem(["the plan to start with is one for another problem; give one for this"])
-        known = start.under(problem).evaluated()
-        if known.evaluation is None or not known.evaluation.keeps_bounds():
-            return cls()
+        # What was proven for what counted as feasible then holds for whatever is stricter.
+        stricter = tolerances.feasibility <= start.tolerances.feasibility
+        known = start.under(problem) if stricter else replace(start.under(problem), proof=Interval())
+        known = replace(known, tolerances=tolerances).evaluated()
+        if not known.keeps_bounds():
+            return cls(problem, tolerances)
         progress = Progress(
             lower_bound=known.lower_bound,
             upper_bound=known.upper_bound,
@@ -136,7 +200,8 @@ class _Record:
             budgets=known.budgets or None,
             improved=0.0,
         )
-        return cls(progress, [TracePoint(0.0, known.lower_bound, known.upper_bound)], known)
+        trace = [TracePoint(0.0, known.lower_bound, known.upper_bound)]
+        return cls(problem, tolerances, progress, trace, known)
 
     def add(self, step: Progress) -> None:
         last = self.progress
@@ -159,27 +224,31 @@ class _Record:
         if not self.trace or self.trace[-1][1:] != point[1:]:
             self.trace.append(point)
 
-    def conclude(self, problem: Problem, method: str, ending: Ending, memory: Memory) -> Plan:
+    def conclude(self, method: str, ending: Ending, memory: Memory) -> Plan:
         """The plan, once the solver's claims have survived the independent evaluation."""
-        progress = self.progress
+        problem, progress, optimality = self.problem, self.progress, self.tolerances.optimality
+        policy = progress.incumbent
+        if policy is not None and policy.problem is not problem and self.searched is not problem:
+            policy = _under(policy, problem)
         evaluation: Evaluation | None = None
         # The plan keeps what was learnt; the factors of its last policies would lie beside those made here.
         memory.release()
+        self.search.release()
         proof: Proof = Interval(progress.lower_bound)
-        if progress.incumbent is not None:
-            evaluation = evaluate(problem, progress.incumbent)
+        if policy is not None:
+            evaluation = evaluate(problem, policy)
             cost = float(evaluation.costs[0])
             self._check(evaluation, cost, ending)
-            proof = Interval(min(float(progress.lower_bound), cost), cost)
+            proof = Interval(min(float(progress.lower_bound), cost), cost, optimality)
         elif progress.infeasible is not None:
-            proof = progress.infeasible
+            proof, ending = self._refuted(progress.infeasible, ending)
         elif ending.reason is Reason.INFEASIBLE:
             raise UnsoundResult(
                 "nothing is feasible, says the solver, but it gives no proof; it must set Progress.infeasible"
             )
         return Plan(
             problem=problem,
-            found_policy=progress.incumbent,
+            found_policy=policy,
             evaluation=evaluation,
             proof=proof,
             ending=ending,
@@ -191,15 +260,32 @@ class _Record:
             method=method,
             seconds=progress.seconds,
             iterations=progress.iterations,
+            tolerances=self.tolerances,
             memory=memory,
+            record=self.search,
         )
+
+    def _refuted(self, claimed: Infeasible, ending: Ending) -> tuple[Proof, Ending]:
+        """That there is no plan, and why: the graph says whether it is for want of one that ends."""
+        if claimed.weights is not None:
+            same = self.searched is self.problem
+            return claimed if same else _infeasible(claimed, self.problem), ending
+        if not _can_end(self.problem):
+            return replace(claimed, ends=False), ending
+        if not np.isfinite(self.problem.bounds).any():
+            # A policy that ends is all that is asked for, and there is one.
+            lost = "there are policies that end, but so late that the method loses them"
+            return Interval(), Ending(Reason.ROUNDING, lost)
+        return claimed, ending
 
     def _check(self, evaluation: Evaluation, cost: float, ending: Ending) -> None:
         """A policy that breaks its budget, or a bound that is not one, is the worst bug we can have."""
         progress, start = self.progress, self.start
-        if not evaluation.keeps_bounds():
-            raise UnsoundResult(f"the policy breaks its bounds: {evaluation.violations()}")
-        allowed = CLAIM_TOLERANCE * (1.0 + abs(cost))
+        broken = evaluation.violations(self.tolerances.feasibility)
+        if broken:
+            raise UnsoundResult(f"the policy breaks its bounds: {broken}")
+        # A cost of nothing may be a rounding error of what a step costs.
+        allowed = CLAIM_TOLERANCE * (abs(cost) + _largest_cost(self.problem))
         if abs(cost - progress.upper_bound) > allowed:
             raise UnsoundResult(f"the policy costs {cost}, not {progress.upper_bound} as the solver says")
         if progress.infeasible is not None or ending.reason is Reason.INFEASIBLE:
@@ -215,6 +301,33 @@ class _Record:
             raise UnsoundResult(
                 f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
             )
+
+
+def _under(policy: Policy, problem: Any) -> Policy:
+    return policy.under(problem)
+
+
+def _can_end(problem: Problem) -> bool:
+    """Whether some policy reaches the end almost surely; a question about the graph alone."""
+    flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
+    certain = almost_sure(flat, within=reachable(flat))
+    return bool(certain.states[flat.initial > 0.0].all())
+
+
+def _infeasible(proof: Infeasible, problem: Problem) -> Infeasible:
+    """The proof in terms of the bounds themselves, whatever the method made of their tolerance."""
+    refuted = proof.weights
+    if refuted is None:
+        return proof
+    used = refuted.weights > 0.0
+    allowed = float(refuted.weights[used] @ problem.bounds[used])
+    return replace(proof, weights=replace(refuted, allowed=allowed))
+
+
+def _largest_cost(problem: Problem) -> float:
+    """The largest primary cost of any step."""
+    parts = [each.cssp for each in problem.activities] if isinstance(problem, HCSSP) else [problem]
+    return max((float(part.costs[0].max(initial=0.0)) for part in parts), default=0.0)
 
 
 def _by_name(problem: Problem, prices: Any) -> dict[str, float] | None:

@@ -33,12 +33,13 @@ from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.numerics import relative_gap
+from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.verbs import verb
 
-SAME = 1e-9
+SAME = 2e-9
+"""Values, prices and bounds that differ by no more than this share are one."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class CurvePoint:
     plan
         What is proven under that bound, and the best deterministic policy found, if any.
     stochastic
-        The optimum over randomised policies; ``inf`` if the bound cannot be kept.
+        The optimum over randomised policies, or a bound below which none is where :attr:`TradeOff.exact` is
+        False; ``inf`` if the bound cannot be kept.
     price
         What one more unit of the bound saves there; None if the bound cannot be kept.
     """
@@ -95,6 +97,9 @@ class TradeOff:
         found out.
     seconds
         How long it took.
+    exact
+        Whether the stochastic curve is reached: at every breakpoint a mixture of policies was found that
+        keeps the bounds and costs no more. If not, no plan lies below it, but none may lie on it.
     """
 
     problem: Problem = field(repr=False)
@@ -104,6 +109,7 @@ class TradeOff:
     points: tuple[CurvePoint, ...]
     least: float
     seconds: float
+    exact: bool = True
 
     @classmethod
     def interrupted(
@@ -135,9 +141,12 @@ class _Tangent:
     bound: float
     value: float
     price: float
+    reached: bool
     vertices: tuple[Vertex, ...] = field(repr=False)
 
     def at(self, bound: float) -> float:
+        if not isfinite(self.price):
+            return self.value if bound == self.bound else -inf
         return self.value - self.price * (bound - self.bound)
 
 
@@ -187,7 +196,8 @@ def trade_off(
     shared = memory or Memory()
     oracle = shared.oracle(problem)
     least = _least(oracle, index)
-    feasible = [point for point in asked if point >= least]
+    # The same rule as that of a search: a bound is kept up to its tolerance.
+    feasible = [point for point in asked if not _is_below(point, least)]
     tangents: dict[float, _Tangent] = {}
     if feasible:
         tangents = _tangents(oracle, index, feasible)
@@ -200,19 +210,19 @@ def trade_off(
         done[later - 1] = _raised(done[later - 1], done[later].lower_bound)
     breakpoints, prices = _pieces(tangents)
     seconds = time.perf_counter() - began
-    return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds)
+    exact = all(tangent.reached for tangent in tangents.values())
+    return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds, exact)
 
 
 def _raised(point: CurvePoint, lower_bound: float) -> CurvePoint:
     """A point whose lower bound is at least that of a larger bound."""
     if point.lower_bound >= lower_bound or isinstance(point.plan.proof, Infeasible):
         return point
-    proof = Interval(min(lower_bound, point.upper_bound), point.upper_bound)
-    return replace(point, plan=replace(point.plan, proof=proof))
+    return replace(point, plan=_at_least(point.plan, lower_bound))
 
 
 def _under(oracle: Oracle[Any], index: int, bound: float) -> Oracle[Any]:
-    bounds = oracle.bounds.copy()
+    bounds = oracle.asked_bounds.copy()
     bounds[index] = bound
     return oracle.under(bounds)
 
@@ -221,17 +231,34 @@ def _least(oracle: Oracle[Any], index: int) -> float:
     """The least achievable value of the constrained cost, whatever the other bounds say."""
     weights = np.zeros(1 + len(oracle.bounds))
     weights[1 + index] = 1.0
-    minimum = oracle.minimise(weights, Region())
+    minimum = _under(oracle, index, inf).minimise(weights, Region())
     if minimum is None:
         return inf
     return minimum.bound
 
 
+def _is_below(bound: float, least: float) -> bool:
+    """Whether a bound cannot be kept, since even what its tolerance allows is below the least."""
+    return bool(tolerated(np.array(bound)) < least)
+
+
 def _tangent(oracle: Oracle[Any], index: int, bound: float, known: Sequence[Vertex]) -> _Tangent | None:
-    dual: Dual[Any] = maximise(_under(oracle, index, bound), Region(), known=known)
+    there = _under(oracle, index, bound)
+    # Under a bound of 0 actions are forbidden instead of priced: what is known there and elsewhere are two
+    # things, and what is proven there says nothing about other bounds.
+    priced = bound != 0.0
+    dual: Dual[Any] = maximise(there, Region(), known=known if priced else ())
     if dual.infeasible:
         return None
-    return _Tangent(bound, dual.bound, float(dual.prices[index]), tuple(dual.vertices))
+    reached = False
+    if dual.support:
+        mixture = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+        reached = (
+            mixture_is_feasible(mixture, there.bounds)
+            and relative_gap(dual.bound, float(mixture[0])) <= OPTIMALITY_TOLERANCE
+        )
+    price = float(dual.prices[index]) if priced else inf
+    return _Tangent(bound, dual.bound, price, reached, tuple(dual.vertices) if priced else ())
 
 
 def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
@@ -255,19 +282,36 @@ def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[f
     waiting = [(first, last)]
     while waiting:
         left, right = waiting.pop()
-        if left.price <= right.price + SAME * (1.0 + left.price) or right.bound - left.bound < SAME:
+        if right.bound - left.bound <= SAME * abs(right.bound):
             continue
-        meet = (left.at(0.0) - right.at(0.0)) / (left.price - right.price)
-        if not left.bound < meet < right.bound:
+        meet = _meeting(left, right)
+        if meet is None or not left.bound < meet < right.bound:
             continue
         known = {id(vertex): vertex for vertex in (*left.vertices, *right.vertices)}
         middle = _tangent(oracle, index, meet, tuple(known.values()))
         if middle is None:
             continue
         found[meet] = middle
-        if middle.value > left.at(meet) + SAME * (1.0 + abs(middle.value)):
+        if middle.value > left.at(meet) + _rounding(middle.value, right.price * meet):
             waiting += [(left, middle), (middle, right)]
     return found
+
+
+def _rounding(value: float, worth: float) -> float:
+    """What rounding, and the tolerance of a bound that is worth so much, make of a value."""
+    return SAME * (abs(value) + abs(worth))
+
+
+def _meeting(left: _Tangent, right: _Tangent) -> float | None:
+    """Where to look for a piece between two tangents; None if there is none."""
+    if not isfinite(left.price):
+        # Nothing is known of the slope there; the next piece may go all the way.
+        if right.at(left.bound) >= left.value - _rounding(left.value, right.price * right.bound):
+            return None
+        return 0.5 * (left.bound + right.bound)
+    if left.price <= right.price + SAME * left.price:
+        return None
+    return (left.at(0.0) - right.at(0.0)) / (left.price - right.price)
 
 
 def _pieces(tangents: dict[float, _Tangent]) -> tuple[FloatArray, FloatArray]:
@@ -280,7 +324,8 @@ def _pieces(tangents: dict[float, _Tangent]) -> tuple[FloatArray, FloatArray]:
         before, here, after = points[kept[position - 1]], points[kept[position]], points[kept[position + 1]]
         share = (here[0] - before[0]) / (after[0] - before[0])
         straight = before[1] + share * (after[1] - before[1])
-        if abs(straight - here[1]) <= SAME * (1.0 + abs(here[1])):
+        worth = here[0] * (before[1] - after[1]) / (after[0] - before[0])
+        if abs(straight - here[1]) <= _rounding(here[1], worth):
             del kept[position]
         else:
             position += 1
@@ -304,7 +349,7 @@ def _intervals(
     for bound in asked:
         under = problem.with_bounds({constraint: bound})
         value, price = _on_curve(tangents, bound)
-        if bound < least:
+        if _is_below(bound, least):
             plan = _unkept(under, constraint, bound, least, memory)
         else:
             plan = solve(under, stop=_Enough(value, gap, deadline), start=incumbent, memory=memory)
@@ -314,8 +359,8 @@ def _intervals(
             plan = _at_least(plan, value)
         if isinstance(plan.proof, Infeasible):
             value, price = inf, None
-        else:
-            plan = replace(plan, prices={**(plan.prices or {}), constraint: price or 0.0})
+        elif price is not None:
+            plan = replace(plan, prices={**(plan.prices or {}), constraint: price})
         if plan.found:
             incumbent = plan
         yield CurvePoint(bound, plan, value, price)
@@ -324,7 +369,8 @@ def _intervals(
 def _unkept(problem: Problem, constraint: str, bound: float, least: float, memory: Memory) -> Plan:
     """The answer where the bound is below what any policy can keep to."""
     weights = np.array([float(name == constraint) for name in problem.constraint_names])
-    proof = Infeasible(Infeasibility(weights, least, bound))
+    # Without a policy that ends there is nothing to be the least.
+    proof = Infeasible(Infeasibility(weights, least, bound)) if isfinite(least) else Infeasible(ends=False)
     return Plan(
         problem, proof=proof, ending=Ending(Reason.INFEASIBLE), method=PolicyBranching.name, memory=memory
     )
@@ -356,5 +402,6 @@ def _on_curve(tangents: dict[float, _Tangent], bound: float) -> tuple[float, flo
     if not tangents:
         return -inf, None
     value = max(float(tangent.at(bound)) for tangent in tangents.values())
-    near = value - SAME * (1.0 + abs(value))
-    return value, min(tangent.price for tangent in tangents.values() if tangent.at(bound) >= near)
+    near = value - _rounding(value, 0.0)
+    price = min(tangent.price for tangent in tangents.values() if tangent.at(bound) >= near)
+    return value, price if isfinite(price) else None

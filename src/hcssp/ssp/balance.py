@@ -1,13 +1,16 @@
 r"""A problem as the scalar solvers see it: live states, rows, and the flow-balance matrix.
 
-A *live* state is one that is not a goal. The flow-balance matrix :math:`B` has a row for each
-state-action pair and a column for each live state,
+A *live* state is one that is not a goal. Only where a row leads when it leaves its state matters: that it
+stays for a while first makes it dearer, as often as it is repeated, and nothing else. So every row is counted
+from one departure to the next: with :math:`p` its probability to leave, it costs :math:`c / p` and leads to
+:math:`s'` with :math:`T(s, a, s') / p`. A row that stays all but forever is then a row like any other, and no
+digits are lost on it. The flow-balance matrix :math:`B` has a row for each state-action pair and a column for
+each live state,
 
-.. math:: (B v)(s, a) = v(s) - \sum_{s' \text{ live}} T(s, a, s')\, v(s').
+.. math:: (B v)(s, a) = v(s) - \sum_{s' \text{ live}} T(s, a, s')\, v(s') / p.
 
-It serves three times: the rows of a policy form the system :math:`I - P_\pi` of its values and visits;
-:math:`c - B v` are the reduced costs that decide optimality; and :math:`B^\top x = \text{initial}` are
-the constraints of the linear program.
+It serves twice: the rows of a policy form the system :math:`I - P_\pi` of its values and its departures, and
+:math:`c / p - B v` are the reduced costs that decide optimality.
 """
 
 from __future__ import annotations
@@ -17,7 +20,16 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
+from hcssp.cssp.reachability import closure
+from hcssp.ssp.potential import (
+    ROUNDINGS,
+    SCALING_LOSS,
+    Certificate,
+    Certifier,
+    divided,
+    quick_share,
+)
 
 MAX_WIDTH = 12
 MAX_PADDED_ENTRIES = 2_000_000
@@ -36,6 +48,7 @@ class Balance:
     """
 
     def __init__(self, problem: CSSP) -> None:
+        self.problem = problem
         live = np.flatnonzero(~problem.goals)
         self.live: IntArray = live
         self.num_live = len(live)
@@ -45,9 +58,74 @@ class Balance:
         counts = np.diff(self.row_start)
         self.row_state: IntArray = np.repeat(np.arange(self.num_live), counts)
         self.actions_per_state = int(counts[0]) if len(counts) and np.all(counts == counts[0]) else 0
-        self.costs: FloatArray = problem.costs
         self.initial: FloatArray = problem.initial[live]
-        self.matrix: SparseMatrix = balance_matrix(problem)
+        entries = _Entries(problem)
+        leaving = entries.leaving()
+        # A row that never leaves has no departure, and an empty line in the matrix.
+        departs = (leaving > 0.0).astype(np.float64)
+        leaving[leaving == 0.0] = 1.0
+        self.costs: FloatArray = problem.costs if np.all(leaving == 1.0) else problem.costs / leaving
+        self.goal_probability: FloatArray = entries.to_goals() / leaving
+        self.matrix: SparseMatrix = entries.balance(departs, 1.0 / leaving)
+        longest = int(np.max(np.diff(self.matrix.indptr), initial=0))
+        # Twice the successors: their probabilities are divided by a sum of them.
+        self._rounding = (2 * longest + len(problem.costs) + 16) * ROUNDINGS
+
+    def certify(
+        self,
+        weights: FloatArray,
+        values: FloatArray,
+        reduced: FloatArray,
+        forbidden: IntArray | None = None,
+        loss: float = 0.0,
+    ) -> Certificate:
+        """A certain lower bound on the cost of every proper policy that avoids the `forbidden` rows.
+
+        Parameters
+        ----------
+        weights
+            Of the costs, not negative.
+        values
+            Of the live states, near the least weighted costs to go.
+        reduced
+            The reduced costs that they give all rows; ``inf`` where a row is forbidden.
+        forbidden
+            Rows that are not to be used; None forbids none.
+        loss
+            The share of the bound that may be lost where that saves work.
+        """
+        row_costs = weights @ self.costs
+        # A value below zero would be no bound, and rounding may have made one.
+        if np.all(values >= 0.0):
+            share = quick_share(row_costs, reduced, values[self.row_state], self._rounding)
+            if share <= max(loss, SCALING_LOSS):
+                return divided(values, share, self.initial)
+        mask = None
+        if forbidden is not None:
+            mask = np.zeros(self.num_rows, dtype=np.bool_)
+            mask[forbidden] = True
+        return self.certifier.certify(weights @ self.problem.costs, values, mask)
+
+    @cached_property
+    def certifier(self) -> Certifier:
+        """What proves bounds where reduced costs are too coarse; made when it is needed first."""
+        return Certifier.of(self.problem)
+
+    def is_proper(self, rows: IntArray) -> bool:
+        """Whether the policy that takes `rows` in the live states ends almost surely, from every one."""
+        ends = self.goal_probability[rows] > 0.0
+        return bool(closure(self._graph(rows).T.tocsr(), ends).all())
+
+    def reached(self, rows: IntArray) -> BoolArray:
+        """The live states that the policy `rows` enters from the start, however improbably."""
+        return closure(self._graph(rows), self.initial > 0.0)
+
+    def _graph(self, rows: IntArray) -> SparseMatrix:
+        """The moves between live states of the policy `rows`."""
+        moves = self.matrix[rows]
+        moves.data = np.where(moves.data < 0.0, 1.0, 0.0)
+        moves.eliminate_zeros()
+        return moves
 
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
@@ -115,8 +193,56 @@ class Balance:
         return places, entries
 
 
+class _Entries:
+    """The entries of a problem's transitions, told apart: those that stay, those to goals, and the others."""
+
+    def __init__(self, problem: CSSP) -> None:
+        transitions = problem.transitions
+        state_of_row = states_of_rows(problem.row_start)
+        self._shape = problem.num_rows, problem.num_states - int(np.count_nonzero(problem.goals))
+        self._row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
+        self._data = np.where(transitions.indices == state_of_row[self._row], 0.0, transitions.data)
+        self._ends = problem.goals[transitions.indices]
+        number = np.cumsum(~problem.goals) - 1
+        self._column = number[transitions.indices]
+        self._own_column = number[state_of_row]
+
+    def leaving(self) -> FloatArray:
+        """The probability of each row to leave its state: a sum, without the cancellation of ``1 - stay``."""
+        return self._sums(self._data)
+
+    def to_goals(self) -> FloatArray:
+        """The probability of each row to end in a goal at once."""
+        return self._sums(np.where(self._ends, self._data, 0.0))
+
+    def _sums(self, data: FloatArray) -> FloatArray:
+        # Without any entry numpy counts in whole numbers.
+        return np.bincount(self._row, weights=data, minlength=self._shape[0]).astype(np.float64)
+
+    def balance(self, diagonal: FloatArray, scale: FloatArray | None = None) -> SparseMatrix:
+        """`diagonal` at each row's own state, less the probabilities of the others, times `scale`."""
+        inner = np.flatnonzero(~self._ends & (self._data > 0.0))
+        row, data = self._row[inner], self._data[inner]
+        counts = np.bincount(row, minlength=self._shape[0])
+        moves = csr_array(
+            (
+                data if scale is None else data * scale[row],
+                self._column[inner],
+                np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
+            ),
+            shape=self._shape,
+        )
+        own = csr_array((diagonal, self._own_column, np.arange(self._shape[0] + 1)), shape=self._shape)
+        matrix = csr_array(own - moves)
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+        return matrix
+
+
 def balance_matrix(problem: CSSP) -> SparseMatrix:
-    """The flow-balance matrix: CSR, a row for each row of the problem, a column for each live state.
+    """The flow-balance matrix step by step, not from departure to departure: what linear programs want.
+
+    CSR, a row for each row of the problem, a column for each live state.
 
     >>> from hcssp.cssp.builder import CSSPBuilder
     >>> plan = CSSPBuilder(cost_names=("time",))
@@ -125,14 +251,5 @@ def balance_matrix(problem: CSSP) -> SparseMatrix:
     >>> balance_matrix(plan.build()).toarray().tolist()
     [[0.5]]
     """
-    transitions = problem.transitions
-    live = np.flatnonzero(~problem.goals)
-    if len(live) < problem.num_states:
-        transitions = transitions[:, live]
-    num_rows = problem.num_rows
-    # Goals own no rows, so the live states before a row's own are those before it, less the goals.
-    columns = problem.row_state - np.cumsum(problem.goals)[problem.row_state]
-    own = csr_array((np.ones(num_rows), columns, np.arange(num_rows + 1)), shape=(num_rows, len(live)))
-    matrix = csr_array(own - transitions)
-    matrix.sort_indices()
-    return matrix
+    entries = _Entries(problem)
+    return entries.balance(entries.leaving())

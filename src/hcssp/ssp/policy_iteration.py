@@ -9,7 +9,7 @@ across a grid for a fraction of a factorisation.
 
 **Guarantee.** A state switches only for an improvement beyond a relative epsilon, so ties cannot make it
 cycle, and zero-cost loops cannot make it improper: a switch into a loop without cost gains nothing. The
-lower bound is the value corrected by the remaining residual, see :mod:`hcssp.ssp.scalar_problem`.
+lower bound holds whatever the rounding and wherever it ends, see :mod:`hcssp.ssp.potential`.
 
 **Reference.** Bertsekas and Tsitsiklis, *An analysis of stochastic shortest path problems*, 1991.
 """
@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import ImproperPolicy
+from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
@@ -43,12 +43,11 @@ LARGE_PROBLEM_PRECISION = 1e-8
 are left alone: the bound pays for them, and hundreds of factorisations are saved."""
 
 RESIDUAL_TOLERANCE = 1e-11
-"""The values of a policy are its own if their residual is within this, relative to one plus the largest
-value; beyond, they are asked for once more, as precisely as can be."""
+"""The values of a policy are its own if their residual is within this, relative to each state's value, or
+within rounding of the largest; beyond, they are asked for once more, as precisely as can be."""
 
-LARGEST_VALUE = 1e14
-"""A value above this, relative to one plus the largest row cost, has no digits left: no policy that ends has
-it."""
+RESIDUAL_ROUNDING = 4e-15
+"""What rounding leaves of a residual, relative to the largest value."""
 
 SWEEP_TOLERANCE = 1e-8
 """Improvements below this share of the cheapest row are not swept for: the next evaluation finds them."""
@@ -137,13 +136,17 @@ class PolicyIteration:
         values
             The exact values of `warm`, where they are known.
         """
+        if self.balance.num_live == 0:
+            # It begins in a goal: there is nothing to do, and it costs nothing.
+            nothing = np.zeros((0, len(weights)))
+            return ScalarOptimum(np.zeros(0, dtype=np.int64), nothing, np.zeros(len(weights)), 0.0)
         problem = ScalarProblem(self.balance, weights, allowed)
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
                 try:
                     return self._improve(problem, rows, values)
-                except ImproperPolicy:
+                except (ImproperPolicy, OutOfPrecision):
                     # Replacing forbidden rows one by one has closed a circle.
                     logger.debug("a warm start was improper; starting from the goals")
         elif allowed is None:
@@ -180,16 +183,23 @@ class PolicyIteration:
             if values is None:
                 values = self.system.values(rows, tolerance)
             estimate, is_exact = self._evaluate(problem, rows, values)
+            if not is_exact and 0.0 < tolerance <= EXACT:
+                # Updates lose digits where values differ in size, and a switch for their sake could close a
+                # circle.
+                values = self.system.values(rows, 0.0)
+                estimate, _ = self._evaluate(problem, rows, values)
             improvable = problem.improvable(estimate)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
             stalled, total = estimate.value.sum() >= total, estimate.value.sum()
             if stalled or not improvable.any() or problem.is_within(estimate, self._precision):
-                if tolerance > 0.0 and (tolerance > EXACT or not is_exact):
+                if tolerance > EXACT:
                     # Once more, as precisely as can be, for every cost whatever its weight.
                     total, tolerance, values = inf, 0.0, None
                     continue
                 costs = self.balance.initial @ values
-                return ScalarOptimum(rows, values, costs, problem.lower_bound(estimate), dead)
+                return ScalarOptimum(
+                    rows, values, costs, problem.lower_bound(estimate, self._precision), dead
+                )
             if may_sweep:
                 swept = self._sweep(problem, estimate, improvable)
                 if swept is not estimate:
@@ -205,19 +215,18 @@ class PolicyIteration:
 
         Raises
         ------
-        ImproperPolicy
-            If no policy that ends has such values.
+        OutOfPrecision
+            If they are beyond what numbers can hold.
         """
         value: FloatArray = values @ problem.weights
         reduced = self.balance.reduced_costs(problem.row_costs, value)
+        if not np.all(np.isfinite(value)):
+            raise OutOfPrecision("the policy's values overflow double precision")
         # Looked at before the region forbids rows: in its dead states a policy may take forbidden ones.
-        residual = float(np.abs(reduced[rows]).max(initial=0.0))
-        largest = 1.0 + float(value.max(initial=0.0))
-        if not isfinite(residual) or largest > LARGEST_VALUE * (
-            1.0 + float(problem.row_costs.max(initial=0.0))
-        ):
-            raise ImproperPolicy("the policy does not reach a goal almost surely")
-        return problem.estimate(value, reduced), residual <= RESIDUAL_TOLERANCE * largest
+        largest = float(value.max(initial=0.0))
+        allowed = RESIDUAL_TOLERANCE * np.abs(value) + RESIDUAL_ROUNDING * largest
+        is_exact = bool(np.all(np.abs(reduced[rows]) <= allowed))
+        return problem.estimate(value, reduced), is_exact
 
     def _sweep(self, problem: ScalarProblem, estimate: Estimate, improvable: BoolArray) -> Estimate:
         """What is left to improve after Bellman sweeps; the same estimate if too few states improve for any.

@@ -26,9 +26,9 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
-from hcssp.errors import ImproperPolicy
+from hcssp.errors import OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.system import EXACT, require_proper
 
 MAX_CHANGED_STATES = 100
 """A policy that differs from the reference in more states becomes the reference. A solve costs about 1/60 of
@@ -44,11 +44,11 @@ MAX_FILL = 2.0
 """An ordering is found anew once factors have this many times the entries they had for its own policy."""
 
 NEGATIVE_VALUE_TOLERANCE = 1e-6
-"""A value below zero by more than this, relative to one plus the largest cost, shows that a system is
-singular although the elimination did not notice. What passes is found out by the residual of its values."""
+"""A value below zero by more than this, relative to the largest cost, makes one ask whether the policy ends
+at all: a singular system may look regular by rounding."""
 
-LARGEST_VALUE = 1e15
-"""A value above this, relative to one plus the largest cost, shows the same: none of its digits is right."""
+LARGEST_VALUE = 1e12
+"""A value above this, relative to the largest cost, makes one ask the same."""
 
 PIVOT_TOLERANCE = 1e-9
 """A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
@@ -95,7 +95,8 @@ class PolicySystem:
         balance = self.balance
         reduced = balance.costs[:, new_rows].T - balance.times(new_rows, self._values)
         correction, _ = dgetrs(*small, reduced)
-        values: FloatArray = self._values + columns @ correction
+        # Rounding may leave a value a hair below zero, and no cost is.
+        values: FloatArray = np.maximum(self._values + columns @ correction, 0.0)
         return values
 
     def visits(self, rows: IntArray) -> FloatArray:
@@ -140,21 +141,23 @@ class PolicySystem:
     def _refer_to(self, rows: IntArray) -> None:
         """Factorise the system of `rows` and make it the reference."""
         balance = self.balance
+        costs = np.ascontiguousarray(balance.costs[:, rows].T)
         try:
             self._factors = self._factoriser.factorise(rows)
-        except RuntimeError as error:
-            raise ImproperPolicy("the policy does not reach a goal almost surely") from error
-        costs = np.ascontiguousarray(balance.costs[:, rows].T)
-        values = self._factors.solve(costs)
-        scale = 1.0 + float(np.max(costs, initial=0.0))
-        # Rounding may hide that the system is singular; its answers then are negative or absurd.
-        if (
-            not np.all(np.isfinite(values))
-            or np.any(values < -NEGATIVE_VALUE_TOLERANCE * scale)
-            or np.any(values > LARGEST_VALUE * scale)
+            values = self._factors.solve(costs)
+        except RuntimeError:
+            values = np.full(costs.shape, np.nan)
+        largest = costs.max(axis=0, initial=0.0)
+        if not (
+            np.all(values >= -NEGATIVE_VALUE_TOLERANCE * largest)
+            and np.all(values <= LARGEST_VALUE * largest)
         ):
             self._reference = None
-            raise ImproperPolicy("the policy does not reach a goal almost surely")
+            require_proper(balance, rows)
+            if not np.all(np.isfinite(values)):
+                raise OutOfPrecision("the policy ends so seldom that double precision cannot tell its values")
+        # Rounding may leave a value a hair below zero, and no cost is.
+        values = np.maximum(values, 0.0)
         self._reference = rows.copy()
         self._values = values
         self._visits = None

@@ -1,9 +1,8 @@
 r"""A scalar problem: one problem under given weights of its costs, within a region of policies.
 
 A value for each live state gives every row a *reduced cost*, what the row costs more than its state's value
-says. The reduced costs say where a policy can be improved, and how much of the value is a proven bound: if
-:math:`V \le (1 + \epsilon)\,c + T V` for every row of the region, then :math:`V / (1 + \epsilon)` is below
-the value of every proper policy of the region, however :math:`V` was found.
+says. The reduced costs say where a policy can be improved, and how much of the value is a proven bound, see
+:mod:`hcssp.ssp.potential`.
 """
 
 from __future__ import annotations
@@ -16,27 +15,16 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.ssp.balance import Balance
 
 SWITCH_TOLERANCE = 1e-12
-"""A row is better than another only if it saves more than this, relative to one plus the largest cost plus
-the state's value. Smaller savings may be rounding, and ties would make policy iteration cycle; a bound stays
-sound because it is lowered by the reduced costs that are left."""
+"""A row is better than another only if it saves more than this share of its state's value. Smaller savings
+may be rounding, and ties would make policy iteration cycle. No bound rests on it."""
+
+ROUNDING_SHARE = 1e-15
+"""Besides, it must save more than this share of the largest value: so much may be rounding even where a
+state's own value is next to nothing."""
 
 FREE_COST = 1e-6
 """A row that costs no more than this share of the largest row cost may be taken in circles: values that are
 only roughly right could make the circle look like a gain, so nothing is swept."""
-
-FREE_COST_OF_BOUND = 1e-6
-"""A row that costs no more than this, relative to one plus the bound, is free as far as the bound goes: a
-negative reduced cost there cannot be divided away, because the divisor would be next to nothing."""
-
-FREE_GAIN_TOLERANCE = 1e-11
-"""A negative reduced cost of a free row within this, relative to one plus its state's value, is rounding."""
-
-FREE_GAIN_LOSS = 1e-10
-"""What rounding on free rows is taken to cost the bound, relative to one plus its value. That covers ten
-visits of a row at the tolerance: an allowance for rounding, where the division above is a proof."""
-
-MAX_LOWERINGS = 1_000
-"""How often values are lowered for the sake of free rows before the trivial bound is taken."""
 
 
 class Estimate(NamedTuple):
@@ -120,8 +108,7 @@ class ScalarProblem:
         rows
             The policy's rows, where the values are not its own.
         """
-        # Rounding is relative to the largest costs that values are summed from, even where a value is zero.
-        tolerance = SWITCH_TOLERANCE * ((1.0 + self.largest_cost) + np.abs(estimate.value))
+        tolerance = tie(estimate.value)
         if rows is None:
             return estimate.least < -tolerance
         return estimate.reduced[rows] - estimate.least > tolerance
@@ -130,31 +117,24 @@ class ScalarProblem:
         """Whether no improvement that is left can lower a value by more than `precision`, relatively."""
         return precision > 0.0 and bool(np.all(estimate.reduced >= -precision * self.row_costs))
 
-    def lower_bound(self, estimate: Estimate) -> float:
-        """A certified lower bound on the cost of every policy of the region, from values near the best."""
-        balance, row_costs = self.balance, self.row_costs
-        for _ in range(MAX_LOWERINGS):
-            bound = float(balance.initial @ estimate.value)
-            free = np.flatnonzero(row_costs <= FREE_COST_OF_BOUND * (1.0 + abs(bound)))
-            rounding = FREE_GAIN_TOLERANCE * (1.0 + np.abs(estimate.value[balance.row_state[free]]))
-            if np.all(estimate.reduced[free] >= -rounding):
-                return _corrected(bound, row_costs, estimate.reduced)
-            # Beside enormous costs the tolerance is coarse, and what it hides on rows without cost cannot be
-            # scaled away: the values are lowered until nothing is hidden.
-            estimate = self.estimate(estimate.value + np.minimum(estimate.least, 0.0))
-        return 0.0
+    def lower_bound(self, estimate: Estimate, precision: float = 0.0) -> float:
+        """A certain lower bound on the cost of every policy of the region, from values near the best.
+
+        Parameters
+        ----------
+        estimate
+            The values, and what they say.
+        precision
+            The share of the bound that may be lost where that saves work.
+        """
+        balance = self.balance
+        return balance.certify(
+            self.weights, estimate.value, estimate.reduced, self.forbidden, 2.0 * precision
+        ).bound
 
 
-def _corrected(value: float, row_costs: FloatArray, reduced: FloatArray) -> float:
-    """`value` lowered until it survives the remaining negative reduced costs."""
-    negative = np.flatnonzero(reduced < 0.0)
-    if len(negative) == 0:
-        return value
-    shortfall, cost = -reduced[negative], row_costs[negative]
-    costly = cost > FREE_COST_OF_BOUND * (1.0 + abs(value))
-    excess = float(np.max(shortfall[costly] / cost[costly], initial=0.0))
-    corrected = value / (1.0 + excess)
-    if not costly.all():
-        # Rounding on (nearly) free rows cannot be scaled away.
-        corrected -= FREE_GAIN_LOSS * (1.0 + abs(value))
-    return corrected
+def tie(value: FloatArray) -> FloatArray:
+    """What a state's rows may differ by and still count as equally good."""
+    size = np.abs(value)
+    tolerance: FloatArray = SWITCH_TOLERANCE * size + ROUNDING_SHARE * float(np.max(size, initial=0.0))
+    return tolerance

@@ -17,19 +17,15 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.ssp.balance import Balance
 
-MIN_PROBABILITY = 1e-15
-"""A successor less probable than this is not counted on: its edge would be longer than any path. A policy
-found without such edges is proper all the same."""
-
 LIKELY_SHARE = 0.5
 """A likely outcome has more than this share of the probability of the likeliest."""
 
 STEP_SHARE = 1e-6
-"""A step is at least this share of the largest cost long (or of one), so that paths get shorter with every
-step even where steps are free. Only the choice among proper policies to start from depends on it."""
+"""A step is at least this share of the largest cost long (of one, if all are free), so that paths get shorter
+with every step even where steps are free. Only the choice among proper policies depends on it."""
 
-GOAL_ROUNDING = 1e-12
-"""A probability to reach a goal at once below this is the rounding of a sum that is exactly one."""
+SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
+"""A step that is no longer than this share of a path may be lost in the rounding of the path's length."""
 
 
 def starting_policy(
@@ -47,30 +43,44 @@ def starting_policy(
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
     probability = -matrix.data
     probability[matrix.indices == balance.row_state[row_of_entry]] = 0.0
-    to_goal = goal_probability(balance)
-    floor = np.full(balance.num_rows, MIN_PROBABILITY)
+    to_goal = balance.goal_probability
+    floor = np.zeros(balance.num_rows)
     if likeliest_only:
         np.maximum.at(floor, row_of_entry, LIKELY_SHARE * probability)
         floor = np.maximum(floor, to_goal)
     entry = np.flatnonzero(probability > floor[row_of_entry])
-    goal_row = np.flatnonzero(to_goal > MIN_PROBABILITY)
-    step = np.maximum(row_costs, STEP_SHARE * max(1.0, float(np.max(row_costs, initial=0.0))))
+    goal_row = np.flatnonzero(to_goal > 0.0)
+    step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
     step = np.where(allowed, step, np.inf)
     row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
     length = step[row] / np.concatenate([probability[entry], to_goal[goal_row]])
-    # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
-    by_head = np.argsort(head, kind="stable")
-    pointers = np.searchsorted(head[by_head], np.arange(live + 2))
-    backwards: SparseMatrix = csr_array(
-        (length[by_head], balance.row_state[row[by_head]], pointers), shape=(live + 1, live + 1)
+    distance = _distances(live, balance.row_state[row], head, length)
+    usable = allowed[row]
+    longest = max(
+        distance.max(where=np.isfinite(distance), initial=0.0), length.max(where=usable, initial=0.0)
     )
-    distance = dijkstra(backwards, indices=[live])[0]
+    if SWALLOWED * longest >= length.min(where=usable, initial=np.inf):
+        # Every step counts the same, or rounding might let a path run in circles.
+        length = np.where(usable, 1.0, np.inf)
+        distance = _distances(live, balance.row_state[row], head, length)
     through = np.full(balance.num_rows, np.inf)
     np.minimum.at(through, row, distance[head] + length)
     least = balance.least_of_state(through)
     rows = balance.least_rows(through, least, np.arange(live))
     return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
+
+
+def _distances(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
+    """The length of a shortest path from each state, and from the goals at last, to the goals."""
+    # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
+    by_head = np.argsort(head, kind="stable")
+    pointers = np.searchsorted(head[by_head], np.arange(live + 2))
+    backwards: SparseMatrix = csr_array(
+        (length[by_head], tail[by_head], pointers), shape=(live + 1, live + 1)
+    )
+    distances: FloatArray = dijkstra(backwards, indices=[live])[0]
+    return distances
 
 
 def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tuple[IntArray, BoolArray]:
@@ -96,10 +106,3 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
         if np.array_equal(safe, allowed):
             return rows, allowed
         allowed = safe
-
-
-def goal_probability(balance: Balance) -> FloatArray:
-    """The probability of each row to end in a goal at once."""
-    probability: FloatArray = balance.matrix @ np.ones(balance.num_live)
-    probability[probability < GOAL_ROUNDING] = 0.0
-    return probability

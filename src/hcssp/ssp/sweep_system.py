@@ -13,17 +13,16 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.linalg import splu
 
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
-from hcssp.errors import ImproperPolicy
+from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.system import EXACT, require_proper
 
 ROUGH = 1e-5
 """Sweeps end once they change no value by more than this, relative to the largest value or cost, if nothing
 more precise is asked for: good enough to go on improving a policy. No bound is taken from such values."""
 
 LARGEST_VALUE = 1e12
-"""Values that grow beyond this, relative to one plus the largest cost, are those of a policy that never ends:
-sweeps would take for ever to tell it from one that ends very late."""
+"""Once values grow beyond this, relative to the largest cost, one asks whether the policy ends at all."""
 
 MAX_SWEEPS = 20_000
 
@@ -53,18 +52,21 @@ class SweepSystem:
         order = self._order
         costs = self.balance.costs[:, rows].T[order]
         values = self._values[order]
-        scale = 1.0 + np.max(np.abs(costs), initial=0.0)
+        scale = float(np.max(costs, initial=0.0))
+        doubtful = LARGEST_VALUE * scale
         for _ in range(MAX_SWEEPS):
             after = self._lower.solve(costs - self._upper @ values, trans="T")
             change = float(np.max(np.abs(after - values), initial=0.0))
             values = after
             largest = float(np.max(values, initial=0.0))
-            if not np.isfinite(largest) or largest > LARGEST_VALUE * scale:
-                raise ImproperPolicy("the policy does not reach a goal almost surely")
+            if not largest <= doubtful:
+                require_proper(self.balance, rows)
+                doubtful = np.inf
             if change <= tolerance * max(largest, scale):
                 break
         else:
-            raise ImproperPolicy(f"the policy's values did not converge within {MAX_SWEEPS} sweeps")
+            require_proper(self.balance, rows)
+            raise OutOfPrecision(f"the policy's values did not converge within {MAX_SWEEPS} sweeps")
         self._values = np.empty_like(values)
         self._values[order] = values
         return self._values
@@ -82,7 +84,8 @@ class SweepSystem:
             if change <= EXACT * max(1.0, float(np.max(flow, initial=0.0))):
                 break
         else:
-            raise ImproperPolicy(f"the policy's visits did not converge within {MAX_SWEEPS} sweeps")
+            require_proper(self.balance, rows)
+            raise OutOfPrecision(f"the policy's visits did not converge within {MAX_SWEEPS} sweeps")
         visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
@@ -95,6 +98,8 @@ class SweepSystem:
         """Split the system of `rows` into a lower part, factorised, and the rest."""
         if self._rows is not None and np.array_equal(rows, self._rows):
             return
+        # From here to the end the parts belong to no policy, also if one turns out to stay for ever.
+        self._rows = None
         if not self._values.any():
             # Nothing is known yet: the number of steps is as good an order as any.
             self._order_by(np.arange(self.balance.num_live, dtype=np.float64))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.errors import ImproperPolicy
+from hcssp.ssp.balance import Balance
 
 EXACT = 1e-13
 """The tolerance, relative to the largest value, of what is meant to be exact up to rounding."""
@@ -19,10 +21,13 @@ class System(Protocol):
 
     Attributes
     ----------
+    balance
+        The problem.
     default_tolerance
         How far the values are off, relative to the largest, if nothing more precise is asked for.
     """
 
+    balance: Balance
     default_tolerance: float
 
     def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
@@ -40,6 +45,8 @@ class System(Protocol):
         ------
         ImproperPolicy
             If the policy does not reach a goal almost surely.
+        OutOfPrecision
+            If it does, but so late that its values cannot be computed.
         """
 
     def visits(self, rows: IntArray) -> FloatArray:
@@ -47,3 +54,9 @@ class System(Protocol):
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again; answers stay the same."""
+
+
+def require_proper(balance: Balance, rows: IntArray) -> None:
+    """Raise :class:`ImproperPolicy` if the policy `rows` may go on for ever; the graph alone decides."""
+    if not balance.is_proper(rows):
+        raise ImproperPolicy("the policy does not reach a goal almost surely")

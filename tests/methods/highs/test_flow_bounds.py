@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from fractions import Fraction
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -58,3 +61,20 @@ def test_what_is_known_from_elsewhere_is_passed_on() -> None:
     assert flow_bounds(problem, cost_limit=10.0).limits == pytest.approx([1.0, 1.0, 1.0])
     known = np.array([0.25, np.inf, np.inf])
     assert flow_bounds(problem, cost_limit=10.0, known=known).limits == pytest.approx([0.25, 1.0, 0.25])
+
+
+def test_no_digit_is_lost_on_the_way_round_a_circle() -> None:
+    """A limit that rounding makes too tight cuts off the very policy that attains it."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        chances = rng.integers(1, 2**20, size=4) / 2.0**20
+        plan = CSSPBuilder(cost_names=("time",))
+        states = [*(plan.add_state(index) for index in range(4)), plan.add_goal("out")]
+        for index, chance in enumerate(chances):
+            plan.add_action(states[index], "on", to={states[index + 1]: chance, states[0]: 1.0 - chance})
+        plan.set_initial(states[0])
+        limits = flow_bounds(plan.build(), cost_limit=1.0).limits
+        # The least probability of a state may be that of going back; then the limit is only looser.
+        visits = 1 / prod(min(Fraction(chance), 1 - Fraction(chance)) for chance in chances.tolist())
+        if visits <= LARGEST_LIMIT:
+            assert all(Fraction(limit) >= visits for limit in limits.tolist())

@@ -29,7 +29,7 @@ def best_mixture(problem: CSSP, truth: BruteForce) -> float:
     answer = linprog(
         truth.costs[:, 0],
         A_ub=truth.costs[:, 1:].T,
-        b_ub=problem.bounds + TOLERANCE * np.maximum(1.0, np.abs(problem.bounds)),
+        b_ub=problem.bounds + TOLERANCE * np.abs(problem.bounds),
         A_eq=np.ones((1, len(truth.costs))),
         b_eq=[1.0],
     )

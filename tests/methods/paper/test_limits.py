@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -87,15 +89,20 @@ def test_an_optimal_solution_lies_in_the_box(seed: int, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_exceeds_a_bound_by_no_more_than_the_tolerance_lies_in_the_box(mode: str) -> None:
-    # The fast way uses 1e-8 one time in sixteen: 6e-10 beyond the bound, which counts as kept.
+@pytest.mark.parametrize("bound", [1e-10, 1.0, 1e6])
+def test_what_exceeds_a_bound_by_no_more_than_the_tolerance_lies_in_the_box(mode: str, bound: float) -> None:
+    # The fast way is taken one time in sixteen, and uses a hair more than sixteen times the bound: it counts
+    # as kept, however often it is taken and whatever the unit.
     plan = ProcedureBuilder()
     start, out = plan.add_event("start"), plan.add_event("out")
-    rare = plan.add_activity("rare", ways((9.0, 0.0), (1.0, 1e-8)))
+    rare = plan.add_activity("rare", ways((9.0, 0.0), (1.0, 16.0 * bound * (1.0 + 6e-10))))
     plan.add_choice(start, "go", to=[Outcome(1 / 16, out, runs=rare), Outcome(15 / 16, out)])
-    plan.add_constraint("damage", at_most=0.0, counts={rare: "damage"})
+    plan.add_constraint("damage", at_most=bound, counts={rare: "damage"})
     problem = plan.build(start=start, end=out)
-    assert find_mode(mode).initial_box(Instance(problem)).upper[0] >= 1e-8
+    assert find_mode(mode).initial_box(Instance(problem)).upper[0] >= 16.0 * bound * (1.0 + 6e-10)
     result = solve(problem, BudgetAllocation(mode=mode))
     assert result.status is Status.OPTIMAL
     assert result.upper_bound == pytest.approx(1 / 16)
+    if mode == "sharp":
+        strict = solve(problem.with_bounds(damage=bound * (1.0 - 1e-9)), BudgetAllocation(iterations=inf))
+        assert strict.upper_bound == pytest.approx(9 / 16)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.methods.highs.relaxation import cost_sizes
 from hcssp.methods.highs.running import Model
 from hcssp.numerics import allowance
 from hcssp.ssp.balance import balance_matrix
@@ -40,21 +41,22 @@ def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -
     # a policy that is let in for it is found out by its exact evaluation.
     allowed = problem.bounds[bounded] + allowance(problem.bounds[bounded], _ROOM)
     limits = limits * (1.0 + _ROOM)
+    sizes = cost_sizes(problem)
     own = csr_array(
         (np.ones(count), problem.row_state, np.arange(count + 1)), shape=(count, problem.num_states)
     )
-    sizes = np.array([len(used) for used in excluded], dtype=np.int64)
+    lengths = np.array([len(used) for used in excluded], dtype=np.int64)
     exclusions = csr_array(
         (
-            np.ones(int(sizes.sum())),
+            np.ones(int(lengths.sum())),
             (
                 np.concatenate([*excluded, np.zeros(0, dtype=np.int64)]),
-                np.repeat(np.arange(len(sizes)), sizes),
+                np.repeat(np.arange(len(lengths)), lengths),
             ),
         ),
-        shape=(count, len(sizes)),
+        shape=(count, len(lengths)),
     )
-    secondary = csr_array(problem.costs[1:][bounded].T)
+    secondary = csr_array((problem.costs[1 + bounded] / sizes[1 + bounded, np.newaxis]).T)
     columns = block_array(
         [
             [balance_matrix(problem), secondary, diags_array(np.ones(count)), None, None],
@@ -67,8 +69,10 @@ def integer_model(problem: CSSP, limits: FloatArray, excluded: list[IntArray]) -
         upper=np.concatenate([limits, np.ones(count)]),
         columns=csr_array(columns),
         row_lower=np.concatenate(
-            [start, np.full(len(bounded) + count, -inf), np.ones(len(acting)), np.full(len(sizes), -inf)]
+            [start, np.full(len(bounded) + count, -inf), np.ones(len(acting)), np.full(len(lengths), -inf)]
         ),
-        row_upper=np.concatenate([start, allowed, np.zeros(count), np.ones(len(acting)), sizes - 1.0]),
+        row_upper=np.concatenate(
+            [start, allowed / sizes[1 + bounded], np.zeros(count), np.ones(len(acting)), lengths - 1.0]
+        ),
         integer=np.repeat([False, True], count),
     )

@@ -19,9 +19,10 @@ bound is not used at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from math import inf, isfinite
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from math import floor, inf, isfinite, log2
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,6 @@ from hcssp.methods.highs.linear_program import (
 from hcssp.methods.highs.occupation import most_visited
 from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, ending_of, run
-from hcssp.numerics import allowance
 from hcssp.procedure.policy import policy_of
 
 BOUND_TOLERANCE = 1e-7
@@ -80,7 +80,15 @@ class MixedInteger:
         if refuted is not None:
             yield refuted
             return
-        prepared = prepare(flat)
+        prepared, unit = _in_units(prepare(flat))
+        # Whoever stops listening must stop HiGHS, too.
+        with closing(self._search(problem, prepared, began, time_limit)) as steps:
+            for step in steps:
+                yield _told(step, unit)
+
+    def _search(
+        self, problem: Problem, prepared: Prepared, began: float, time_limit: float
+    ) -> Generator[Progress, None, None]:
         relaxation = yield from relax(prepared.problem, LinearProgram().options(time_limit), began)
         root = conclude(problem, prepared, relaxation, began, ending=None)
         yield root
@@ -157,10 +165,7 @@ class _Search:
         reduced_costs, prices = self.relaxation.reduced_costs, self.relaxation.prices
         if reduced_costs is None or prices is None:
             return None
-        priced = prices > 0.0
-        # Policies may exceed their bounds by the tolerance, which the bound does not know.
-        excess = float(prices[priced] @ allowance(self.problem.bounds[priced]))
-        gap = max(0.0, cost_limit - self.relaxation.lower_bound + excess)
+        gap = max(0.0, cost_limit - self.relaxation.lower_bound)
         limits = np.full(len(reduced_costs), inf)
         np.divide(gap, reduced_costs, out=limits, where=reduced_costs > TOLERANCE * gap)
         return limits
@@ -291,6 +296,35 @@ class _Search:
 
     def _policy(self, rows: IntArray) -> Policy:
         return policy_of(self.original, self.prepared.lift(rows))
+
+
+def _in_units(prepared: Prepared) -> tuple[Prepared, float]:
+    """The problem with primary costs of about one, and their unit: HiGHS's tolerances are absolute.
+
+    The unit is a power of two, so that nothing is rounded.
+    """
+    problem = prepared.problem
+    largest = float(problem.costs[0].max(initial=0.0))
+    unit = 2.0 ** floor(log2(largest)) if largest > 0.0 else 1.0
+    costs = problem.costs.copy()
+    costs[0] /= unit
+    return replace(prepared, problem=problem.derive(costs=costs)), unit
+
+
+def _told(step: Progress, unit: float) -> Progress:
+    """A snapshot in the problem's own unit."""
+    stochastic = step.stochastic
+    if stochastic is not None:
+        costs = stochastic.costs.copy()
+        costs[:, 0] *= unit
+        stochastic = replace(stochastic, value=stochastic.value * unit, costs=costs)
+    return replace(
+        step,
+        lower_bound=step.lower_bound * unit,
+        upper_bound=step.upper_bound * unit,
+        prices=None if step.prices is None else step.prices * unit,
+        stochastic=stochastic,
+    )
 
 
 def _reduced_rows(prepared: Prepared, rows: IntArray) -> IntArray:

@@ -4,6 +4,9 @@ r"""The relaxation to randomised policies: a linear program over occupation meas
 states under the cost :math:`C_0 + \sum_i \lambda_i C_i` and the prices :math:`\lambda`; together they give a
 Lagrangian bound, which is certified here rather than read off the objective. If HiGHS finds no flow that
 keeps the bounds, a second program minimises the largest violation: its prices prove that there is none.
+
+HiGHS has absolute tolerances, and drops coefficients below 1e-9. So it is told every cost relative to the
+largest one of its kind: units do not matter.
 """
 
 from __future__ import annotations
@@ -19,11 +22,11 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.dual.ascent import Infeasibility
+from hcssp.dual.ascent import Infeasibility, is_above, lagrangian_bound
 from hcssp.methods.highs.running import Answer, Claim, Model, Outcome, run
-from hcssp.numerics import allowance, tolerated
+from hcssp.numerics import allowance, scales, tolerated
 from hcssp.ssp.balance import balance_matrix
-from hcssp.ssp.certificate import certify
+from hcssp.ssp.potential import Certifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +72,11 @@ def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[
     """
     bounded = np.flatnonzero(np.isfinite(problem.bounds))
     violation: Relaxation | None = None
+    sizes = cost_sizes(problem)
     # Bounds that are met only thanks to the tolerance are tried second, so that they cost nothing else.
     for slack in (0.0, 1.0):
         bounds = problem.bounds[bounded] + slack * allowance(problem.bounds[bounded])
-        solving = run(_model(problem, bounded, bounds), options)
+        solving = run(_model(problem, bounded, bounds, sizes), options)
         answer = yield from _alive(solving, began)
         if answer.outcome is Outcome.INFEASIBLE:
             violation = violation or (yield from _least_violation(problem, bounded, options, began))
@@ -81,41 +85,57 @@ def relax(problem: CSSP, options: Mapping[str, Any], began: float) -> Generator[
             continue
         if answer.outcome is not Outcome.OPTIMAL or answer.values is None or answer.row_duals is None:
             return Relaxation(answer.outcome, answer.status)
+        below = bounded[tolerated(bounds) < 0.0]
+        if len(below):
+            # No cost is negative; so small a bound HiGHS takes for nothing.
+            weights = np.eye(problem.num_constraints)[below[0]]
+            proof = Infeasibility(weights, least=0.0, allowed=float(problem.bounds[below[0]]))
+            return Relaxation(answer.outcome, answer.status, infeasibility=proof)
         prices = np.zeros(problem.num_constraints)
-        prices[bounded] = _prices(answer.row_duals, len(bounded))
+        prices[bounded] = _prices(answer.row_duals, len(bounded)) * (sizes[0] / sizes[1 + bounded])
         row_costs = problem.costs[0] + prices @ problem.costs[1:]
-        certificate = certify(problem, row_costs, _values(problem, answer.row_duals))
+        certifier = Certifier.of(problem)
+        certificate = certifier.certify(row_costs, sizes[0] * _values(problem, answer.row_duals))
         return Relaxation(
             answer.outcome,
             answer.status,
-            lower_bound=certificate.bound - float(prices[bounded] @ bounds),
+            # It must hold for all that counts as feasible.
+            lower_bound=lagrangian_bound(certificate.bound, prices, problem.bounds),
             prices=prices,
-            reduced_costs=certificate.reduced_costs,
+            reduced_costs=certifier.surcharges(row_costs, certificate),
             flow=answer.values,
         )
     return Relaxation(Outcome.FAILED, "neither a flow that keeps the bounds nor a proof that there is none")
 
 
-def _model(problem: CSSP, bounded: IntArray, bounds: FloatArray) -> Model:
+def cost_sizes(problem: CSSP) -> FloatArray:
+    """The largest entry of each cost, or one where it is nothing throughout."""
+    largest = problem.costs.max(axis=1, initial=0.0)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
+def _model(problem: CSSP, bounded: IntArray, bounds: FloatArray, sizes: FloatArray) -> Model:
+    """The program over flows, each cost relative to its size."""
     flows = balance_matrix(problem)
     start = problem.initial[~problem.goals]
+    secondary = problem.costs[1 + bounded] / sizes[1 + bounded, np.newaxis]
     return Model(
-        costs=problem.costs[0],
+        costs=problem.costs[0] / sizes[0],
         upper=np.full(problem.num_rows, inf),
-        columns=csr_array(hstack([flows, csr_array(problem.costs[1:][bounded].T)], format="csr")),
+        columns=csr_array(hstack([flows, csr_array(secondary.T)], format="csr")),
         row_lower=np.concatenate([start, np.full(len(bounded), -inf)]),
-        row_upper=np.concatenate([start, bounds]),
+        row_upper=np.concatenate([start, bounds / sizes[1 + bounded]]),
     )
 
 
 def _least_violation(
     problem: CSSP, bounded: IntArray, options: Mapping[str, Any], began: float
 ) -> Generator[Progress, None, Relaxation]:
-    """Minimise the largest violation, relative to ``max(1, |bound|)``; prove it positive if it is."""
-    bounds = problem.bounds[bounded]
-    model = _model(problem, bounded, bounds)
+    """Minimise the largest violation, relative to the bound; prove it positive if it is."""
+    bounds, sizes = problem.bounds[bounded], cost_sizes(problem)
+    model = _model(problem, bounded, bounds, sizes)
     # One more variable, the violation, relaxes every bound and is all that costs.
-    scale = allowance(bounds, 1.0)
+    scale = scales(bounds) / sizes[1 + bounded]
     relaxing = np.concatenate([np.zeros(model.columns.shape[1] - len(bounded)), -scale])
     elastic = Model(
         costs=np.append(np.zeros(problem.num_rows), 1.0),
@@ -128,13 +148,13 @@ def _least_violation(
     if answer.outcome is not Outcome.OPTIMAL or answer.row_duals is None:
         outcome = Outcome.FAILED if answer.outcome is Outcome.INFEASIBLE else answer.outcome
         return Relaxation(outcome, answer.status)
-    weights = _prices(answer.row_duals, len(bounded))
+    weights = _prices(answer.row_duals, len(bounded)) / sizes[1 + bounded]
     if not weights.sum() > 0.0:
         return Relaxation(answer.outcome, answer.status)
     values = _values(problem, answer.row_duals) / weights.sum()
     weights = weights / weights.sum()
-    least = certify(problem, weights @ problem.costs[1:][bounded], values).bound
-    if not least > float(weights @ tolerated(bounds)):
+    least = Certifier.of(problem).certify(weights @ problem.costs[1:][bounded], values).bound
+    if not is_above(least, weights, tolerated(bounds)):
         return Relaxation(answer.outcome, answer.status)
     everywhere = np.zeros(problem.num_constraints)
     everywhere[bounded] = weights
@@ -149,10 +169,8 @@ def _prices(row_duals: FloatArray, count: int) -> FloatArray:
 
 
 def _values(problem: CSSP, row_duals: FloatArray) -> FloatArray:
-    """The duals of the balance constraints as a value for each state, goals included."""
-    values = np.zeros(problem.num_states)
-    values[~problem.goals] = row_duals[: int(np.count_nonzero(~problem.goals))]
-    return values
+    """The duals of the balance constraints as a value for each state that is no goal."""
+    return row_duals[: int(np.count_nonzero(~problem.goals))]
 
 
 def _alive(solving: Generator[Claim | None, None, Answer], began: float) -> Generator[Progress, None, Answer]:

@@ -52,9 +52,7 @@ class EstimatedProcedure(Oracle["EstimatedVertex"]):
             return None
         choices, value = answer
         # What the dense solve may have lost.
-        return Minimum(
-            EstimatedVertex(self._procedure, choices, self._costs), value - 1e-13 * (1.0 + abs(value))
-        )
+        return Minimum(EstimatedVertex(self._procedure, choices, self._costs), value)
 
     def as_cssp(self) -> tuple[CSSP, IntArray]:
         """The same as a C-SSP over events, and for each of its rows the event row it stands for."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -30,7 +30,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.procedure_oracle import ProcedureVertex
 from hcssp.dual.stochastic import StochasticOptimum, optimum_of
@@ -41,6 +41,8 @@ from hcssp.methods.paper.modes import ModeName, find_mode
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.pruning import Pruned, without_dead_ends
+from hcssp.proofs.search_record import write_down
 from hcssp.ssp.region import Region
 
 
@@ -87,13 +89,18 @@ class BudgetAllocation:
                 "use the method 'exact'"
             )
         mode = find_mode(self.mode)
-        instance = Instance(problem, mode.shortcuts)
+        # An activity that cannot end must not be planned; perhaps it need not be run.
+        pruned = without_dead_ends(problem) if problem.flattening.separable else None
+        instance = Instance(problem if pruned is None else pruned.problem, mode.shortcuts)
         lower_bound = -inf
-        reporter = _Reporter(instance, began)
+        reporter = _Reporter(instance, began, pruned)
         if self.mode == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
             dual: Dual[ProcedureVertex] = Dual()
+            record = (context or Context()).record
+            record.begin(instance.oracle)
             for dual in ascend(instance.oracle, Region()):
+                write_down(record, record.root, dual)
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.
                 yield Progress(seconds, 0, dual.bound, prices=dual.prices)
@@ -103,7 +110,7 @@ class BudgetAllocation:
                 yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
             lower_bound, reporter.prices = dual.bound, dual.prices
-            reporter.stochastic = optimum_of(dual, instance.oracle)
+            reporter.stochastic = reporter.lifted(optimum_of(dual, instance.oracle))
         box = mode.initial_box(instance)
         for partitions in branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound):
             yield reporter.snapshot(partitions)
@@ -120,9 +127,10 @@ class _Reporter:
         prices of its estimates.
     """
 
-    def __init__(self, instance: Instance, began: float) -> None:
+    def __init__(self, instance: Instance, began: float, pruned: Pruned | None = None) -> None:
         self._instance = instance
         self._began = began
+        self._pruned = pruned
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
         self._told: Incumbent | None = None
@@ -134,8 +142,7 @@ class _Reporter:
         if incumbent is not None and incumbent is not self._told:
             # A policy of many states is written out once, not with every box.
             self._told = incumbent
-            rows = self._instance.oracle.lift(incumbent.solution)
-            self._policy = ProcedurePolicy(self._instance.problem, rows)
+            self._policy = self._lift(self._instance.oracle.lift(incumbent.solution))
             self._budgets = _budgets(self._instance, incumbent)
         return Progress(
             seconds=time.perf_counter() - self._began,
@@ -149,6 +156,16 @@ class _Reporter:
             ending=None if ending is None else Ending(ending),
             budgets=self._budgets,
         )
+
+    def lifted(self, optimum: StochasticOptimum) -> StochasticOptimum:
+        """The optimum in terms of the problem that was asked for."""
+        if self._pruned is None:
+            return optimum
+        return replace(optimum, policies=tuple(self._lift(rows).rows for rows in optimum.policies))
+
+    def _lift(self, rows: IntArray) -> ProcedurePolicy:
+        policy = ProcedurePolicy(self._instance.problem, rows)
+        return policy if self._pruned is None else self._pruned.lift(policy)
 
 
 def _reason(partitions: Partitions, epsilon: float) -> Reason:

@@ -18,8 +18,8 @@ _FIRST_BOUNDS = 1.5
 """How many times the first interval is shown below the last lower bound; more would flatten the rest."""
 
 
-def history_chart(trace: Trace, seconds: float, primary: str) -> Markup | None:
-    """How the proven interval narrowed; None if nothing was proven."""
+def history_chart(trace: Trace, seconds: float, primary: str, word: str = "proven") -> Markup | None:
+    """How the interval narrowed, which is `word`: proven or claimed; None if nothing was."""
     stride = -(-len(trace) // _MOST_POINTS) or 1
     kept = [*trace[:-1][::stride], *trace[-1:]]
     lowers = [(point.seconds, point.lower_bound) for point in kept if isfinite(point.lower_bound)]
@@ -37,7 +37,7 @@ def history_chart(trace: Trace, seconds: float, primary: str) -> Markup | None:
         inside = [(max(x, above[0][0]), y) for x, y in below]
         parts.append(chart.area([*above, *reversed(inside)], "band"))
     parts += [chart.line(below, "curve dotted"), chart.line(above, "curve") if above else ""]
-    return chart.draw(f"The proven interval over {end:.1f} seconds", *parts)
+    return chart.draw(f"The {word} interval over {end:.1f} seconds", *parts)
 
 
 def curve_chart(curve: TradeOff, primary: str) -> Markup | None:

@@ -30,7 +30,13 @@ from hcssp.reports.notebook.tables import (
     sizes_table,
     states_table,
 )
-from hcssp.reports.words import what_is_proven, what_it_costs, what_more_would_save, why_it_stopped
+from hcssp.reports.words import (
+    history_of,
+    what_is_proven,
+    what_it_costs,
+    what_more_would_save,
+    why_it_stopped,
+)
 
 if TYPE_CHECKING:
     from hcssp.solving.trade_off import TradeOff
@@ -43,11 +49,10 @@ def plan_html(plan: Plan) -> str:
     parts: list[object] = [_heading(plan.problem.name, "plan", str(plan.status))]
     if plan.found:
         costs = {name: solved.costs.cost(name) for name in solved.costs.cost_names}
-        interval = plan.lower_bound, plan.upper_bound
         parts.append(
             paragraphs(
                 what_it_costs(problem, costs),
-                what_is_proven(problem, *interval),
+                what_is_proven(plan),
                 what_more_would_save(problem, plan.prices),
             )
         )
@@ -58,9 +63,10 @@ def plan_html(plan: Plan) -> str:
         parts.append(states_table(plan.problem, plan))
     elif plan.found:
         parts.append(activities_table(solved))
-    history = history_chart(plan.trace, plan.seconds, problem.primary_name)
+    trace, word = history_of(plan)
+    history = history_chart(trace, plan.seconds, problem.primary_name, word)
     if history is not None and plan.status is not Status.INFEASIBLE:
-        told = "The full line is the best plan so far, the dotted one the proven lower bound."
+        told = f"The full line is the best plan so far, the dotted one the {word} lower bound."
         parts.append(unfolding("The proof over time", history, paragraphs(told)))
     return _fragment(*parts, paragraphs(why_it_stopped(plan)))
 
@@ -90,7 +96,12 @@ def curve_html(curve: TradeOff) -> str:
     else:
         told = (
             "Dots are the best plans found, whiskers reach down to what is proven, the shaded steps hold the "
-            "optimum between those bounds. The broken line is the optimum of plans that may draw lots."
+            "optimum between those bounds. "
+        )
+        told += (
+            "The broken line is the optimum of plans that may draw lots."
+            if curve.exact
+            else "No plan lies below the broken line."
         )
         parts += [chart, price_chart(curve, primary) or "", paragraphs(told)]
     if isfinite(curve.least) and curve.least > 0.0:

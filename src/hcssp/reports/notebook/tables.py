@@ -14,6 +14,7 @@ from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given, rounded, rounded_down
 from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
 from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
+from hcssp.reports.words import what_lots_could_do
 
 MOST_ROWS = 24
 _MOST_HEADS = 4
@@ -39,8 +40,9 @@ def figures_table(plan: ProcedurePlan) -> Markup:
     told = ""
     if not plan.found and isfinite(plan.lower_bound):
         told = f"It is proven that no plan has an expected {primary} below {rounded_down(plan.lower_bound)}."
-    if plan.stochastic is not None:
-        told += f" A plan that draws lots could reach {rounded(float(plan.stochastic.value))}."
+    lots = what_lots_could_do(plan)
+    if lots:
+        told += f" {lots[0].upper()}{lots[1:]}."
     return joined([shown, paragraphs(told)])
 
 

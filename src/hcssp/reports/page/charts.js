@@ -41,7 +41,7 @@ function drawCurve(current, choose) {
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
   byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches down to what is proven "
-    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? "The broken line is what plans that may draw lots can reach: no plan lies below it." : "");
+    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies below the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
     const row = [html("span", {}, given(plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), figure(plan.costs[name]), figure(plan.upper),
       roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices ? figure(plan.prices[name]) : "–"];
@@ -66,7 +66,7 @@ function drawHistory() {
   const { picture, px, py, box } = frame(byId("history"), {
     height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${primary}`,
   });
-  picture.setAttribute("aria-label", `The proven interval over ${figure(end[0], 1)} seconds.`);
+  picture.setAttribute("aria-label", `The ${data.historyWord} interval over ${figure(end[0], 1)} seconds.`);
   const walk = (which) => {
     const points = [];
     for (const point of known) {
@@ -86,10 +86,10 @@ function drawHistory() {
   picture.append(svg("path", { class: "line lower", d: polyline(lower) }), svg("path", { class: "line", d: polyline(upper) }));
   const x = box.right - 4;
   if (upper.length) picture.append(svg("text", { x, y: upper[upper.length - 1][1] - 8, "text-anchor": "end" }, "the best plan so far"));
-  picture.append(svg("text", { x, y: lower[lower.length - 1][1] + 18, "text-anchor": "end" }, "proven: no plan below"));
+  picture.append(svg("text", { x, y: lower[lower.length - 1][1] + 18, "text-anchor": "end" }, `${data.historyWord}: no plan below`));
   byId("proof-text").textContent = data.stopped;
-  byId("history-caption").textContent = "The full line is the cost of the best plan found so far, the dotted one the proven lower bound. "
-    + "The best possible deterministic plan lies in between, at every instant.";
+  byId("history-caption").textContent = `The full line is the cost of the best plan found so far, the dotted one the ${data.historyWord} lower bound. `
+    + (data.historyWord === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
 }
 
 function drawOutlook(plan) {

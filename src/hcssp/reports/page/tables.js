@@ -11,11 +11,12 @@ function drawBrief(current) {
     tile(`Expected ${primary}`, figure(plan.costs[primary]), "of the whole procedure"),
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
-      const kept = bound === null || used <= bound + 1e-9 * Math.max(1, Math.abs(bound));
+      const kept = bound === null || used <= bound + 1e-9 * Math.abs(bound);
       return tile(`Expected ${constraint}`, figure(used), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
     }),
-    tile("Proven interval", plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
-    tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? "proven, to one part in a million" : gap === null ? "nothing is proven" : "of the best plan, proven"));
+    tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
+    tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
+    ...(plan.lower === null && plan.claimed !== null ? [tile("Claimed, not checked", `not below ${roundedDown(plan.claimed)}`, "says the plan's file")] : []));
 }
 
 function activityFacts(plan, index) {

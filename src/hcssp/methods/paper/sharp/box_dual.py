@@ -181,7 +181,7 @@ class BoxOracle(Oracle["BoxVertex"]):
             return None
         choices, value = answer
         # What the dense solve may have lost; the activities' values are certified already.
-        return Minimum(BoxVertex(procedure, choices, costs, usages), value - 1e-13 * (1.0 + abs(value)))
+        return Minimum(BoxVertex(procedure, choices, costs, usages), value)
 
 
 def _clip(instance: Instance, activity: int, box: Box, answer: ActivityAnswer) -> _Clipped:

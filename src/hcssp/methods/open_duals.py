@@ -1,0 +1,78 @@
+"""The duals of a search's open nodes, kept within a budget of memory.
+
+An open node is a region, its prices and its bound: a few numbers. What its dual met on the way, whole
+policies, only saves work when its turn comes. So they are kept as long as there is room; beyond that, those
+that were put away first are dropped, and made again from the prices if they are wanted after all.
+
+>>> shelf: OpenDuals = OpenDuals(capacity=0)
+>>> shelf.put(7, Dual())
+>>> shelf.take(7) is None
+True
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic
+
+from hcssp.dual.ascent import Dual
+from hcssp.dual.oracle import V
+
+DEFAULT_CAPACITY = 2**30
+"""Bytes, if nobody says otherwise."""
+
+SHARE_OF_LIMIT = 0.5
+"""Of a limit on the memory of the whole process, so much is for the duals of open nodes."""
+
+OVERHEAD = 1_000
+"""Bytes that a dual takes besides the arrays of its policies."""
+
+
+class OpenDuals(Generic[V]):
+    """Keeps duals by the number of their node, and drops the oldest when they take too much memory.
+
+    Parameters
+    ----------
+    capacity
+        In bytes. A policy that several duals have met is counted once.
+
+    Attributes
+    ----------
+    occupied
+        Bytes that are taken.
+    """
+
+    def __init__(self, capacity: float = DEFAULT_CAPACITY) -> None:
+        self._capacity = capacity
+        self._duals: OrderedDict[int, Dual[V]] = OrderedDict()
+        # By identity: how many duals hold a policy, and how large it was when it came first.
+        self._held: dict[int, tuple[int, int]] = {}
+        self.occupied = 0
+
+    def put(self, number: int, dual: Dual[V]) -> None:
+        """Keep the dual of a node, if there is room."""
+        self._duals[number] = dual
+        self.occupied += OVERHEAD
+        for vertex in dual.vertices:
+            count, size = self._held.get(id(vertex), (0, 0))
+            if count == 0:
+                size = vertex.nbytes
+                self.occupied += size
+            self._held[id(vertex)] = count + 1, size
+        while self.occupied > self._capacity and self._duals:
+            oldest = next(iter(self._duals))
+            self.take(oldest)
+
+    def take(self, number: int) -> Dual[V] | None:
+        """The dual of a node, which is not kept any longer; None if it was dropped."""
+        dual = self._duals.pop(number, None)
+        if dual is None:
+            return None
+        self.occupied -= OVERHEAD
+        for vertex in dual.vertices:
+            count, size = self._held.pop(id(vertex))
+            if count == 1:
+                self.occupied -= size
+            else:
+                self._held[id(vertex)] = count - 1, size
+        return dual

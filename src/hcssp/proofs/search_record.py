@@ -1,0 +1,144 @@
+"""What a search writes down while it works: the regions it split, and what it learnt about each.
+
+That is a few numbers for each region: prices, or weights that refute it. The potentials that prove it are
+asked of the oracle when somebody wants a certificate (:mod:`hcssp.proofs.assembly`), and then for the leaves
+alone. So a search may always be recorded.
+
+>>> import numpy as np
+>>> record = SearchRecord()
+>>> record.bounded(record.root, 5.0, prices=np.array([0.5]))
+>>> used, avoided = record.split(record.root, row=1)
+>>> record.refuted(used, weights=np.array([1.0]))
+>>> [record.claim(leaf).bound for leaf in record.leaves()]
+[inf, 5.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray
+from hcssp.dual.ascent import Dual
+from hcssp.dual.oracle import Oracle
+
+
+class Claim(NamedTuple):
+    """What a search believes about a region.
+
+    Attributes
+    ----------
+    bound
+        No plan of the region costs less; ``inf`` if none keeps the bounds.
+    weights
+        Of all costs, the primary first, under which that can be seen: 1 and prices, or 0 and the weights
+        of a refutation. None if the region holds no policy that ends.
+    node
+        The region that it was found for: this one, or one that holds it.
+    """
+
+    bound: float
+    weights: FloatArray | None
+    node: int
+
+
+@dataclass(slots=True)
+class _Region:
+    parent: int = -1
+    row: int = -1
+    children: tuple[int, ...] = ()
+    claim: Claim | None = None
+
+
+@dataclass
+class SearchRecord:
+    """The skeleton of a search over the policies of an oracle.
+
+    Attributes
+    ----------
+    oracle
+        Whose rows the splits are about; None if nothing was recorded.
+    """
+
+    oracle: Oracle[Any] | None = None
+    _regions: list[_Region] = field(default_factory=lambda: [_Region()], repr=False)
+
+    root = 0
+
+    def __len__(self) -> int:
+        return len(self._regions)
+
+    def begin(self, oracle: Oracle[Any]) -> None:
+        """A search begins, over all policies of `oracle`; what was recorded before is dropped."""
+        self.oracle, self._regions = oracle, [_Region()]
+
+    def split(self, region: int, row: int) -> tuple[int, int]:
+        """Split a region: the oracle's `row` is used in its state, or it is not.
+
+        Returns
+        -------
+        used, avoided
+            Numbers of both parts.
+        """
+        children = len(self._regions), len(self._regions) + 1
+        self._regions += [_Region(region), _Region(region)]
+        self._regions[region].row, self._regions[region].children = row, children
+        return children
+
+    def bounded(self, region: int, bound: float, prices: FloatArray) -> None:
+        """No plan of a region is below its Lagrangian `bound` at `prices`."""
+        self._learn(region, bound, np.append(1.0, prices))
+
+    def refuted(self, region: int, weights: FloatArray) -> None:
+        """No policy of a region keeps the bounds: under `weights` all of them use too much."""
+        self._learn(region, inf, np.append(0.0, weights))
+
+    def empty(self, region: int) -> None:
+        """No policy of a region ends with certainty."""
+        self._learn(region, inf, None)
+
+    def row(self, region: int) -> int:
+        """The row that a region was split on; -1 for a leaf."""
+        return self._regions[region].row
+
+    def children(self, region: int) -> tuple[int, ...]:
+        """Where the row is used, and where it is not; nothing for a leaf."""
+        return self._regions[region].children
+
+    def leaves(self) -> Iterator[int]:
+        """The regions that were not split, whether they are done with or still open."""
+        return (number for number, region in enumerate(self._regions) if not region.children)
+
+    def claim(self, region: int) -> Claim | None:
+        """The best that was learnt about a region, or one that holds it; None if nothing was."""
+        best: Claim | None = None
+        while region >= 0:
+            found = self._regions[region].claim
+            if found is not None and (best is None or found.bound > best.bound):
+                best = found
+            region = self._regions[region].parent
+        return best
+
+    def release(self) -> None:
+        """Give back what the oracle quickly makes again: the search has ended."""
+        if self.oracle is not None:
+            self.oracle.release()
+
+    def _learn(self, region: int, bound: float, weights: FloatArray | None) -> None:
+        known = self._regions[region].claim
+        if bound > (-inf if known is None else known.bound):
+            self._regions[region].claim = Claim(bound, weights, region)
+
+
+def write_down(record: SearchRecord, region: int, dual: Dual[Any]) -> None:
+    """Keep what a dual says about a region: the bound and its prices, or why it holds nothing."""
+    if dual.empty:
+        record.empty(region)
+    elif dual.infeasibility is not None:
+        record.refuted(region, dual.infeasibility.weights)
+    else:
+        record.bounded(region, dual.bound, dual.prices)

@@ -1,0 +1,328 @@
+r"""One certificate for every lower bound: a potential in, a number out that no rounding makes too high.
+
+**Problem.** Non-negative costs :math:`c(s, a)` of rows, and values :math:`U(s)` of the states that some
+solver computed in floating point. Wanted is a number that is certainly not above the least expected cost from
+the start, over all proper policies of allowed rows.
+
+**Theorem.** Let :math:`T(s, a, s')` be the probabilities to leave :math:`s` for another state, and
+:math:`U = 0` in the goals. If for every allowed row
+
+.. math:: c(s, a) + \sum_{s'} T(s, a, s')\,(U(s') - U(s)) \ge 0
+
+then :math:`U` is at the start no more than the expected cost of any proper policy of allowed rows: along a
+run, the sum of the costs so far plus :math:`U` of the present state never falls in expectation, and it ends
+in a goal. A row that only stays has no terms and holds by itself; how long a row stays does not matter, since
+staying changes neither side.
+
+**Method.** The left side, the *slack*, is computed from differences of potentials, so that its rounding error
+is relative to the differences and not to the potentials. With :math:`n` successors, :math:`k` costs that were
+weighted and added, and the unit roundoff :math:`u = 2^{-53}`, it is at most
+
+.. math:: (n + k + 6)\,u\,(1 + 2^{-20})\,(c(s, a) + \sum_{s'} T(s, a, s')\,(U(s') + U(s)))
+
+and there with the size of the difference in place of the sum: one rounding for each difference, product and
+addition, and some to spare. A row whose successors all have a potential not below its state's holds whatever
+the rounding.
+
+Where the slack is not certainly non-negative, the potential is mended. Dividing it by :math:`1 + \epsilon`
+covers a slack of :math:`-\epsilon c`; where that would cost too much, as on rows without cost, single states
+are lowered instead (:mod:`hcssp.ssp.mending`). Anything may be tried, since only the check counts.
+
+**Guarantee.** The bound holds for whatever values are given. If they cannot be mended, it is 0, which holds
+because no cost is negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, states_of_rows
+from hcssp.ssp.mending import MAX_SOLVES, MAX_SWEEPS, Mending
+
+UNIT_ROUNDOFF = 2.0**-53
+"""Half the distance from one to the next double: what one rounding may lose, relatively."""
+
+ROUNDINGS = UNIT_ROUNDOFF * (1.0 + 2.0**-20)
+"""Times a number of roundings (below 2^30) it is what they may lose together, products of them included."""
+
+SCALING_LOSS = 1e-10
+"""The potential is divided, rather than lowered state by state, if that costs at most this share of it. A
+tenth of what the dual leaves open anyway; no bound is wrong for it, only lower."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A proven lower bound, and the potential that proves it.
+
+    Attributes
+    ----------
+    bound
+        No proper policy of allowed rows has a smaller expected cost from the start.
+    values, share
+        One number for each state that is not a goal, and one for all: divided by ``1 + share``, without
+        rounding, the values satisfy the theorem's inequality.
+    """
+
+    bound: float
+    values: FloatArray
+    share: float = 0.0
+
+
+class Steps(NamedTuple):
+    """What can happen: all steps of all rows to other states, row by row.
+
+    Attributes
+    ----------
+    row_state
+        The state of each row; states are numbered without the goals.
+    row_start
+        Steps ``row_start[r]:row_start[r + 1]`` are those of row ``r``.
+    heads, probabilities
+        Where each step leads, ``num_states`` for a goal, and how probable it is.
+    """
+
+    row_state: IntArray
+    row_start: IntArray
+    heads: IntArray
+    probabilities: FloatArray
+
+    @classmethod
+    def of(cls, problem: CSSP) -> Steps:
+        """The steps of a problem; its states are those that are no goals, in order."""
+        transitions = problem.transitions
+        state_of_row = states_of_rows(problem.row_start)
+        live = np.cumsum(~problem.goals)
+        number = np.where(problem.goals, live[-1], live - 1)
+        row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
+        leaves = (transitions.indices != state_of_row[row]) & (transitions.data > 0.0)
+        counts = np.bincount(row[leaves], minlength=problem.num_rows)
+        return cls(
+            row_state=number[state_of_row],
+            row_start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
+            heads=number[transitions.indices[leaves]],
+            probabilities=np.asarray(transitions.data[leaves]),
+        )
+
+
+class Certifier:
+    """Proves lower bounds for one problem under any non-negative row costs.
+
+    >>> from hcssp.cssp.builder import CSSPBuilder
+    >>> plan = CSSPBuilder(cost_names=("time",))
+    >>> here, out = plan.add_state("here"), plan.add_goal("out")
+    >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=2.0)
+    >>> _ = plan.add_action(here, "leave", to=out, costs=5.0)
+    >>> problem = plan.build()
+    >>> round(Certifier.of(problem).certify(problem.costs[0], np.array([4.0])).bound, 9)
+    4.0
+    >>> Certifier.of(problem).certify(problem.costs[0], np.array([4.5])).bound <= 4.0
+    True
+
+    Parameters
+    ----------
+    steps
+        What can happen.
+    initial
+        The distribution of the first state, goals left out.
+    num_costs
+        How many costs are weighted and added to a row's cost.
+    """
+
+    def __init__(self, steps: Steps, initial: FloatArray, num_costs: int) -> None:
+        self._initial = initial
+        self._row_state, self._row_start = steps.row_state, steps.row_start
+        self._heads = steps.heads
+        self._probabilities = steps.probabilities
+        lengths = np.diff(steps.row_start)
+        self._moving = np.flatnonzero(lengths > 0)
+        self._segments = steps.row_start[:-1][self._moving]
+        self._tails = np.repeat(steps.row_state, lengths)
+        self._rounding: FloatArray = (lengths[self._moving] + num_costs + 6) * ROUNDINGS
+
+    @classmethod
+    def of(cls, problem: CSSP) -> Certifier:
+        """The certifier of a problem, under weights of its costs."""
+        return cls(Steps.of(problem), problem.initial[~problem.goals], len(problem.costs))
+
+    def certify(
+        self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None = None
+    ) -> Certificate:
+        """A certain lower bound on the least expected sum of `row_costs` until a goal.
+
+        Parameters
+        ----------
+        row_costs
+            One for each row, not negative.
+        values
+            Approximate least costs of the states, from wherever; the better, the tighter the bound.
+        forbidden
+            Rows that no policy of the region uses.
+        """
+        trivial = Certificate(0.0, np.zeros(len(self._initial)))
+        if not np.all(np.isfinite(values)):
+            return trivial
+        # Nothing is short at a potential of zero, because no cost is negative.
+        values = np.maximum(values, 0.0)
+        share = self._share(row_costs, values, forbidden)
+        if share <= SCALING_LOSS:
+            return divided(values, share, self._initial)
+        for mended in self._mended(row_costs, values, forbidden):
+            share = self._share(row_costs, mended, forbidden)
+            if share <= SCALING_LOSS:
+                return divided(mended, share, self._initial)
+        return trivial
+
+    def _share(self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None) -> float:
+        """The share of its cost that a row is short of at most."""
+        slack = self.slack(row_costs, values, forbidden)
+        short = np.flatnonzero(slack < 0.0)
+        return float(_shares(-slack[short], row_costs[short]).max(initial=0.0))
+
+    def _mended(
+        self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None
+    ) -> Iterator[FloatArray]:
+        """Lower and lower values, each more likely to hold."""
+
+        def missing(potential: FloatArray, margin: float) -> FloatArray:
+            lacking = np.zeros(len(row_costs))
+            differences, slack, error = self._terms(row_costs[self._moving], np.append(potential, 0.0))
+            falls = np.minimum.reduceat(differences, self._segments) < 0.0
+            # What a division will cover need not be mended.
+            covered = 0.5 * SCALING_LOSS * row_costs[self._moving]
+            lacking[self._moving] = np.where(falls, margin * error - slack - covered, -slack)
+            return lacking
+
+        if not len(self._moving):
+            return
+        rows = np.ones(len(row_costs), dtype=np.bool_) if forbidden is None else ~forbidden
+        step_row = np.repeat(np.arange(len(row_costs)), np.diff(self._row_start))
+        mending = Mending(
+            rows,
+            row_costs,
+            self._row_state,
+            step_row,
+            self._heads,
+            self._probabilities,
+            values,
+            missing,
+        )
+        yield mending.values
+        for attempt in range(MAX_SOLVES):
+            if not mending.solve(2.0 ** (1 + attempt)):
+                break
+            yield mending.values
+        for sweep in range(MAX_SWEEPS):
+            if not mending.lower(2.0):
+                break
+            if sweep % 8 == 7:
+                yield mending.values
+        yield mending.values
+
+    def surcharges(
+        self, row_costs: FloatArray, certificate: Certificate, forbidden: BoolArray | None = None
+    ) -> FloatArray:
+        """What each row certainly adds to the bound whenever it is taken; ``inf`` where it is forbidden."""
+        share = certificate.share
+        slack = self.slack(row_costs, certificate.values, forbidden) + share * row_costs
+        return np.maximum(slack / (1.0 + share) * (1.0 - 4.0 * ROUNDINGS), 0.0)
+
+    def slack(
+        self, row_costs: FloatArray, potential: FloatArray, forbidden: BoolArray | None = None
+    ) -> FloatArray:
+        """For each row a number not above what the inequality leaves open; ``inf`` where it is forbidden."""
+        certain = row_costs.copy()
+        if len(self._moving):
+            differences, slack, error = self._terms(row_costs[self._moving], np.append(potential, 0.0))
+            # The cost is not negative: without a step downwards nothing can be short.
+            falls = np.minimum.reduceat(differences, self._segments) < 0.0
+            certain[self._moving] = np.where(falls, slack - error, np.maximum(slack - error, 0.0))
+        if forbidden is not None:
+            certain[forbidden] = np.inf
+        return certain
+
+    def _terms(self, costs: FloatArray, potential: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The difference of each step, and for each row that moves its slack and what that may be off."""
+        differences = potential[self._heads] - potential[self._tails]
+        moves = self._probabilities * differences
+        size = costs + self._sums(np.abs(moves))
+        return differences, costs + self._sums(moves), self._rounding * size
+
+    def _sums(self, steps: FloatArray) -> FloatArray:
+        if not len(self._moving):
+            return np.zeros(0)
+        sums: FloatArray = np.add.reduceat(steps, self._segments)
+        return sums
+
+
+def divided(values: FloatArray, share: float, initial: FloatArray) -> Certificate:
+    """The certificate of `values` that are short of no more than `share` times the cost in any row."""
+    value = float(initial @ values) / (1.0 + share)
+    return Certificate(max(value * (1.0 - (len(initial) + 4) * ROUNDINGS), 0.0), values, share)
+
+
+def quick_share(
+    row_costs: FloatArray, reduced: FloatArray, level: FloatArray, rounding: FloatArray | float
+) -> float:
+    """The share of its cost that a row is short of at most, from reduced costs that a solver has at hand.
+
+    Coarser than the differences of :class:`Certifier`, because the rounding error of a reduced cost is
+    relative to the values; where that is good enough, nothing else need be computed.
+
+    Parameters
+    ----------
+    row_costs
+        The cost of each row, not negative.
+    reduced
+        Its computed reduced cost: that cost, plus the value after it, less the value of its state; ``inf``
+        where the row is forbidden.
+    level
+        The value of each row's state.
+    rounding
+        What the reduced cost may be off, relative to the sum of the sizes of its terms.
+
+    Returns
+    -------
+    float
+        ``inf`` where it cannot tell.
+    """
+    # The terms are not negative, so their sizes add up to the reduced cost and twice what is subtracted.
+    with np.errstate(invalid="ignore"):
+        certain = reduced - 1.01 * rounding * (np.abs(reduced) + 2.0 * level)
+    short = np.flatnonzero(certain < 0.0)
+    return float(_shares(-certain[short], row_costs[short]).max(initial=0.0))
+
+
+def lowered(
+    values: FloatArray, lengths: FloatArray, reduced: FloatArray, level: FloatArray, rounding: float
+) -> FloatArray:
+    """The values, lowered in proportion to `lengths` until they certainly hold on every row.
+
+    Where no policy goes on for ever, this is all that mending takes, rows without cost included: a state that
+    is further from the end is lowered by more, and so every row gains.
+
+    Parameters
+    ----------
+    values
+        Of the states, not negative.
+    lengths
+        For each state a number that falls by at least one half in expectation, whatever row is taken.
+    reduced, level, rounding
+        As for :func:`quick_share`.
+    """
+    with np.errstate(invalid="ignore"):
+        # Twice: once for the reduced cost, and once for rounding the values that come out of this.
+        short = 2.02 * rounding * (np.abs(reduced) + 2.0 * level) - reduced
+    step = 2.0 * max(0.0, float(np.max(short, where=np.isfinite(short), initial=0.0)))
+    # A value of nought holds by itself, and only helps the others.
+    return np.maximum(values - step * (1.0 + 2.0**-20) * lengths, 0.0)
+
+
+def _shares(shortfalls: FloatArray, costs: FloatArray) -> FloatArray:
+    """Shortfalls relative to the costs, rounded up; ``inf`` where there is no cost."""
+    with np.errstate(divide="ignore", over="ignore"):
+        shares: FloatArray = shortfalls / costs * (1.0 + 4.0 * UNIT_ROUNDOFF)
+    return shares

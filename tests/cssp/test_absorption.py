@@ -1,0 +1,143 @@
+"""Chains against exact arithmetic: what is told of the error must be true, however long a chain takes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from hcssp.cssp import absorption
+from hcssp.cssp.absorption import absorb, eliminated, relative
+
+Matrix = list[list[Fraction]]
+
+
+def exact_values(chances: Matrix, costs: Matrix) -> Matrix:
+    """What is still to come from each inner state, the first ones; rows of `chances` are proportions."""
+    size = len(costs[0])
+    system = [
+        [Fraction(int(row == column)) - chances[row][column] / sum(chances[row]) for column in range(size)]
+        + [cost[row] for cost in costs]
+        for row in range(size)
+    ]
+    for pivot in range(size):
+        # The matrix is one of a chain that ends: every pivot is positive.
+        system[pivot] = [entry / system[pivot][pivot] for entry in system[pivot]]
+        for row in range(size):
+            factor = system[row][pivot]
+            if row != pivot and factor:
+                system[row] = [a - factor * b for a, b in zip(system[row], system[pivot], strict=True)]
+    return [line[size:] for line in system]
+
+
+def random_chain(random: Random) -> tuple[np.ndarray, int]:
+    """Few states, some of which are left once in 1e18 steps; absorbing ones come last."""
+    while True:
+        inner = random.randint(1, 7)
+        size = inner + random.randint(1, 2)
+        chances = np.zeros((size, size))
+        for state in range(inner):
+            targets = random.sample(range(size), random.randint(1, min(3, size)))
+            weights = [random.random() * 10.0 ** -random.choice([0, 0, 3, 9, 15]) for _ in targets]
+            chances[state, targets] = np.array(weights) / sum(weights)
+        ends = np.arange(size) >= inner
+        for _ in range(size):
+            ends = ends | (chances[:, ends] > 0.0).any(axis=1)
+        if ends.all():
+            return chances, inner
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_is_what_is_told_or_less(seed: int) -> None:
+    random = Random(seed)
+    hard = 0.0
+    for _ in range(25):
+        chances, inner = random_chain(random)
+        size = len(chances)
+        costs = np.array([[random.choice([0.0, 1.0, 10.0 ** random.uniform(-9, 9)]) for _ in range(inner)]])
+        # Wherever a cost is, the chain may begin there.
+        initial = np.where(np.arange(size) < inner, 1.0 / inner, 0.0)
+        found = absorb(csr_array(chances), np.arange(inner), initial, costs)
+        exact = exact_values(
+            [[Fraction(float(each)) for each in row] for row in chances[:inner]],
+            [[Fraction(float(each)) for each in row] for row in costs],
+        )
+        total = sum(Fraction(float(share)) * line[0] for share, line in zip(initial, exact, strict=False))
+        # Besides, the total is rounded to a double.
+        allowed = found.error + absorption.ROUNDING
+        assert found.error < 1e-11
+        assert abs(Fraction(float(found.totals[0])) - total) <= Fraction(allowed) * total
+        for state, line in enumerate(exact):
+            assert found.values[state, 0] == pytest.approx(float(line[0]), rel=1e-11, abs=0.0)
+        assert found.ends.sum() == pytest.approx(1.0, abs=1e-11)
+        hard = max(hard, float(max(line[0] for line in exact)) / max(1e-9, costs.max()))
+    assert hard > 1e9
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_large_chains_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    chances, inner = random_chain(Random(7))
+    whole = absorb(csr_array(chances), np.arange(inner), np.eye(len(chances))[0], np.ones((2, inner)))
+    monkeypatch.setattr(absorption, "_ENTRIES_AT_ONCE", chunk)
+    monkeypatch.setattr(absorption, "_COLUMNS_AT_ONCE", chunk)
+    parts = absorb(csr_array(chances), np.arange(inner), np.eye(len(chances))[0], np.ones((2, inner)))
+    assert parts.visits.tolist() == pytest.approx(whole.visits.tolist(), rel=1e-12)
+
+
+def ring(size: int, escape: float) -> csr_array:
+    """Round and round; only the last state has a small chance of leaving for the end."""
+    rows = np.zeros((size + 1, size + 1))
+    rows[np.arange(size), (np.arange(size) + 1) % size] = 1.0
+    rows[size - 1, size] = escape
+    return csr_array(rows)
+
+
+@pytest.mark.parametrize("escape", [1e-5, 1e-14, 1e-17, 1e-100])
+def test_a_ring_is_left_in_the_end(escape: float) -> None:
+    size = 12
+    found = absorb(ring(size, escape), np.arange(size), np.eye(size + 1)[0], np.ones((1, size)))
+    rounds = (1.0 + escape) / escape
+    assert found.totals[0] == pytest.approx(size * rounds, rel=1e-12)
+    assert found.visits == pytest.approx(rounds, rel=1e-12)
+    assert found.values[:, 0] == pytest.approx(size * rounds - np.arange(size), rel=1e-12)
+
+
+def test_many_hubs_are_linked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Pairs that go back and forth a million times, one after the other.
+    pairs, escape = 6, 1e-6
+    rows = np.zeros((2 * pairs + 1, 2 * pairs + 1))
+    for pair in range(pairs):
+        rows[2 * pair, 2 * pair + 1] = 1.0
+        rows[2 * pair + 1, 2 * pair] = 1.0 - escape
+        rows[2 * pair + 1, 2 * pair + 2] = escape
+    monkeypatch.setattr(absorption, "_COLUMNS_AT_ONCE", 2)
+    monkeypatch.setattr(absorption, "WANTED_ERROR", 0.0)
+    inner = np.arange(2 * pairs)
+    found = absorb(csr_array(rows), inner, np.eye(2 * pairs + 1)[0], np.ones((1, 2 * pairs)))
+    total = (1.0 - escape) + escape
+    assert found.visits == pytest.approx(total / escape, rel=1e-12)
+    assert found.totals[0] == pytest.approx(2 * pairs * total / escape, rel=1e-12)
+
+
+def test_what_is_too_large_for_a_number_is_told() -> None:
+    with pytest.raises(OverflowError, match="too large for double precision"):
+        absorb(ring(3, 1e-310), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
+
+
+def test_a_chain_of_hubs_alone() -> None:
+    visits, values = eliminated(
+        np.array([[0.5, 0.5], [0.25, 0.0]]), np.array([0.0, 0.75]), np.array([1.0, 0.0]), np.ones((2, 1))
+    )
+    # Twice in the first state for each time, a quarter of the times back again.
+    assert visits == pytest.approx([8.0 / 3.0, 4.0 / 3.0])
+    assert values[:, 0] == pytest.approx([4.0, 2.0])
+
+
+def test_errors_are_relative_and_nothing_of_nothing_is_none() -> None:
+    assert relative(np.array([0.0, 1.0]), np.array([0.0, 4.0])) == 0.25
+    assert relative(np.array([1.0]), np.array([0.0])) == np.inf
+    assert relative(np.array([np.nan]), np.array([1.0])) == np.inf
+    assert relative(np.zeros(0), np.zeros(0)) == 0.0

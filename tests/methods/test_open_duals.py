@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import brute_force
+from hcssp.contract.proof import Status
+from hcssp.contract.stop import MaxMemory, memory_limit_of
+from hcssp.dual.ascent import Dual
+from hcssp.dual.oracles import oracle_of
+from hcssp.methods.open_duals import OVERHEAD, OpenDuals
+from hcssp.methods.policy_branching import PolicyBranching, branch
+from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.solving.solve import solve
+from menus import Dish
+from random_problems import random_cssp
+
+
+def dual(*dishes: Dish) -> Dual[Dish]:
+    return Dual(bound=1.0, vertices=tuple(dishes))
+
+
+def dish(size: int) -> Dish:
+    return Dish(np.zeros(size), 0)
+
+
+def test_what_fits_is_kept_and_a_policy_counts_once() -> None:
+    shared, own = dish(1000), dish(500)
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=1e6)
+    first, second = dual(shared), dual(shared, own)
+    shelf.put(1, first)
+    shelf.put(2, second)
+    assert shelf.occupied == shared.nbytes + own.nbytes + 2 * OVERHEAD
+    assert shelf.take(1) is first
+    assert shelf.take(1) is None
+    assert shelf.occupied == shared.nbytes + own.nbytes + OVERHEAD
+    assert shelf.take(2) is second
+    assert shelf.occupied == 0
+
+
+def test_the_oldest_are_dropped_for_lack_of_room() -> None:
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=3 * (dish(1000).nbytes + OVERHEAD))
+    duals = [dual(dish(1000)) for _ in range(5)]
+    for number, each in enumerate(duals):
+        shelf.put(number, each)
+        assert shelf.occupied <= 3 * (dish(1000).nbytes + OVERHEAD)
+    assert [shelf.take(number) is not None for number in range(5)] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_search_that_may_keep_nothing_proves_the_same(seed: int) -> None:
+    problem = random_cssp(seed)
+    truth = brute_force(problem)
+    last = None
+    for last in branch(problem, oracle_of(problem), node_memory=0.0):
+        assert last.lower_bound <= truth.value * (1.0 + 1e-9)
+    assert last is not None
+    if truth.value == np.inf:
+        assert last.infeasible is not None
+    else:
+        assert last.upper_bound == pytest.approx(truth.value, rel=1e-8)
+        assert last.lower_bound == pytest.approx(truth.value, rel=1e-6, abs=1e-9)
+
+
+def test_a_limit_on_memory_is_planned_with() -> None:
+    assert memory_limit_of([MaxMemory(5e9), MaxMemory(4e9)]) == 4e9
+    assert memory_limit_of([]) == np.inf
+    problem = hazard_grid(12, 12, seed=2)
+    free = solve(problem, PolicyBranching())
+    limited = solve(problem, PolicyBranching(), stop=[MaxMemory(1e12)])
+    assert free.status is Status.OPTIMAL
+    assert limited.upper_bound == pytest.approx(free.upper_bound, rel=1e-6)

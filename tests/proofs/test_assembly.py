@@ -1,0 +1,396 @@
+"""Certificates of real searches: what the search told is what is verified, wherever it stopped."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf, isfinite, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force_flat
+from hcssp.checker import Certificate, Verdict, check
+from hcssp.contract.ending import Reason
+from hcssp.contract.memory import Problem
+from hcssp.contract.plan import Plan
+from hcssp.contract.progress import Progress
+from hcssp.contract.proof import Status
+from hcssp.contract.solver import Context, Solver
+from hcssp.contract.stop import MaxIterations
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.dual import activity_planner
+from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.errors import InvalidCertificate, NotProven
+from hcssp.methods.anytime import Anytime
+from hcssp.methods.highs.linear_program import LinearProgram
+from hcssp.methods.highs.mixed_integer import MixedInteger
+from hcssp.methods.paper import BudgetAllocation
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs import to_bytes
+from hcssp.proofs.assembly import certificate_of, claimed_interval
+from hcssp.proofs.search_record import SearchRecord
+from hcssp.scenarios import small_building
+from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
+from known_optima import knapsack, roads, start_in_goal
+from random_problems import random_cssp
+from random_procedures import random_procedure
+from small_procedures import forking, retrying, risky_room
+
+CLOSE = 1e-9
+"""What is verified may be wider than what was told by this share."""
+
+KINDS: dict[str, dict[str, Any]] = {
+    "procedure": {},
+    "cycles": {"cycles": True},
+    "exits": {"several_exits": True},
+    "cycles and exits": {"cycles": True, "several_exits": True},
+    "three bounds": {"cycles": True, "num_constraints": 3},
+}
+
+
+def problem_of(kind: str, seed: int) -> Problem:
+    if kind == "flat":
+        return random_cssp(seed, max_states=6, infeasible=0.3)
+    return random_procedure(seed, **KINDS[kind])
+
+
+def optimum_of(problem: Problem) -> float:
+    """By brute force over all deterministic policies."""
+    flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
+    best = brute_force_flat(flat).optimum(flat.bounds)
+    return inf if best is None else best[0]
+
+
+def verified(plan: Plan, certificate: Certificate | None = None) -> Verdict:
+    """The verdict about a plan's certificate, as a file, in which both arithmetics agree."""
+    given = plan.certificate if certificate is None else certificate
+    read = Certificate.from_bytes(to_bytes(given))
+    verdict, exact = (check(plan.problem, read, exact=exact) for exact in (False, True))
+    assert (verdict.lower_bound, verdict.upper_bound, verdict.costs) == (
+        exact.lower_bound,
+        exact.upper_bound,
+        exact.costs,
+    )
+    assert (verdict.lower_bound, verdict.upper_bound) == claimed_interval(given)
+    return verdict
+
+
+def assert_as_told(plan: Plan, verdict: Verdict) -> None:
+    """What is verified is what the search told, but for a hair."""
+    told = plan.lower_bound
+    assert verdict.lower_bound >= (told - CLOSE * abs(told) if isfinite(told) else told)
+    if plan.found:
+        assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=CLOSE, abs=1e-15)
+    else:
+        assert verdict.upper_bound == inf
+
+
+@pytest.mark.parametrize("seed", range(300, 306))
+@pytest.mark.parametrize("kind", ["flat", *KINDS])
+def test_what_the_search_told_is_verified(kind: str, seed: int) -> None:
+    plan = solve(problem_of(kind, seed), stop=[])
+    verdict = verified(plan)
+    assert_as_told(plan, verdict)
+    optimum = optimum_of(plan.problem)
+    assert verdict.lower_bound <= optimum * (1.0 + 1e-12)
+    assert verdict.upper_bound >= optimum * (1.0 - 1e-12)
+
+
+def after_splits(count: int) -> Callable[[Progress], str | None]:
+    """A criterion that stops after so many nodes have been split."""
+    nodes: list[Progress] = []
+
+    def stop(progress: Progress) -> str | None:
+        if progress.stochastic is not None:
+            nodes.append(progress)
+        return "enough" if len(nodes) > count else None
+
+    return stop
+
+
+@pytest.mark.parametrize("kind", ["flat", *KINDS])
+def test_a_gap_that_was_left_open_is_verified(kind: str) -> None:
+    leaves = set()
+    for seed in range(320, 325):
+        problem = problem_of(kind, seed)
+        optimum = optimum_of(problem)
+        for splits in (1, 2):
+            plan = solve(problem, stop=[after_splits(splits)])
+            verdict = verified(plan)
+            assert_as_told(plan, verdict)
+            assert verdict.lower_bound <= optimum * (1.0 + 1e-12)
+            leaves.add(len(plan.certificate.leaves))
+    assert max(leaves) > 1
+
+
+class Interrupted:
+    """An oracle whose user presses Ctrl-C while it is being asked for the so-manieth time."""
+
+    remaining = 0
+
+    def minimise(self, *arguments: Any, **options: Any) -> Any:
+        self.count()
+        return super().minimise(*arguments, **options)  # type: ignore[misc]
+
+    def approximate(self, *arguments: Any, **options: Any) -> Any:
+        self.count()
+        return super().approximate(*arguments, **options)  # type: ignore[misc]
+
+    def count(self) -> None:
+        Interrupted.remaining -= 1
+        if Interrupted.remaining == 0:
+            raise KeyboardInterrupt
+
+
+class InterruptedFlat(Interrupted, FlatOracle):
+    pass
+
+
+class InterruptedProcedure(Interrupted, ProcedureOracle):
+    pass
+
+
+def interrupted(problem: Problem, after: int) -> Plan:
+    Interrupted.remaining = after
+    if isinstance(problem, HCSSP):
+        return solve(problem, PolicyBranching(oracle=lambda given: InterruptedProcedure(given.flattening)))
+    return solve(problem, PolicyBranching(oracle=InterruptedFlat))
+
+
+@pytest.mark.parametrize("problem", [knapsack(6.0), small_building(2.0)], ids=["flat", "procedure"])
+def test_a_search_that_was_interrupted_anywhere_is_verified(problem: Problem) -> None:
+    reasons, sizes = set(), set()
+    for after in (2, 9, 11, 12, 13, 30, 100_000):
+        plan = interrupted(problem, after)
+        reasons.add(plan.ending.reason)
+        sizes.add(len(plan.certificate.leaves))
+        assert_as_told(plan, verified(plan))
+    assert Reason.INTERRUPTED in reasons
+    assert len(sizes) > 2
+
+
+def test_before_anything_is_known_the_dual_is_solved_for_the_certificate() -> None:
+    plan = interrupted(roads(damage=4.0), after=1)
+    assert plan.lower_bound == -inf
+    # The dual's bound is 5, but all costs are even.
+    assert verified(plan).lower_bound == 6.0
+
+
+def barely_infeasible() -> CSSP:
+    """A mixture keeps the bound of 1, but no deterministic policy: they use 0 and never end, or 2."""
+    plan = CSSPBuilder(cost_names=("time", "damage", "fuel"), bounds={"damage": 1.0, "fuel": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "left", to=out, costs=(1.0, 2.0, 0.0))
+    plan.add_action(here, "right", to=out, costs=(1.0, 0.0, 2.0))
+    return plan.build()
+
+
+@pytest.mark.parametrize(
+    ("problem", "leaves"),
+    [
+        (roads(damage=1.0, fuel=3.5), 2),
+        (barely_infeasible(), 2),
+        (start_in_goal(-1.0), 1),
+        (retrying().with_bounds(damage=-0.5), 1),
+    ],
+    ids=["mixture", "each way", "start in goal", "procedure"],
+)
+def test_that_no_plan_keeps_the_bounds_is_verified(problem: Problem, leaves: int) -> None:
+    plan = solve(problem)
+    assert plan.status is Status.INFEASIBLE
+    verdict = verified(plan)
+    assert verdict.lower_bound == verdict.upper_bound == inf
+    assert len(plan.certificate.leaves) == leaves
+    assert not plan.certificate.plan
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        BudgetAllocation(),
+        BudgetAllocation(mode="published"),
+        Anytime(iterations=3),
+        LinearProgram(),
+        MixedInteger(),
+    ],
+    ids=["budget allocation", "as published", "anytime", "lp", "milp"],
+)
+def test_other_methods_have_a_proof_of_the_dual_s_bound(solver: Solver) -> None:
+    problem = small_building(2.0)
+    relaxation = solve(problem, LinearProgram()).lower_bound
+    plan = solve(problem, solver, stop=[MaxIterations(4)])
+    verdict = verified(plan)
+    assert len(plan.certificate.leaves) == 1
+    # The linear program has no tolerance on its bounds; the certificate's lower bound allows for it.
+    assert verdict.lower_bound == pytest.approx(relaxation, rel=1e-8)
+    assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=CLOSE)
+
+
+def test_other_methods_prove_that_nothing_keeps_the_bounds_where_the_dual_does() -> None:
+    problem = small_building(2.0).with_bounds(damage=-1.0)
+    for solver in (BudgetAllocation(), LinearProgram()):
+        plan = solve(problem, solver)
+        assert plan.status is Status.INFEASIBLE
+        assert verified(plan).lower_bound == inf
+
+
+@pytest.mark.parametrize(
+    "problem", [small_building(2.0), forking(), knapsack(6.0)], ids=["building", "exits", "flat"]
+)
+def test_the_optimum_of_plans_that_draw_lots_has_a_proof_of_one_leaf(problem: Problem) -> None:
+    plan = solve(problem)
+    assert plan.stochastic is not None
+    certificate = plan.stochastic_certificate
+    assert certificate.tree == (-1,)
+    assert verified(plan, certificate).lower_bound == pytest.approx(plan.stochastic.value, rel=CLOSE)
+
+
+def test_what_was_forgotten_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity_planner, "MAX_CURVES", 2)
+    monkeypatch.setattr(activity_planner, "MAX_ANSWERS", 2)
+    plan = solve(small_building(2.0), stop=[])
+    assert len(plan.certificate.leaves) > 5
+    assert_as_told(plan, verified(plan))
+
+
+def test_potentials_are_shared_between_leaves() -> None:
+    plan = solve(small_building(1.0), stop=[])
+    certificate = plan.certificate
+    mentioned = sum(len(certificate.statements[number or 0].uses) for number, _ in certificate.leaves)
+    assert 2 * len(certificate.potentials) < mentioned
+
+
+class Foreign(Oracle[FlatVertex]):
+    """Somebody's oracle, whose rows only they know."""
+
+    def __init__(self, problem: CSSP) -> None:
+        self._own = FlatOracle(problem)
+        super().__init__(problem.bounds, self._own.row_start)
+
+    def minimise(
+        self, weights: FloatArray, region: Region, near: FlatVertex | None = None
+    ) -> Minimum[FlatVertex] | None:
+        return self._own.minimise(weights, region, near)
+
+    def lift(self, vertex: FlatVertex) -> IntArray:
+        return self._own.lift(vertex)
+
+
+def test_with_an_oracle_of_one_s_own_it_is_the_dual_s_bound() -> None:
+    plan = solve(knapsack(6.0), PolicyBranching(oracle=Foreign), stop=[])
+    assert plan.status is Status.OPTIMAL
+    verdict = verified(plan)
+    assert plan.stochastic is not None
+    assert plan.stochastic.value <= verdict.lower_bound <= verdict.upper_bound == plan.upper_bound
+    assert len(plan.certificate.leaves) == 1
+
+
+class Silent:
+    """A method of one's own that records nothing."""
+
+    name = "silent"
+
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        yield Progress(lower_bound=1.0)
+
+
+def test_a_method_of_one_s_own_has_a_proof_of_the_dual_s_bound() -> None:
+    plan = solve(roads(damage=4.0), Silent())
+    assert plan.lower_bound == 1.0
+    verdict = verified(plan)
+    assert (verdict.lower_bound, verdict.upper_bound) == (6.0, inf)
+    assert verified(plan, plan.stochastic_certificate).lower_bound == pytest.approx(5.0)
+
+
+def test_a_plan_that_was_pickled_or_begun_with_has_a_certificate() -> None:
+    plan = solve(small_building(2.0))
+    again = pickle.loads(pickle.dumps(plan))
+    assert verified(again).upper_bound == pytest.approx(plan.upper_bound, rel=CLOSE)
+    assert len(again.certificate.leaves) == 1
+    begun = solve(plan.problem, start=replace(plan, proof=replace(plan.proof, lower_bound=-inf)))
+    assert_as_told(begun, verified(begun))
+    assert begun.gap <= 1e-6
+
+
+def test_a_plan_for_a_single_problem_has_a_certificate_as_one_of_a_procedure_too() -> None:
+    plan = solve(roads(damage=4.0))
+    verdict, other = verified(plan), verified(plan.as_procedure())
+    assert verdict == other
+    assert verdict.upper_bound == 6.0
+
+
+def test_after_another_search_with_the_same_memory_it_is_still_verified() -> None:
+    plan = solve(small_building(2.0))
+    plan.resolve(damage=1.0)
+    assert_as_told(plan, verified(plan))
+
+
+def test_an_activity_that_cannot_be_ended_in_a_region_is_no_hindrance() -> None:
+    """One choice runs a room with a single row a state: avoiding it leaves the other choice."""
+    single = CSSPBuilder(cost_names=("time", "damage"))
+    here, out = single.add_state("here"), single.add_goal("out")
+    single.add_action(here, "only", to=out, costs=(1.0, 3.0))
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    forced, room = plan.add_activity("forced", single.build()), plan.add_activity("room", risky_room())
+    plan.add_choice(start, "forced", to=[Outcome(1.0, end, runs=forced)])
+    plan.add_choice(start, "room", to=[Outcome(1.0, end, runs=room)])
+    plan.add_constraint("damage", at_most=1.0, counts={forced: "damage", room: "damage"})
+    problem = plan.build(start=start, end=end)
+    oracle = ProcedureOracle(problem.flattening)
+    record = SearchRecord()
+    record.begin(oracle)
+    record.bounded(record.root, 1.0, np.zeros(1))
+    row = int(oracle.row_offset[0])  # the only row of the first activity
+    used, avoided = record.split(record.root, row)
+    record.bounded(used, 2.0, np.array([0.5]))
+    record.bounded(avoided, 2.5, np.array([0.5]))
+    certificate = certificate_of(problem, record)
+    check(problem, certificate)
+    assert [bound for _, bound in certificate.leaves] == pytest.approx([2.0, 2.5])
+
+
+def tampered(certificate: Certificate, rng: np.random.Generator) -> Iterator[Certificate]:
+    """Changes that make a claim false or lose the proof of it."""
+    leaves = list(certificate.leaves)
+    at = int(rng.integers(len(leaves)))
+    number, bound = leaves[at]
+    leaves[at] = number, nextafter(bound, inf)
+    yield replace(certificate, leaves=tuple(leaves))
+    yield replace(certificate, tree=certificate.tree[:-1], leaves=certificate.leaves[:-1])
+    yield replace(certificate, fingerprint=certificate.fingerprint[::-1])
+    yield replace(certificate, upper_bound=nextafter(certificate.upper_bound, -inf))
+    yield replace(certificate, plan=tuple(-1 for _ in certificate.plan))
+    statements = list(certificate.statements)
+    used = next(n for n, _ in certificate.leaves if n is not None)
+    dearer = tuple(weight + 1e-3 * (index == 1) for index, weight in enumerate(statements[used].weights))
+    statements[used] = replace(statements[used], weights=dearer)
+    yield replace(certificate, statements=tuple(statements))
+    potentials = list(certificate.potentials)
+    for which in rng.integers(len(potentials), size=4):
+        values = potentials[which].values.copy()
+        live = np.flatnonzero(values)
+        values[live] += 0.01 * np.abs(values).max()
+        spoilt = [*potentials[:which], replace(potentials[which], values=values), *potentials[which + 1 :]]
+        if len(live):
+            yield replace(certificate, potentials=tuple(spoilt))
+
+
+@pytest.mark.parametrize("problem", [small_building(2.0), retrying()], ids=["building", "cycle"])
+def test_a_searched_proof_that_was_touched_is_refused(problem: Problem) -> None:
+    certificate = solve(problem, stop=[]).certificate
+    count = 0
+    for seed in range(4):
+        for spoilt in tampered(certificate, np.random.default_rng(seed)):
+            with pytest.raises((NotProven, InvalidCertificate)):
+                check(problem, spoilt)
+            count += 1
+    assert count >= 30

@@ -1,0 +1,190 @@
+"""Every lower bound rests on this: whatever the values are, the potential holds in rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.potential import Certificate, Certifier
+
+EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
+
+
+def wild_problem(seed: int) -> CSSP:
+    """A few states; costs over twenty orders of magnitude and none, loops of up to 1 - 2^-30, free cycles."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 6))
+    plan = CSSPBuilder(cost_names=("cost",))
+    states = [plan.add_state(f"s{index}") for index in range(count)]
+    goal = plan.add_goal("goal")
+    for index, state in enumerate(states):
+        for action in range(int(rng.integers(1, 4))):
+            cost = float(rng.choice([0.0, 0.0, 1.0, 10.0 ** rng.uniform(-9, 12), rng.integers(1, 9)]))
+            others = [*states, goal]
+            heads = rng.choice(len(others), size=int(rng.integers(1, min(3, len(others)) + 1)), replace=False)
+            leave = float(rng.choice([1.0, 0.5, 0.3, 2.0**-10, 2.0**-30, 1e-9]))
+            shares = rng.dirichlet(np.ones(len(heads)))
+            to: dict[object, float] = {}
+            for head, share in zip(heads.tolist(), shares.tolist(), strict=True):
+                if others[head] is not state:
+                    to[others[head]] = leave * share
+            rest = 1.0 - sum(to.values())
+            if rest > 0.0:
+                to[state] = rest
+            plan.add_action(state, f"a{action}", to=to or state, costs=cost)
+        exit_cost = float(rng.choice([1.0, 5.0, 1e6]))
+        plan.add_action(state, "exit", to={goal: 0.5, states[index - 1]: 0.5}, costs=exit_cost)
+    plan.set_initial(states[0])
+    return plan.build()
+
+
+def assert_holds(problem: CSSP, certificate: Certificate, forbidden: set[int], reading: str) -> None:
+    """The theorem's inequality for every allowed row, without rounding."""
+    exact = EXACT[reading]
+    live = np.flatnonzero(~problem.goals)
+    values = {int(state): Fraction(float(certificate.values[place])) for place, state in enumerate(live)}
+    for row in range(problem.num_rows):
+        if row in forbidden:
+            continue
+        own = int(problem.row_state[row])
+        slack = (1 + Fraction(certificate.share)) * exact(problem.costs[0, row])
+        begin, end = problem.transitions.indptr[row : row + 2]
+        for entry in range(begin, end):
+            head = int(problem.transitions.indices[entry])
+            if head != own:
+                step = values.get(head, Fraction(0)) - values[own]
+                slack += exact(problem.transitions.data[entry]) * step
+        assert slack >= 0, (row, float(slack))
+
+
+def rough_values(problem: CSSP, rng: np.random.Generator) -> FloatArray:
+    """Values as a solver might give them: by sweeps that stop anywhere, off by a little, or nonsense."""
+    values = np.zeros(problem.num_states)
+    for _ in range(int(rng.integers(0, 60))):
+        through = problem.costs[0] + problem.transitions @ values
+        best = np.minimum.reduceat(through, problem.row_start[:-1][~problem.goals])
+        values[~problem.goals] = best
+    values = values[~problem.goals]
+    kind = rng.integers(0, 4)
+    if kind == 0:
+        return values * (1.0 + 1e-9 * rng.standard_normal(len(values)))
+    if kind == 1:
+        return values + rng.uniform(0, 10, len(values))
+    if kind == 2:
+        return rng.uniform(-5, 1e3, len(values))
+    return values
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_the_potential_holds_exactly_however_wild_the_problem_is(seed: int) -> None:
+    problem = wild_problem(seed)
+    rng = np.random.default_rng(seed + 10_000)
+    certifier = Certifier.of(problem)
+    for _ in range(4):
+        forbidden = rng.random(problem.num_rows) < 0.2
+        certificate = certifier.certify(problem.costs[0], rough_values(problem, rng), forbidden)
+        for reading in EXACT:
+            assert_holds(problem, certificate, set(np.flatnonzero(forbidden).tolist()), reading)
+        start = int(np.flatnonzero(problem.initial[~problem.goals])[0])
+        exact_bound = Fraction(float(certificate.values[start])) / (1 + Fraction(certificate.share))
+        assert Fraction(certificate.bound) <= exact_bound
+        assert certificate.bound >= 0.0
+
+
+def test_good_values_lose_next_to_nothing() -> None:
+    tight = 0
+    for seed in range(60):
+        problem = wild_problem(seed)
+        values = np.zeros(problem.num_states)
+        # To the fixed point, or for long: what is lost afterwards is the certificate's.
+        for _ in range(3000):
+            through = problem.costs[0] + problem.transitions @ values
+            best = np.minimum.reduceat(through, problem.row_start[:-1][~problem.goals])
+            if np.array_equal(best, values[~problem.goals]):
+                break
+            values[~problem.goals] = best
+        certificate = Certifier.of(problem).certify(problem.costs[0], values[~problem.goals])
+        value = float(problem.initial @ values)
+        assert certificate.bound <= value
+        tight += certificate.bound >= value * (1.0 - 1e-9)
+    assert tight >= 56
+
+
+@pytest.mark.parametrize("exponent", [10, 20, 30, 45])
+def test_a_free_wait_for_something_better_is_not_overlooked(exponent: int) -> None:
+    leave = 2.0**-exponent
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, stop, out = plan.add_state("here"), plan.add_state("stop"), plan.add_goal("out")
+    plan.add_action(here, "walk", to=out, costs=10.0)
+    plan.add_action(here, "wait", to={here: 1.0 - leave, stop: leave}, costs=0.0)
+    plan.add_action(stop, "ride", to=out, costs=9.99)
+    problem = plan.build()
+    certificate = Certifier.of(problem).certify(problem.costs[0], np.array([10.0, 9.99]))
+    assert certificate.bound == pytest.approx(9.99, rel=1e-12)
+    assert certificate.bound <= 9.99
+
+
+def test_a_forbidden_row_need_not_hold() -> None:
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "walk", to=out, costs=10.0)
+    plan.add_action(here, "run", to=out, costs=1.0)
+    problem = plan.build()
+    certifier = Certifier.of(problem)
+    values = np.array([10.0])
+    allowed = certifier.certify(problem.costs[0], values)
+    assert allowed.bound == pytest.approx(1.0, rel=1e-12)
+    without = certifier.certify(problem.costs[0], values, np.array([False, True]))
+    assert without.bound == pytest.approx(10.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("values", [[np.nan], [np.inf], [-3.0], [1e300]])
+def test_what_cannot_be_mended_gives_the_trivial_bound_or_a_true_one(values: list[float]) -> None:
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "try", to={out: 0.5, here: 0.5}, costs=2.0)
+    problem = plan.build()
+    assert 0.0 <= Certifier.of(problem).certify(problem.costs[0], np.array(values)).bound <= 4.0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_so_does_what_is_certified_from_the_reduced_costs_of_a_solver(seed: int) -> None:
+    problem = wild_problem(seed)
+    rng = np.random.default_rng(seed + 20_000)
+    balance = Balance(problem)
+    for scale in (1.0, 1.0 + 1e-13, 1.0 - 1e-9):
+        values = rough_values(problem, rng) * scale
+        reduced = balance.reduced_costs(balance.costs[0], values)
+        banned = np.flatnonzero(rng.random(problem.num_rows) < 0.2)
+        reduced[banned] = np.inf
+        certificate = balance.certify(np.ones(1), values, reduced, banned)
+        assert_holds(problem, certificate, set(banned.tolist()), "as doubles")
+        assert_holds(problem, certificate, set(banned.tolist()), "as written")
+
+
+def test_a_row_that_adds_to_the_bound_adds_no_more_than_it_costs_more() -> None:
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "walk", to=out, costs=10.0)
+    plan.add_action(here, "crawl", to=out, costs=12.0)
+    plan.add_action(here, "wait", to=here, costs=1.0)
+    problem = plan.build()
+    certifier = Certifier.of(problem)
+    certificate = certifier.certify(problem.costs[0], np.array([10.0]))
+    added = certifier.surcharges(problem.costs[0], certificate, np.array([False, False, True]))
+    assert added == pytest.approx([0.0, 2.0, np.inf], abs=1e-8)
+    assert added[1] <= 2.0
+
+
+def test_a_problem_without_steps_costs_nothing() -> None:
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "wait", to=here, costs=1.0)
+    plan.set_initial(out)
+    problem = plan.build()
+    assert Certifier.of(problem).certify(problem.costs[0], np.array([5.0])).bound == 0.0
