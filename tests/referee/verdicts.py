@@ -1,0 +1,31 @@
+"""The part of the referee's problems that every test run judges."""
+
+from __future__ import annotations
+
+from referee.__main__ import methods_for
+from referee.judgement import Finding, judge
+from referee.pending import PENDING_KINDS
+from referee.wild_problems import FAMILIES, make_case
+
+SEEDS = range(4)
+
+NAMES = [f"{family} {seed}" for family in FAMILIES for seed in SEEDS]
+"""A family and a seed."""
+
+
+def check_verdict(name: str) -> list[str]:
+    """Everything false that is said about a problem."""
+    wrong = [finding for finding in _findings(name) if finding.is_wrong]
+    return [str(finding) for finding in wrong if finding.kind not in PENDING_KINDS]
+
+
+def check_kind(kind: str) -> list[str]:
+    """Everything of a kind that is said about some gentle problems."""
+    findings = [finding for seed in SEEDS for finding in _findings(f"natural {seed}")]
+    return [str(finding) for finding in findings if finding.kind == kind]
+
+
+def _findings(name: str) -> list[Finding]:
+    family, _, seed = name.rpartition(" ")
+    case = make_case(family, int(seed))
+    return [finding for method in methods_for(case) for finding in judge(case, method)]

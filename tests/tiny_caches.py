@@ -1,0 +1,42 @@
+"""Every cache of the library at size 2: what is evicted must be learnt again, and not be mixed up.
+
+Small problems fill no cache, so that a mistake in eviction shows only where nobody looks. The fixture of the
+same name in ``conftest.py`` makes all of them overflow.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from hcssp.ssp.policy_system import PolicySystem
+
+SIZE = 2
+
+CACHES = {
+    "hcssp.dual.activity_budget": ("MAX_KNOWN_VERTICES",),
+    "hcssp.dual.activity_planner": ("MAX_ANSWERS", "MAX_CURVES"),
+    "hcssp.dual.event_solver": ("MAX_CHAINS",),
+    "hcssp.dual.procedure_oracle": ("MAX_SPLITS",),
+    "hcssp.proofs.builder": ("MAX_SEARCHES",),
+}
+"""The constants that say how much is kept, by module."""
+
+BYTES = {"hcssp.ssp.policy_system": ("COLUMN_MEMORY",)}
+"""Those that say so in bytes; what they limit is set where it is used."""
+
+
+def shrink_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all caches hold two things."""
+    for module, names in CACHES.items():
+        for name in names:
+            monkeypatch.setattr(importlib.import_module(module), name, SIZE)
+    initialise = PolicySystem.__init__
+
+    def with_two_columns(self: PolicySystem, *arguments: Any, **options: Any) -> None:
+        initialise(self, *arguments, **options)
+        self._capacity = SIZE
+
+    monkeypatch.setattr(PolicySystem, "__init__", with_two_columns)
