@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+SEEDS ?= 80
+MUTANTS ?= 200
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -14,7 +16,7 @@ export MPLBACKEND ?= Agg
 # Material for MkDocs advertises its successor on every build.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help demo test lint format types unit examples docs bench clean
+.PHONY: help demo test lint format types unit examples docs bench fuzz mutants clean
 
 help:
 	@echo "make demo      plan the evacuation of a burning building, draw it (out/evacuation.png), report it (out/report.html)"
@@ -26,6 +28,8 @@ help:
 	@echo "make docs      build the documentation into site/"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     the benchmarks, as ratios; on an idle machine"
+	@echo "make fuzz      thousands of random problems, judged in exact arithmetic (SEEDS=$(SEEDS) of each family)"
+	@echo "make mutants   plant MUTANTS=$(MUTANTS) mistakes in the code that proofs rest on; do the tests notice?"
 	@echo "make clean     remove .venv and everything that was generated"
 
 $(STAMP): pyproject.toml
@@ -74,6 +78,14 @@ bench: $(STAMP)
 		$(BIN)/python "$$script" || exit 1; \
 	done
 
+# What goes wrong is written to out/fuzz, a problem file for each.
+fuzz: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m referee --count $(SEEDS)
+
+# In a copy of the tree; what no test notices is told in the end.
+mutants: $(STAMP)
+	PYTHONPATH=tools $(BIN)/python -m mutants --count $(MUTANTS)
+
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov build dist site
-	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+	find src tests tools examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true

@@ -1,0 +1,88 @@
+"""The planter of mistakes: what it plants, what it leaves alone, and that it knows which tests to ask."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mutants.__main__ import ROOT, SURVIVORS, core_files, every_mistake, read_survivors, sample, stages_of
+from mutants.mutations import mutated, mutations
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a < b", {"a <= b", "a >= b"}),
+        ("a == b", {"a != b"}),
+        ("a is None", {"a is not None"}),
+        ("a + b", {"a - b"}),
+        ("a / b", {"a * b"}),
+        ("a and b", {"a or b"}),
+        ("not a", {"a"}),
+        ("-a", {"a"}),
+        ("True", {"False"}),
+        ("7", {"8"}),
+        ("2.5", {"3.5"}),
+        ("1e-09", {"1e-06", "0.0"}),
+        ("np.maximum", {"np.minimum"}),
+        ("any(a)", {"all(a)"}),
+        ("a[b]", set()),
+        ("'text' + a", set()),
+    ],
+)
+def test_each_mistake_is_planted_and_nothing_else_changes(before: str, after: str) -> None:
+    source = f"def f():\n    return {before}"
+    planted = {
+        mutated(source, each.index).removeprefix("def f():\n    return ") for each in mutations(source)
+    }
+    assert planted == after
+
+
+def test_a_guard_is_dropped() -> None:
+    source = "def f(a):\n    if a:\n        return 'early'\n    return 'late'"
+    (guard,) = mutations(source)
+    assert str(guard) == "f, line 2: if a -> if False"
+    assert "if False" in mutated(source, guard.index)
+
+
+def test_annotations_messages_and_docstrings_are_left_alone() -> None:
+    source = '''
+def f(a: "list[int]" = None) -> "Literal[1]":
+    """Return 1."""
+    logger.debug("at %d", 1)
+    raise ValueError(f"{a} is more than {1}")
+'''
+    assert mutations(source) == []
+    with pytest.raises(IndexError, match="none is number 0"):
+        mutated(source, 0)
+
+
+def test_every_mistake_in_the_core_can_be_compiled() -> None:
+    for planted in sample(every_mistake(core_files()[::4]), 30, seed=1):
+        source = (ROOT / "src" / "hcssp" / planted.path).read_text(encoding="utf-8")
+        wrong = mutated(source, planted.mutation.index)
+        assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(source)), planted
+
+
+def test_every_file_of_the_core_has_tests() -> None:
+    for path in core_files():
+        for stage in stages_of(path):
+            assert all((ROOT / each).exists() for each in stage), path
+
+
+def test_the_same_seed_plants_the_same_mistakes() -> None:
+    files = core_files()[:3]
+    assert sample(every_mistake(files), 20, 5) == sample(every_mistake(files), 20, 5)
+    assert sample(every_mistake(files), 20, 5) != sample(every_mistake(files), 20, 6)
+
+
+def test_survivors_are_excused_with_a_reason(tmp_path: Path) -> None:
+    listed = tmp_path / "survivors.txt"
+    listed.write_text("# a remark\nf.py: g: a -> b\n    It only\n    takes longer.\n")
+    assert read_survivors(listed) == {"f.py: g: a -> b": "It only takes longer."}
+    known = {planted.key for planted in every_mistake(core_files())}
+    for key, reason in read_survivors(SURVIVORS).items():
+        assert reason, f"{key}: say why"
+        assert key in known, f"{key}: there is no such code any more"

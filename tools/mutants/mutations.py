@@ -1,0 +1,207 @@
+r"""All the small mistakes that can be planted in a file: another comparison, another sign, a dropped guard.
+
+>>> source = "def least(values, limit):\n    return min(values) <= limit + 1"
+>>> for mutation in mutations(source):
+...     print(mutation)
+least, line 2: min(values) <= limit + 1 -> min(values) < limit + 1
+least, line 2: min(values) <= limit + 1 -> min(values) > limit + 1
+least, line 2: min -> max
+least, line 2: limit + 1 -> limit - 1
+least, line 2: 1 -> 2
+>>> print(mutated(source, 3))
+def least(values, limit):
+    return min(values) <= limit - 1
+
+Nothing is planted in annotations, docstrings, error messages and log messages.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+"""Its neighbour, and its opposite."""
+
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+
+_NAMES = {
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "any": "all",
+    "all": "any",
+    "floor": "ceil",
+    "ceil": "floor",
+    "argmin": "argmax",
+    "argmax": "argmin",
+}
+
+TINY = 1e-3
+"""A constant below this is a tolerance: it is made a thousand times larger, and zero."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A mistake that can be planted.
+
+    Attributes
+    ----------
+    index
+        Which of the file's mistakes it is.
+    function, line
+        Where.
+    before, after
+        The code, and the mistake.
+    """
+
+    index: int
+    function: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def key(self) -> str:
+        """What it is called as long as the function stays as it is, wherever its lines move."""
+        return f"{self.function}: {self.before} -> {self.after}"
+
+    def __str__(self) -> str:
+        return f"{self.function}, line {self.line}: {self.before} -> {self.after}"
+
+
+def mutations(source: str) -> list[Mutation]:
+    """All mistakes that can be planted in `source`."""
+    planter = _Planter()
+    planter.visit(ast.parse(source))
+    return planter.found
+
+
+def mutated(source: str, index: int) -> str:
+    """The code with one of its mistakes planted."""
+    planter = _Planter(index)
+    tree = planter.visit(ast.parse(source))
+    if index >= len(planter.found):
+        raise IndexError(f"there are {len(planter.found)} mistakes, and none is number {index}")
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+class _Planter(ast.NodeTransformer):
+    """Goes through a file, counts mistakes, and makes one of them."""
+
+    def __init__(self, wanted: int | None = None) -> None:
+        self.found: list[Mutation] = []
+        self._wanted = wanted
+        self._names: list[str] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if _is_left_alone(node):
+            return node
+        for after in _mistakes(node):
+            index = len(self.found)
+            where = ".".join(self._names) or "module"
+            self.found.append(Mutation(index, where, getattr(node, "lineno", 0), _text(node), _text(after)))
+            if index == self._wanted:
+                return ast.copy_location(after, node)
+        named = isinstance(node, ast.FunctionDef | ast.ClassDef)
+        if named:
+            self._names.append(node.name)
+        for field in _fields(node):
+            self._visit_field(node, field)
+        if named:
+            self._names.pop()
+        return node
+
+    def _visit_field(self, node: ast.AST, field: str) -> None:
+        value = getattr(node, field)
+        if isinstance(value, list):
+            setattr(node, field, [self.visit(each) if isinstance(each, ast.AST) else each for each in value])
+        elif isinstance(value, ast.AST):
+            setattr(node, field, self.visit(value))
+
+
+def _fields(node: ast.AST) -> list[str]:
+    """The parts of a node that are code that runs."""
+    skipped = {"annotation", "returns", "type_params", "decorator_list", "bases", "ctx"}
+    return [field for field in node._fields if field not in skipped]
+
+
+def _is_left_alone(node: ast.AST) -> bool:
+    if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert):
+        return True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return ast.unparse(node.value.func).startswith(("logger.", "logging."))
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
+    """What may be written in place of a node by mistake."""
+    match node:
+        case ast.Compare(ops=[operator]):
+            for other in _COMPARISONS[type(operator)]:
+                yield _with(node, ops=[other()])
+        case ast.BinOp(op=operator) if type(operator) in _OPERATORS and not _is_text(node):
+            yield _with(node, op=_OPERATORS[type(operator)]())
+        case ast.BoolOp(op=ast.And()):
+            yield _with(node, op=ast.Or())
+        case ast.BoolOp(op=ast.Or()):
+            yield _with(node, op=ast.And())
+        case ast.UnaryOp(op=ast.Not() | ast.Invert() | ast.USub(), operand=operand):
+            yield operand
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield ast.Constant(value + 1)
+        case ast.Constant(value=float(value)):
+            for other in (float(f"{1000.0 * value:g}"), 0.0) if 0.0 < value < TINY else (value + 1.0,):
+                yield ast.Constant(other)
+        case ast.Name(id=name) if name in _NAMES:
+            yield _with(node, id=_NAMES[name])
+        case ast.Attribute(attr=name) if name in _NAMES:
+            yield _with(node, attr=_NAMES[name])
+        case ast.If(orelse=[], body=[*_, ast.Return() | ast.Continue() | ast.Break() | ast.Raise()]):
+            yield _with(node, test=ast.Constant(False))
+
+
+def _with(node: ast.AST, **changes: object) -> ast.AST:
+    changed = copy.copy(node)
+    for field, value in changes.items():
+        setattr(changed, field, value)
+    return changed
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    """Whether an operator joins strings or types rather than numbers."""
+    sides = (node.left, node.right)
+    return any(isinstance(each, ast.Constant) and not isinstance(each.value, int | float) for each in sides)
+
+
+def _text(node: ast.AST) -> str:
+    """The code of a node; of a guard, its condition."""
+    if isinstance(node, ast.If):
+        return f"if {ast.unparse(node.test)}"
+    return ast.unparse(node)
