@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
-from hcssp.cssp.model import CSSP, BoolArray, IntArray, SparseMatrix, states_of_rows
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 
 
 def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
@@ -203,6 +203,14 @@ def _without(matrix: SparseMatrix, kept: BoolArray) -> SparseMatrix:
     """A CSR matrix with only the entries `kept`."""
     starts = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
+
+
+def fewest_steps(tails: IntArray, heads: IntArray, targets: BoolArray) -> FloatArray:
+    """For every state the least number of arrows to one of `targets`; ``inf`` where there is no way."""
+    shape = (len(targets), len(targets))
+    back = csr_array((np.ones(len(tails)), (heads, tails)), shape=shape)
+    steps: FloatArray = dijkstra(back, indices=np.flatnonzero(targets), unweighted=True, min_only=True)
+    return steps
 
 
 def free_groups(

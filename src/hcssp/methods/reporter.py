@@ -57,8 +57,9 @@ class Reporter(Generic[V]):
     def offer(self, vertex: V) -> None:
         """Take a policy as incumbent if it keeps the bounds and is better."""
         costs, bounds = vertex.costs, self._oracle.bounds
-        hopeless = costs[0] * (1.0 - DOUBT) >= self._search.upper_bound or excess(costs, bounds) > DOUBT
-        if not hopeless and self._problem is not None and self._is_doubtful(vertex):
+        if costs[0] * (1.0 - DOUBT) >= self._search.upper_bound or excess(costs, bounds) > DOUBT:
+            return
+        if self._problem is not None and self._is_doubtful(vertex):
             # Where digits are scarce, the independent evaluation decides; it has them all.
             policy = policy_of(self._problem, self._oracle.lift(vertex))
             costs, bounds = evaluate(self._problem, policy).costs, self._problem.bounds

@@ -24,7 +24,7 @@ from hcssp.checker.check import Evidence, Parts
 from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
-from hcssp.proofs.feasibility import FREE
+from hcssp.ssp.mending import FREE
 
 MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
 """What every choice is made cheaper by until the values hold, relative to the largest value."""

@@ -20,16 +20,12 @@ rounding or by its tolerance. Wanted are values that hold on every row, no lower
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.sparse import csc_array
 
 from hcssp.checker.arithmetic import MODERATE, UNIT, holds, slack
 from hcssp.checker.layout import Block
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.reachability import free_groups
-from hcssp.proofs.ways_out import fewest_steps
+from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.ssp.mending import FREE, Contraction
 
 CHEAP_SCALING = 1e-9
 """Scaling by this or less is not worth avoiding: solvers take what differs by less for a tie."""
@@ -39,9 +35,6 @@ FINE_SCALING = 1e-11
 
 DEAREST_SCALING = 1e-7
 """Beyond this, lowering single states is tried before everything is scaled."""
-
-FREE = 1e-13
-"""A row that costs less than this share of the largest value counts as free."""
 
 TIGHT = 1e-7
 """A row within this of holding with equality, relative to the largest value, may be part of the policy."""
@@ -165,24 +158,17 @@ class _Mending:
         self._scale = float(np.max(np.abs(values), where=~block.goals, initial=0.0))
         paid = np.abs(block.totals * (weights @ block.costs))
         free = rows & (paid <= FREE * self._scale)
-        arrows = (block.entry_row, block.entry_state, block.successors)
-        self._group, inside = free_groups(block.num_states, *arrows, free)
-        self._levels = np.full(int(np.max(self._group, initial=-1)) + 1, np.inf)
-        np.minimum.at(self._levels, self._group, values)
-        # Within a group nothing changes, so its own rows hold whatever its level is.
-        self._open = np.flatnonzero(rows & ~inside)
-        self._owner = self._group[block.row_state]
-        self._tails, self._heads = self._group[block.entry_state], self._group[block.successors]
-        self._moves = (self._tails != self._heads) & rows[block.entry_row] & ~inside[block.entry_row]
-        self._leaving = np.bincount(
-            block.entry_row[self._moves], block.probabilities[self._moves], block.num_rows
-        )
+        steps = (block.entry_row, block.successors, block.probabilities)
+        self._contraction = Contraction(block.num_states, rows, free, block.row_state, *steps)
+        self._levels = np.full(self._contraction.num_groups, np.inf)
+        np.minimum.at(self._levels, self._contraction.group, values)
         self._goals = np.zeros(len(self._levels), dtype=np.bool_)
-        self._goals[self._group[block.goals]] = True
+        self._goals[self._contraction.group[block.goals]] = True
 
     @property
     def values(self) -> FloatArray:
-        return self._levels[self._group]
+        values: FloatArray = self._levels[self._contraction.group]
+        return values
 
     def slack(self) -> Slack:
         """The slack of every row, and its largest error."""
@@ -195,7 +181,7 @@ class _Mending:
     def missing(self, known: Slack, margin: float = 1.0) -> FloatArray:
         """What every row lacks of a slack that survives the checker's rounding and that of the values."""
         computed, error = known
-        noise = _noise(self._block, self.values, self._moves)
+        noise = _noise(self._block, self.values, self._contraction.moves)
         return np.where(error > 0.0, margin * (2.0 * error + noise), 0.0) - computed
 
     def solve(self) -> bool:
@@ -205,13 +191,14 @@ class _Mending:
             if self.done(known) or (attempt and self.scale(FINE_SCALING, known)):
                 return True
             missing = self.missing(known, margin=2.0**attempt)
-            chosen = self._policy(missing)
+            tight = self.rows & (missing >= -TIGHT * self._scale * self._block.totals)
+            chosen = self._contraction.policy(missing, tight, self._goals)
             states = np.flatnonzero(chosen >= 0)
             amounts = missing[chosen[states]]
             if attempt >= MAX_SOLVES // 2:
                 # The policies do not settle: from here on, nothing is raised any more.
                 amounts = np.maximum(amounts, 0.0)
-            lowered = self._visited(chosen, states, amounts)
+            lowered = self._contraction.accumulated(chosen, states, amounts)
             if lowered is None:
                 return False
             self._levels[states] -= lowered
@@ -222,69 +209,22 @@ class _Mending:
         scaled = _scaled(self._block, self._weights, self.values, self.rows, most, known)
         if scaled is not None:
             # Within a group all values are the same, and stay so.
-            self._levels[self._group] = scaled
+            self._levels[self._contraction.group] = scaled
         return scaled is not None
 
     def lower(self) -> bool:
         """Lower states one by one, all that ask for it at once, until nothing asks."""
-        rows, leaving = self._open, self._leaving
+        contraction = self._contraction
+        rows, leaving = np.flatnonzero(contraction.open), contraction.leaving
         for _ in range(MAX_SWEEPS):
             missing = self.missing(self.slack())
             wanting = rows[(missing[rows] > 0.0) & (leaving[rows] > 0.0)]
             if len(wanting) == 0:
                 break
             # Solved for the state itself: a row that mostly stays is mended at once.
-            limit = self._levels[self._owner[wanting]] - missing[wanting] / leaving[wanting]
-            np.minimum.at(self._levels, self._owner[wanting], limit)
+            owners = contraction.owner[wanting]
+            np.minimum.at(self._levels, owners, self._levels[owners] - missing[wanting] / leaving[wanting])
         return self.done(self.slack())
-
-    def _policy(self, missing: FloatArray) -> IntArray:
-        """A row for each group that can reach an exit by almost tight rows; -1 for the others."""
-        block = self._block
-        tight = self.rows & (missing >= -TIGHT * self._scale * block.totals)
-        most = np.full(len(self._levels), -np.inf)
-        np.maximum.at(most, self._owner[self._open], missing[self._open])
-        chosen = np.full(len(self._levels), -1, dtype=np.int64)
-        attached = self._goals.copy()
-        # The row that lacks most is the one to take, unless that leads nowhere; then any that is tight.
-        for candidates in (tight & (missing >= most[self._owner]), tight):
-            entries = np.flatnonzero(self._moves & candidates[block.entry_row] & ~attached[self._tails])
-            steps = fewest_steps(self._tails[entries], self._heads[entries], attached)
-            nearer = entries[steps[self._heads[entries]] < steps[self._tails[entries]]]
-            # The row that lacks most is written last, and stays.
-            nearer = nearer[np.argsort(missing[block.entry_row[nearer]], kind="stable")]
-            chosen[self._tails[nearer]] = block.entry_row[nearer]
-            attached |= np.isfinite(steps)
-        return chosen
-
-    def _visited(self, chosen: IntArray, states: IntArray, amounts: FloatArray) -> FloatArray | None:
-        """The `amounts` of `states`, each as often as the `chosen` rows lead there; None if that fails."""
-        from scipy.sparse.linalg import splu
-
-        if len(states) == 0:
-            return None
-        block = self._block
-        number = np.full(len(self._levels), -1, dtype=np.int64)
-        number[states] = np.arange(len(states))
-        used = np.zeros(block.num_rows, dtype=np.bool_)
-        used[chosen[states]] = True
-        entries = np.flatnonzero(self._moves & used[block.entry_row])
-        tails, heads = number[self._tails[entries]], number[self._heads[entries]]
-        probabilities = block.probabilities[entries]
-        inner = heads >= 0
-        diagonal = np.bincount(tails, probabilities, len(states))
-        data = np.concatenate([diagonal, -probabilities[inner]])
-        where = (
-            np.concatenate([np.arange(len(states)), tails[inner]]),
-            np.concatenate([np.arange(len(states)), heads[inner]]),
-        )
-        system: Any = csc_array((data, where), shape=(len(states), len(states)))
-        try:
-            sums = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0).solve(amounts)
-        except RuntimeError:
-            # Singular within rounding: the sweeps have to do.
-            return None
-        return sums if np.all(np.isfinite(sums)) else None
 
 
 def _floor(block: Block, values: FloatArray, allowed: BoolArray) -> FloatArray:

@@ -8,11 +8,10 @@ changed but the forbidden rows.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from hcssp.checker.layout import Block
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.cssp.reachability import fewest_steps
 
 
 class WaysOut:
@@ -50,11 +49,3 @@ class WaysOut:
         return fewest_steps(
             self._block.entry_state[usable], self._block.successors[usable], self._block.goals
         )
-
-
-def fewest_steps(tails: IntArray, heads: IntArray, targets: BoolArray) -> FloatArray:
-    """For every state the least number of arrows to one of `targets`; ``inf`` where there is no way."""
-    shape = (len(targets), len(targets))
-    back = csr_array((np.ones(len(tails)), (heads, tails)), shape=shape)
-    steps: FloatArray = dijkstra(back, indices=np.flatnonzero(targets), unweighted=True, min_only=True)
-    return steps

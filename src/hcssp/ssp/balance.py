@@ -28,7 +28,8 @@ from hcssp.ssp.potential import (
     Certificate,
     Certifier,
     divided,
-    quick_share,
+    largest_share,
+    quick_shortfalls,
 )
 
 MAX_WIDTH = 12
@@ -94,10 +95,10 @@ class Balance:
         loss
             The share of the bound that may be lost where that saves work.
         """
-        row_costs = weights @ self.costs
         # A value below zero would be no bound, and rounding may have made one.
         if np.all(values >= 0.0):
-            share = quick_share(row_costs, reduced, values[self.row_state], self._rounding)
+            short, shortfalls = quick_shortfalls(reduced, values[self.row_state], self._rounding)
+            share = largest_share(shortfalls, weights @ self.costs[:, short])
             if share <= max(loss, SCALING_LOSS):
                 return divided(values, share, self.initial)
         mask = None

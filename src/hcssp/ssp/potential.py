@@ -180,7 +180,7 @@ class Certifier:
         """The share of its cost that a row is short of at most."""
         slack = self.slack(row_costs, values, forbidden)
         short = np.flatnonzero(slack < 0.0)
-        return float(_shares(-slack[short], row_costs[short]).max(initial=0.0))
+        return largest_share(-slack[short], row_costs[short])
 
     def _mended(
         self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None
@@ -264,36 +264,27 @@ def divided(values: FloatArray, share: float, initial: FloatArray) -> Certificat
     return Certificate(max(value * (1.0 - (len(initial) + 4) * ROUNDINGS), 0.0), values, share)
 
 
-def quick_share(
-    row_costs: FloatArray, reduced: FloatArray, level: FloatArray, rounding: FloatArray | float
-) -> float:
-    """The share of its cost that a row is short of at most, from reduced costs that a solver has at hand.
+def quick_shortfalls(reduced: FloatArray, level: FloatArray, rounding: float) -> tuple[IntArray, FloatArray]:
+    """The rows that may be short, and by how much at most, from reduced costs that a solver has at hand.
 
     Coarser than the differences of :class:`Certifier`, because the rounding error of a reduced cost is
     relative to the values; where that is good enough, nothing else need be computed.
 
     Parameters
     ----------
-    row_costs
-        The cost of each row, not negative.
     reduced
-        Its computed reduced cost: that cost, plus the value after it, less the value of its state; ``inf``
-        where the row is forbidden.
+        The computed reduced cost of each row: its cost, plus the value after it, less the value of its state;
+        ``inf`` where the row is forbidden.
     level
-        The value of each row's state.
+        The value of each row's state, not negative.
     rounding
-        What the reduced cost may be off, relative to the sum of the sizes of its terms.
-
-    Returns
-    -------
-    float
-        ``inf`` where it cannot tell.
+        What a reduced cost may be off, relative to the sum of the sizes of its terms.
     """
     # The terms are not negative, so their sizes add up to the reduced cost and twice what is subtracted.
     with np.errstate(invalid="ignore"):
         certain = reduced - 1.01 * rounding * (np.abs(reduced) + 2.0 * level)
     short = np.flatnonzero(certain < 0.0)
-    return float(_shares(-certain[short], row_costs[short]).max(initial=0.0))
+    return short, -certain[short]
 
 
 def lowered(
@@ -311,7 +302,7 @@ def lowered(
     lengths
         For each state a number that falls by at least one half in expectation, whatever row is taken.
     reduced, level, rounding
-        As for :func:`quick_share`.
+        As for :func:`quick_shortfalls`.
     """
     with np.errstate(invalid="ignore"):
         # Twice: once for the reduced cost, and once for rounding the values that come out of this.
@@ -321,8 +312,8 @@ def lowered(
     return np.maximum(values - step * (1.0 + 2.0**-20) * lengths, 0.0)
 
 
-def _shares(shortfalls: FloatArray, costs: FloatArray) -> FloatArray:
-    """Shortfalls relative to the costs, rounded up; ``inf`` where there is no cost."""
+def largest_share(shortfalls: FloatArray, costs: FloatArray) -> float:
+    """The largest shortfall relative to the cost beside it, rounded up; ``inf`` where there is no cost."""
     with np.errstate(divide="ignore", over="ignore"):
-        shares: FloatArray = shortfalls / costs * (1.0 + 4.0 * UNIT_ROUNDOFF)
-    return shares
+        shares = shortfalls / costs * (1.0 + 4.0 * UNIT_ROUNDOFF)
+    return float(shares.max(initial=0.0))
