@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,32 @@ def test_they_need_nothing_that_they_do_not_need(arguments: list[str]) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=HERE
     )
     assert answer.returncode == 0, answer.stderr
+
+
+class _Piped:
+    """Standard input with a problem in it."""
+
+    def __init__(self, content: bytes) -> None:
+        self.buffer = BytesIO(content)
+
+
+@pytest.mark.parametrize("style", ["yaml", "json"])
+def test_a_problem_may_come_by_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    text = printed(capsys, "new", "small-building", *(["--json"] if style == "json" else []))
+    monkeypatch.setattr(sys, "stdin", _Piped(text.encode()))
+    shown = printed(capsys, "show", "-")
+    Path(f"mine.{style}").write_text(text, encoding="utf-8")
+    assert shown.replace("-:", f"mine.{style}:", 1) == printed(capsys, "show", f"mine.{style}")
+
+
+def test_a_mistake_in_standard_input_has_its_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", _Piped(b"format: hcssp-problem\nversion: 7\n"))
+    assert main(["solve", "-"]) == 2
+    assert "standard input:2: version: version 7 cannot be read" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["solve", "-"]) == 2
+    assert "there is no standard input" in capsys.readouterr().err

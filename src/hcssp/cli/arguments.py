@@ -27,13 +27,21 @@ def number(text: str) -> float:
     return value
 
 
+def amount(text: str) -> float:
+    """Any number, perhaps as a percentage or a fraction."""
+    from hcssp.files.problem_file.written_numbers import written_number
+
+    value = written_number(text.strip())
+    return number(text) if value is None else value
+
+
 def bound(text: str) -> tuple[str, float]:
     """``NAME=VALUE``: a constraint and its bound."""
     name, separator, value = text.partition("=")
     if not (separator and name.strip()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as damage=2")
     try:
-        at_most = number(value)
+        at_most = amount(value)
     except argparse.ArgumentTypeError:
         raise argparse.ArgumentTypeError(
             f"the bound on {name.strip()!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
@@ -47,7 +55,7 @@ def bound(text: str) -> tuple[str, float]:
 
 def gap(text: str) -> float:
     """A relative gap: a finite number that is not negative."""
-    value = number(text)
+    value = amount(text)
     if not (isfinite(value) and value >= 0.0):
         raise argparse.ArgumentTypeError(f"{text} is no relative gap; give 0 or more, such as 1e-3 for 0.1%")
     return value
@@ -55,7 +63,7 @@ def gap(text: str) -> float:
 
 def share(text: str) -> float:
     """A tolerance: a share below the whole, and not finer than figures are."""
-    value = number(text)
+    value = amount(text)
     if not LEAST_TOLERANCE <= value < 1.0:
         raise argparse.ArgumentTypeError(
             f"{text} is no tolerance; give a share from {LEAST_TOLERANCE:g} to below 1, such as 1e-6"
@@ -107,7 +115,9 @@ def seed(text: str) -> int:
 def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what names a problem, its bounds and its scale."""
     parser.add_argument(
-        "problem", metavar="PROBLEM", help="a built-in problem (hcssp problems lists them) or a problem file"
+        "problem",
+        metavar="PROBLEM",
+        help="a built-in problem (hcssp problems lists them), a problem file, or - for standard input",
     )
     parser.add_argument(
         "--bound",

@@ -12,8 +12,8 @@ from hcssp.cli.arguments import (
     UsageError,
     add_output_arguments,
     add_problem_arguments,
+    amount,
     gap,
-    number,
     positive_count,
     seconds,
 )
@@ -45,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--constraint", metavar="NAME", help="whose bound varies (default: the problem's only constraint)"
     )
     parser.add_argument(
-        "--from", dest="low", type=number, required=True, metavar="LOW", help="the smallest bound"
+        "--from", dest="low", type=amount, required=True, metavar="LOW", help="the smallest bound"
     )
     parser.add_argument(
-        "--to", dest="high", type=number, required=True, metavar="HIGH", help="the largest bound"
+        "--to", dest="high", type=amount, required=True, metavar="HIGH", help="the largest bound"
     )
     parser.add_argument(
         "--points", type=positive_count, default=11, metavar="N", help="how many bounds (default: 11)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def load_problem(name: str, scale: int = 1) -> HCSSP:
     ----------
     name
         A built-in problem's name, or a problem file: its name ends in .yaml, .yml or .json, or it is in
-        another folder.
+        another folder; or ``-``, for one that comes by standard input.
     scale
         Multiplies every length of a built-in problem.
 
@@ -52,15 +53,19 @@ def load_problem(name: str, scale: int = 1) -> HCSSP:
 def is_file(name: str) -> bool:
     """Whether the user means a file and not a built-in problem."""
     path = Path(name)
-    return path.suffix.lower() in _SUFFIXES or path.name != name
+    return name == "-" or path.suffix.lower() in _SUFFIXES or path.name != name
 
 
 def _from_file(name: str, scale: int) -> HCSSP:
-    from hcssp.files.problem_file.loading import load
+    from hcssp.files.problem_file.loading import load, load_stream
 
     if scale != 1:
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
-    return load(name)
+    if name != "-":
+        return load(name)
+    if sys.stdin is None:
+        raise UsageError("-: there is no standard input to read a problem from")
+    return load_stream(sys.stdin.buffer)
 
 
 def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:

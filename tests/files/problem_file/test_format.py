@@ -60,6 +60,8 @@ SEMANTIC = (
     "-.inf is not",
     "cannot draw a place",
     "the key 'procedure' is missing; with",
+    "'120%' is not",
+    "'1/0' is not",
 )
 SYNTACTIC = ("not YAML", "the tag", "the alias", "second document", "nested more than", "cannot be a key")
 
@@ -91,6 +93,7 @@ VARIANTS = [
     "activities: {a: {table: {x: {go: {to: {y: 1}}}}, start: [{at: x, probability: 1}], goal: y}}",
     "models: {m: {grid: {map: S.G}, position: [-3, 4]}}\nactivities: {a: {model: m}}",
     "activities: {a: {grid: {map: S.G}}}\nconstraints: {}",
+    "activities: {a: {grid: {map: S.G, slip: 15%, step_cost: {time: 1/3}}}}",
     "activities: {}\nprocedure: {start: a, end: b, events: {a: {go: [{to: b}]}, b: }}",
     "activities: {}\nprocedure: {start: a, end: a, events: {}}",
     "activities: {a: {grid: {map: S.G, intended: 1}, costs: [t, u]}}\nconstraints: {u: {at_most: .inf}}",

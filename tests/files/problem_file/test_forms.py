@@ -17,6 +17,7 @@ from hcssp.files import Limits
 from hcssp.files.problem_file import format as problem_format
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.forms import (
+    WRITTEN,
     Definitions,
     Form,
     bound,
@@ -60,6 +61,10 @@ def schema(form: Form[Any]) -> jsonschema.Draft202012Validator:
         (name_text("a name"), "a name", "a name"),
         (letter("a hazard"), "~", "~"),
         (number("a share", 0, 1), 1, 1.0),
+        (number("a share", 0, 1), "1/3", 1 / 3),
+        (number("a share", 0, 1), "15%", 0.15),
+        (number("a share", -1, 1), "-.5 / 2", -0.25),
+        (bound("a bound"), "0.1%", 0.001),
         (whole(), 3.0, 3),
         (bound("a bound"), "inf", inf),
         (bound("a bound"), -2, -2.0),
@@ -126,9 +131,8 @@ def test_a_definition_stands_in_the_schema_once() -> None:
         "anyOf": [{"type": "array", "items": {"$ref": "#/$defs/share"}}, {"$ref": "#/$defs/share"}],
         "description": "Some shares.",
     }
-    assert definitions.schemas == {
-        "share": {"description": "A part of one.", "type": "number", "minimum": 0, "maximum": 1}
-    }
+    plain = {"type": "number", "minimum": 0, "maximum": 1}
+    assert definitions.schemas == {"share": {"description": "A part of one.", "anyOf": [plain, WRITTEN]}}
     assert definitions.of(record("nobody", Nobody))["$ref"] == "#/$defs/nobody"
 
 

@@ -15,6 +15,7 @@ from hcssp.errors import did_you_mean
 from hcssp.files.problem_file.format import LARGEST_COST
 from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
+from hcssp.files.problem_file.written_numbers import written_number
 
 COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000
@@ -158,9 +159,10 @@ def _columns(
 
 
 def _number(text: str, most: float) -> float | None:
-    """A number from 0 to `most`; None for anything else."""
+    """A number from 0 to `most`, perhaps as a fraction or a percentage; None for anything else."""
+    value: float | None
     try:
         value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else -1.0
     except ValueError:
-        return None
-    return value if 0.0 <= value <= most else None
+        value = written_number(text.strip())
+    return value if value is not None and 0.0 <= value <= most else None

@@ -4,7 +4,7 @@ A reader goes on after a mistake, so that a user mends a file in one go: of what
 mistake, and gives None in its stead.
 
 >>> slip = number("a probability", 0, 1) | name_text("the name of a slip")
->>> slip.schema(Definitions())["anyOf"]
+>>> slip.schema(Definitions())["anyOf"][::2]
 [{'type': 'number', 'minimum': 0, 'maximum': 1}, {'$ref': '#/$defs/name'}]
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from hcssp.errors import listed
 from hcssp.files.problem_file.tree import Field
+from hcssp.files.problem_file.written_numbers import PATTERN, written_number
 
 Value = TypeVar("Value", covariant=True)
 Other = TypeVar("Other")
@@ -25,6 +26,8 @@ Schema = dict[str, Any]
 
 KINDS = ("a text", "a number", "a truth value", "nothing", "a list", "a mapping")
 LONGEST_NAME = 200
+WRITTEN: Schema = {"type": "string", "pattern": PATTERN}
+"""A fraction or a percentage."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ class Form(Generic[Value]):
         """The value; None, and the mistakes noted, if it is not of this form."""
         if field.kind in self.kinds:
             return self.take(field)
-        in_quotes = "a text" in self.kinds and field.kind in ("a number", "a truth value")
+        # A text that only stands for a number does not want quotes.
+        wants_text = "a text" in self.kinds and "a number" not in self.kinds
+        in_quotes = wants_text and field.kind in ("a number", "a truth value")
         field.expected(self.what, "; put it in quotes" if in_quotes else "")
         return None
 
@@ -162,17 +167,22 @@ def letter(draws: str, taken: str = "#.SG") -> Form[str]:
 
 
 def number(what: str, least: float = -inf, most: float = inf) -> Form[float]:
-    """A finite number between `least` and `most`."""
+    """A finite number between `least` and `most`; fractions and percentages are texts that mean one."""
 
     def take(field: Field) -> float | None:
-        value = field.value
+        value = written_number(field.value) if isinstance(field.value, str) else field.value
         if isinstance(value, int | float) and isfinite(value) and least <= value <= most:
             return float(value)
         field.expected(what)
         return None
 
     limits = {name: each for name, each in (("minimum", least), ("maximum", most)) if isfinite(each)}
-    return Form(what, ("a number",), take, lambda _: {"type": "number", **limits})
+    plain = {"type": "number", **limits}
+
+    def looks_right(field: Field) -> bool:
+        return not isinstance(field.value, str) or written_number(field.value) is not None
+
+    return Form(what, ("a number", "a text"), take, lambda _: {"anyOf": [plain, WRITTEN]}, looks_right)
 
 
 def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
@@ -182,7 +192,7 @@ def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
     def take(field: Field) -> float | None:
         return inf if field.value == inf or field.value in words else finite.read(field)
 
-    return Form(what, KINDS, take, lambda _: {"anyOf": [{"type": "number"}, {"enum": [*words]}]})
+    return Form(what, KINDS, take, lambda _: {"anyOf": [{"type": "number"}, WRITTEN, {"enum": [*words]}]})
 
 
 def whole(what: str = "a whole number", least: int = -(10**9), most: int = 10**9) -> Form[int]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from pathlib import Path
+from typing import BinaryIO
 
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
-from hcssp.files.problem_file.parsing import parse_document
+from hcssp.files.problem_file.parsing import is_json, parse_document
 from hcssp.files.problem_file.procedure import ProcedureReader
 from hcssp.files.problem_file.records import keys_of
-from hcssp.files.problem_file.source import Limits, decoded, read_bytes
+from hcssp.files.problem_file.source import Limits, decoded, read_bytes, read_stream
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
 
@@ -41,6 +42,22 @@ def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
     bounded = limits or Limits()
     text = decoded(read_bytes(source, str(source), bounded.document_bytes), findings)
     return _load(text, source.suffix.lower() == ".json", findings, source, source.parent, bounded)
+
+
+def load_stream(stream: BinaryIO, folder: str | Path = ".", limits: Limits | None = None) -> HCSSP:
+    """The problem that a stream such as standard input holds, YAML or JSON; tables lie in `folder`.
+
+    Raises
+    ------
+    InvalidProblem
+        If anything is wrong; each violation begins with "standard input", line and field.
+    """
+    bounded = limits or Limits()
+    findings = Findings("standard input")
+    text = decoded(read_stream(stream, findings.file, bounded.document_bytes), findings)
+    # There is no name to tell them apart by, and every JSON document begins with a brace if it is a problem.
+    json = text.lstrip().startswith("{") and is_json(text)
+    return _load(text, json, findings, None, Path(folder), bounded)
 
 
 def load_text(

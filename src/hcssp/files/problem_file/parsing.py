@@ -204,6 +204,15 @@ def resolved(source: str) -> str | int | float | bool | None:
     return float(f"{infinite[1]}inf") if infinite else source
 
 
+def is_json(text: str) -> bool:
+    """Whether a text can be read as JSON."""
+    try:
+        json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def as_yaml(text: str, findings: Findings) -> str:
     r"""The YAML that says the same as a JSON text, with everything on the same line.
 

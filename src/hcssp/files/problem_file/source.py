@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.findings import Findings
@@ -50,16 +51,34 @@ def read_bytes(path: Path, name: str, most: int) -> bytes:
     """
     try:
         with path.open("rb") as stream:
-            # Not the size that the system tells: a pipe has none, and a device has no end.
-            content = stream.read(most + 1)
+            return read_stream(stream, name, most)
     except FileNotFoundError:
         raise InvalidProblem([f"{name}: there is no such file"]) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidProblem([f"{name}: it cannot be read: {reason}"]) from None
+        raise _unread(name, error) from None
+
+
+def read_stream(stream: BinaryIO, name: str, most: int) -> bytes:
+    """The content of a stream that may have at most so many bytes.
+
+    Raises
+    ------
+    InvalidProblem
+        If it cannot be read, or is too large.
+    """
+    try:
+        # Not the size that the system tells: a pipe has none, and a device has no end.
+        content = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise _unread(name, error) from None
     if len(content) > most:
         raise InvalidProblem([f"{name}: the file is larger than the {_size(most)} that are allowed"])
     return content
+
+
+def _unread(name: str, error: Exception) -> InvalidProblem:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InvalidProblem([f"{name}: it cannot be read: {reason}"])
 
 
 def decoded(content: bytes, findings: Findings, file: str | None = None) -> str:
