@@ -9,7 +9,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP
 from hcssp.scenarios.hazard_grid import symmetric_grid
-from small_procedures import forking, retrying
+from small_procedures import drone, forking, retrying
 
 
 @dataclass(frozen=True)
@@ -148,4 +148,7 @@ KNOWN = {
     "a retry under a bound of -1": Known(retrying().with_bounds({"damage": -1.0}), inf, inf, least=0.0),
     "several exits": Known(forking(), 5.0, 3.0),
     "several exits, fast": Known(forking().with_bounds({"damage": 2.0}), 1.0, 1.0),
+    "an event for each exit": Known(drone(0.15), 25.4, 22.9),
+    "an event for each exit, and both may be low": Known(drone(0.2), 20.9, 20.9),
+    "an event for each exit, and one is never reached": Known(drone(0.0), 32.0, 32.0),
 }

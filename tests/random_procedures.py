@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -17,7 +18,12 @@ PLACES = ("left", "middle", "right")
 
 
 def random_procedure(
-    seed: int, *, cycles: bool = False, several_exits: bool = False, num_constraints: int | None = None
+    seed: int,
+    *,
+    cycles: bool = False,
+    several_exits: bool = False,
+    exits_part: bool = False,
+    num_constraints: int | None = None,
 ) -> HCSSP:
     """A procedure of 2-4 activities of 2-4 states with choices, chance and 1-3 constraints.
 
@@ -29,17 +35,19 @@ def random_procedure(
         Whether outcomes may lead back, so that activities are executed more than once.
     several_exits
         Whether activities may have several goals; their labels are states of all other activities.
+    exits_part
+        Whether the exits of an activity may lead to different events.
     num_constraints
         How many constraints; drawn if not given. The third counts a cost that the first counts too.
     """
-    rng = np.random.default_rng([seed, cycles, several_exits])
+    rng = np.random.default_rng([seed, cycles, several_exits, *([2] if exits_part else [])])
     count = int(rng.integers(1, 4)) if num_constraints is None else num_constraints
     while True:
-        problem = _unbounded_procedure(rng, cycles, several_exits, count)
+        problem = _unbounded_procedure(rng, cycles, several_exits, exits_part, count)
         # Most policies differ only where they never go, so there are far fewer than combinations of rows.
         if _combinations(problem) <= 8 * MOST_POLICIES:
             policies = brute_force(problem)
-            if len(policies.rows) <= MOST_POLICIES:
+            if 0 < len(policies.rows) <= MOST_POLICIES:
                 return problem.with_bounds(_random_bounds(rng, problem, policies.costs))
 
 
@@ -94,7 +102,7 @@ def _random_row(rng: np.random.Generator, state: int, inner: int, size: int, onw
 
 
 def _unbounded_procedure(
-    rng: np.random.Generator, cycles: bool, several_exits: bool, num_constraints: int
+    rng: np.random.Generator, cycles: bool, several_exits: bool, exits_part: bool, num_constraints: int
 ) -> HCSSP:
     plan = ProcedureBuilder()
     events = [plan.add_event(f"event-{index}") for index in range(int(rng.integers(3, 5)))]
@@ -106,7 +114,11 @@ def _unbounded_procedure(
             return Outcome(probability, event)
         cssp = random_activity(rng, several_exits=several_exits)
         activities.append(plan.add_activity(f"activity-{len(activities)}", cssp))
-        return Outcome(probability, event, runs=activities[-1])
+        exits = {}
+        if exits_part and cssp.goals.sum() > 1 and rng.random() < 0.7:
+            label = cssp.state_labels[int(rng.choice(np.flatnonzero(cssp.goals)))]
+            exits[label] = events[int(rng.integers(0 if cycles else event, len(events)))]
+        return Outcome(probability, event, runs=activities[-1], exits=exits)
 
     for position, event in enumerate(events[:-1]):
         # The first choice always leads on to the next event, so that every event is on a path.
@@ -118,7 +130,7 @@ def _unbounded_procedure(
                 int(rng.integers(0, position + 1) if backwards else rng.integers(position + 1, len(events)))
             ]
             onwards = [
-                Outcome(probability, onwards[0].event, runs=onwards[0].runs),
+                replace(onwards[0], probability=probability),
                 outcome(1.0 - probability, other, runs=rng.random() < 0.5),
             ]
         plan.add_choice(event, "onwards", to=onwards)

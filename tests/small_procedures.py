@@ -90,6 +90,35 @@ def forking() -> HCSSP:
     return plan.build(start=start, end=out)
 
 
+def flight() -> CSSP:
+    """From the depot to the waypoint: fast and low, which crashes one time in ten, or slowly and surely."""
+    built = CSSPBuilder(cost_names=("time", "crash"))
+    depot = built.add_state("depot")
+    waypoint, crashed = built.add_goal("waypoint"), built.add_goal("crashed")
+    built.add_action(depot, "low", to={waypoint: 0.9, crashed: 0.1}, costs={"time": 10, "crash": 0.1})
+    built.add_action(depot, "high", to=waypoint, costs={"time": 16})
+    built.set_initial(depot)
+    return built.build()
+
+
+def drone(at_most: float = 0.15) -> HCSSP:
+    """Two flights, each of whose exits leads to an event of its own: the next flight, or a long walk home.
+
+    Low and low takes 20.9 and crashes with probability 0.19, low and high 25.4 and 0.1, high and low 27 and
+    0.1, high and high 32 and never.
+    """
+    plan = ProcedureBuilder(name="drone")
+    depot, on_the_way, lost, home = (plan.add_event(name) for name in ("depot", "on the way", "lost", "home"))
+    first, second = plan.add_activity("first leg", flight()), plan.add_activity("second leg", flight())
+    walk = plan.add_activity("walk home", corridor(("here", "there", "end")))
+    exits = {"waypoint": on_the_way, "crashed": lost}
+    plan.add_choice(depot, "fly", to=[Outcome(1.0, on_the_way, runs=first, exits=exits)])
+    plan.add_choice(on_the_way, "fly", to=[Outcome(1.0, home, runs=second, exits={"crashed": lost})])
+    plan.add_choice(lost, "walk", to=[Outcome(1.0, home, runs=walk)])
+    plan.add_constraint("crash", at_most=at_most, counts={first: "crash", second: "crash"})
+    return plan.build(start=depot, end=home)
+
+
 def with_a_pit(time: float, trap: bool = False) -> CSSP:
     """Out in one step, or perhaps into a pit."""
     built = CSSPBuilder(cost_names=("time", "damage"))

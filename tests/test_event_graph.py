@@ -8,6 +8,7 @@ import pytest
 
 from hcssp.errors import MissingDependency
 from hcssp.scenarios import evacuation
+from small_procedures import drone
 
 nx = pytest.importorskip("networkx")
 
@@ -30,9 +31,28 @@ def test_every_outcome_is_an_edge() -> None:
         for choice in problem.choices
         for number, outcome in enumerate(choice.outcomes)
     ]
-    edges = [(tail, head, *data.values()) for tail, head, data in graph.edges(data=True)]
+    edges = [(tail, head, *list(data.values())[:-1]) for tail, head, data in graph.edges(data=True)]
     assert sorted(edges, key=str) == sorted(outcomes, key=str)
-    assert next(iter(graph.edges(data=True)))[2].keys() == {"choice", "outcome", "probability", "activity"}
+    assert next(iter(graph.edges(data=True)))[2].keys() == {
+        "choice",
+        "outcome",
+        "probability",
+        "activity",
+        "exits",
+    }
+    assert {exits for *_, exits in graph.edges(data="exits")} == {None}
+
+
+def test_every_event_behind_an_exit_has_an_edge() -> None:
+    graph = drone().to_networkx()
+    exits = {(tail, head): exits for tail, head, exits in graph.edges(data="exits")}
+    assert exits == {
+        ("depot", "on the way"): ("waypoint",),
+        ("depot", "lost"): ("crashed",),
+        ("on the way", "home"): ("waypoint",),
+        ("on the way", "lost"): ("crashed",),
+        ("lost", "home"): None,
+    }
 
 
 def test_the_graph_can_be_searched() -> None:

@@ -130,7 +130,9 @@ def _document(name: str, problem: HCSSP) -> dict[str, Any]:
                     {
                         "probability": outcome.probability,
                         "runs": None if outcome.runs is None else problem.activities[outcome.runs].name,
-                        "reaches": problem.events[outcome.event],
+                        "reaches": problem.events[outcome.event]
+                        if not outcome.exits
+                        else {str(label): problem.events[event] for label, event in outcome.exits.items()},
                     }
                     for outcome in choice.outcomes
                 ],

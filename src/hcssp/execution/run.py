@@ -275,7 +275,7 @@ class Run:
             )
 
         def named(each: Outcome, name: Hashable) -> bool:
-            return name in (self._name(each), self._problem.events[each.event])
+            return name in (self._name(each), *(self._problem.events[event] for event in each.events))
 
         # What happens at once says more than the event that an activity leads to in the end.
         matching = [pair for pair in possible if outcome is None or self._name(pair[0]) == outcome]

@@ -86,7 +86,11 @@ class ProcedureBuilder:
         return ActivityHandle(len(self._activities) - 1)
 
     def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
-        """Add something that can be chosen at `event`, and where it leads."""
+        """Add something that can be chosen at `event`, and where it leads.
+
+        An outcome whose activity ends in several ways may lead to an event for each, by the labels of the
+        activity's goals: ``Outcome(1.0, on_the_way, runs=leg, exits={"crashed": lost})``.
+        """
         self._choices.append(Choice(event, name, tuple(to)))
 
     def add_constraint(self, name: str, *, at_most: float, counts: Mapping[ActivityHandle, str]) -> None:

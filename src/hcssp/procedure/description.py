@@ -53,16 +53,26 @@ def _choices(problem: HCSSP, event: int, depth: int) -> list[_Line]:
         lines.append((depth, f"choose {choice.name}", None))
         for outcome in choice.outcomes:
             chance = f"{outcome.probability:.6g}: " if len(choice.outcomes) > 1 else ""
-            lines.append((depth + 1, chance + _outcome(problem, outcome), outcome.event))
+            lines += [
+                (depth + 1 + below, (chance if not below else "") + text, event)
+                for below, text, event in _outcome(problem, outcome)
+            ]
     return lines[::-1]
 
 
-def _outcome(problem: HCSSP, outcome: Outcome) -> str:
+def _outcome(problem: HCSSP, outcome: Outcome) -> list[_Line]:
+    """One line; if the activity's exits lead to several events, one below it for each exit."""
     reach = f"reach {problem.events[outcome.event]}"
     if outcome.runs is None:
-        return reach
+        return [(0, reach, outcome.event)]
     activity = problem.activities[outcome.runs]
-    return f"run {activity.name} ({activity.cssp.num_states:,} states), {reach}"
+    run = f"run {activity.name} ({activity.cssp.num_states:,} states)"
+    if not outcome.exits:
+        return [(0, f"{run}, {reach}", outcome.event)]
+    exits = [
+        (1, f"from {label}: reach {problem.events[event]}", event) for label, event in outcome.exits.items()
+    ]
+    return [(0, run, None), *exits]
 
 
 def _constraint(problem: HCSSP, constraint: Constraint) -> str:

@@ -1,13 +1,14 @@
 """In which states an event can be entered: the states that the procedure itself can be in.
 
 An activity with one goal always hands over in the same way, and what follows starts in its own initial
-distribution. An activity with several goals hands over the goal it ended in: the exit state is the entry
-state of what follows, identified by its label. So the procedure's own states are pairs of an event and
-an entry label (None where there is nothing to hand over), and the choice at an event may depend on the
-state it was entered in.
+distribution. An activity with several goals that lead to one event hands over the goal it ended in: the exit
+state is the entry state of what follows, identified by its label. So the procedure's own states are pairs of
+an event and an entry label (None where there is nothing to hand over), and the choice at an event may depend
+on the state it was entered in.
 
 - The start is entered with None; all entries to the end are one and the same.
-- An activity with one goal enters its event with None, one with several with its goal's label.
+- A goal that is the only one of its activity to lead to its event enters it with None; where several do,
+  each enters it with its label.
 - An activity run from an event entered with None starts in its own initial distribution; entered with a
   label, it starts in its state of that label.
 - An outcome without an activity passes the label on.
@@ -15,7 +16,7 @@ state it was entered in.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Hashable
 
 import numpy as np
@@ -43,17 +44,20 @@ def reachable_event_states(problem: HCSSP) -> tuple[tuple[EventState, ...], list
         for index in problem.choices_at(event):
             for outcome in problem.choices[index].outcomes:
                 if outcome.runs is None:
-                    exits: list[Hashable | None] = [entry]
+                    exits: list[EventState] = [
+                        end if outcome.event == problem.end else (outcome.event, entry)
+                    ]
                 else:
                     cssp = problem.activities[outcome.runs].cssp
                     if entry is not None and entry not in cssp.state_index:
                         violations[_missing_entry(problem, event, index, outcome.runs, entry)] = None
                         continue
-                    exits = exit_labels(cssp, entry)
-                    if None in exits and int(cssp.goals.sum()) > 1:
+                    goals = reached_goals(cssp, entry)
+                    if len(goals) > 1 and any(cssp.state_labels[goal] is None for goal in goals):
                         violations[_unnamed_exit(problem, outcome.runs)] = None
-                for label in exits:
-                    entered = end if outcome.event == problem.end else (outcome.event, label)
+                    leads_to = goal_event_states(problem, outcome.runs)
+                    exits = [leads_to[goal] for goal in goals]
+                for entered in exits:
                     if entered not in found:
                         found[entered] = None
                         waiting.append(entered)
@@ -68,16 +72,28 @@ def entry_distribution(cssp: CSSP, entry: Hashable | None) -> tuple[IntArray, Fl
     return np.array([cssp.state_index[entry]], dtype=np.int64), np.ones(1)
 
 
-def exit_labels(cssp: CSSP, entry: Hashable | None) -> list[Hashable | None]:
-    """The labels with which an activity that is entered with `entry` can enter the next event."""
-    goals = np.flatnonzero(cssp.goals)
+def goal_event_states(problem: HCSSP, activity: int) -> dict[int, EventState]:
+    """For each goal of an activity the event state that is entered from it."""
+    cssp, outcome = problem.activities[activity].cssp, problem.activity_outcome[activity]
+    labels = {goal: cssp.state_labels[goal] for goal in np.flatnonzero(cssp.goals).tolist()}
+    events = {goal: outcome.event_after(label) for goal, label in labels.items()}
+    goals_before = Counter(events.values())
+    return {
+        goal: (event, None if event == problem.end or goals_before[event] == 1 else labels[goal])
+        for goal, event in events.items()
+    }
+
+
+def reached_goals(cssp: CSSP, entry: Hashable | None) -> list[int]:
+    """The goals that an activity can end in if its event was entered with the label `entry`."""
+    goals = np.flatnonzero(cssp.goals).tolist()
     if len(goals) == 1:
-        return [None]
+        return goals
     states, probabilities = entry_distribution(cssp, entry)
     initial = np.zeros(cssp.num_states)
     initial[states] = probabilities
     reached = reachable(cssp.derive(initial=initial))
-    return [cssp.state_labels[int(goal)] for goal in goals if reached[goal]]
+    return [goal for goal in goals if reached[goal]]
 
 
 def _missing_entry(problem: HCSSP, event: int, choice: int, activity: int, entry: Hashable) -> str:

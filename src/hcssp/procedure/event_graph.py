@@ -11,10 +11,11 @@ from hcssp.procedure.model import HCSSP
 def event_graph(problem: HCSSP) -> Any:
     """The events of a procedure and the ways between them, as a ``networkx.MultiDiGraph``.
 
-    Events are nodes, by name. Every outcome of every choice is an edge, whose key is the pair of the choice's
-    name and the outcome's number, and whose data are ``choice`` (its name), ``outcome`` (its number),
-    ``probability`` and ``activity`` (the name of what is run on the way, or None). The graph itself knows its
-    ``start`` and its ``end``.
+    Events are nodes, by name. Every outcome of every choice is an edge to its event, or one to each if the
+    exits of its activity lead to several. Its key is the pair of the choice's name and the outcome's number;
+    its data are ``choice`` (its name), ``outcome`` (its number), ``probability`` (of the outcome),
+    ``activity`` (the name of what is run on the way, or None) and ``exits`` (the labels of the exits that
+    lead here, or None if all do). The graph itself knows its ``start`` and its ``end``.
 
     >>> from hcssp.scenarios import small_building
     >>> graph = event_graph(small_building())
@@ -39,13 +40,15 @@ def event_graph(problem: HCSSP) -> Any:
     graph.add_nodes_from(problem.events)
     for choice in problem.choices:
         for number, outcome in enumerate(choice.outcomes):
-            graph.add_edge(
-                problem.events[choice.event],
-                problem.events[outcome.event],
-                key=(choice.name, number),
-                choice=choice.name,
-                outcome=number,
-                probability=float(outcome.probability),
-                activity=None if outcome.runs is None else problem.activities[outcome.runs].name,
-            )
+            for event in outcome.events:
+                graph.add_edge(
+                    problem.events[choice.event],
+                    problem.events[event],
+                    key=(choice.name, number),
+                    choice=choice.name,
+                    outcome=number,
+                    probability=float(outcome.probability),
+                    activity=None if outcome.runs is None else problem.activities[outcome.runs].name,
+                    exits=outcome.exits_to(event),
+                )
     return graph

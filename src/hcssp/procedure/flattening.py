@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.errors import InvalidProblem
-from hcssp.procedure.entries import entry_distribution, reachable_event_states
+from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
 from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
 from hcssp.procedure.model import HCSSP
 
@@ -76,10 +76,12 @@ class Flattening:
     def num_rows(self) -> int:
         return int(self.row_offset[-1])
 
-    @property
+    @cached_property
     def separable(self) -> bool:
-        """Whether every event is entered in one way, so that only budgets tie the activities together."""
-        return all(entry is None for _, entry in self.event_states)
+        """Whether only budgets tie the activities together: none can end in two ways that matter later."""
+        return all(entry is None for _, entry in self.event_states) and not any(
+            len(outcome.events) > 1 for outcome in self.problem.activity_outcome
+        )
 
     def event_state(self, event: int, entry: Hashable | None = None) -> int:
         """The flat state of an event entered with the label `entry`; all entries to the end are one."""
@@ -96,11 +98,8 @@ class Flattening:
         """
         cssp = self.problem.activities[activity].cssp
         flat: IntArray = np.cumsum(~cssp.goals, dtype=np.int64) + (self.state_offset[activity] - 1)
-        event = self.problem.activity_outcome[activity].event
-        goals = np.flatnonzero(cssp.goals)
-        for goal in goals:
-            entry = None if len(goals) == 1 or event == self.problem.end else cssp.state_labels[int(goal)]
-            flat[goal] = self._position.get((event, entry), -1)
+        for goal, entered in goal_event_states(self.problem, activity).items():
+            flat[goal] = self._position.get(entered, -1)
         return flat
 
     @cached_property

@@ -2,7 +2,8 @@ r"""The hierarchical constrained stochastic shortest path problem (HC-SSP).
 
 A *procedure* has events, one of them its start and one its end. At every other event one of the choices
 there is made; a choice leads, with given probabilities, along its outcomes, and an outcome may run an
-*activity* before it reaches its event. An activity is a C-SSP of its own. Wanted are a choice for every
+*activity* before it reaches its event, or one of several, by the exit in which the activity ends. An activity
+is a C-SSP of its own, its exits are its goals. Wanted are a choice for every
 event, :math:`\rho`, and a policy for every activity that can then run, :math:`\Gamma_E`, which minimise
 
 .. math:: \sum_E L(E \mid \rho) \, f^E(\Gamma_E)
@@ -25,7 +26,7 @@ constraints.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -66,10 +67,22 @@ class Activity:
         if not self.room:
             object.__setattr__(self, "room", self.name)
 
+    @property
+    def exit_labels(self) -> list[Hashable]:
+        """The labels of its goals, in which it can end."""
+        return [self.cssp.state_labels[goal] for goal in np.flatnonzero(self.cssp.goals).tolist()]
+
 
 @dataclass(frozen=True)
 class Outcome:
     """One way a choice can turn out: with `probability`, after running `runs`, `event` is reached.
+
+    Which event is reached may depend on where the activity ends:
+
+    >>> home, lost = 1, 2
+    >>> flight = Outcome(1.0, home, runs=0, exits={"crashed": lost})
+    >>> flight.event_after("landed"), flight.event_after("crashed")
+    (1, 2)
 
     Attributes
     ----------
@@ -79,11 +92,39 @@ class Outcome:
         The event that is reached.
     runs
         The activity that is run on the way, or None if the event is reached at once and for free.
+    exits
+        From the label of a goal of the activity to the event that is reached from there; from the goals that
+        are not named, `event` is. In a problem it names all of them, unless they all lead to one event.
     """
 
     probability: float
     event: int
     runs: int | None = None
+    exits: Mapping[Hashable, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exits", Frozen(self.exits))
+
+    def event_after(self, label: Hashable) -> int:
+        """The event that is reached if the activity ends in its goal of this label."""
+        return self.exits.get(label, self.event)
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """All events that may be reached, each once."""
+        return tuple(dict.fromkeys((self.event, *self.exits.values())))
+
+    def exits_to(self, event: int) -> tuple[Hashable, ...] | None:
+        """The labels of the goals from which `event` is reached; None if nothing depends on the goal."""
+        if not self.exits:
+            return None
+        return tuple(label for label, reached in self.exits.items() if reached == event)
+
+    def in_full(self, labels: Sequence[Hashable]) -> Outcome:
+        """The same with an event for each of the goals' `labels`, or with none if all lead to one."""
+        reached = {label: self.event_after(label) for label in labels}
+        first, *others = dict.fromkeys(reached.values())
+        return replace(self, event=first, exits=reached if others else {})
 
 
 @dataclass(frozen=True)
@@ -196,11 +237,24 @@ class HCSSP:
         # What is not an event cannot be sorted among them; it comes last, and the rules name it.
         known = range(len(self.events))
         in_order = sorted(self.choices, key=lambda each: each.event if each.event in known else len(known))
-        object.__setattr__(self, "choices", tuple(in_order))
+        object.__setattr__(self, "choices", tuple(self._in_full(choice) for choice in in_order))
         object.__setattr__(self, "positions", Frozen(self.positions))
         found = violations(self)
         if found:
             raise InvalidProblem(found)
+
+    def _in_full(self, choice: Choice) -> Choice:
+        """The choice with all exits named where some are; what is wrong stays as it is, to be reported."""
+        if not any(outcome.exits for outcome in choice.outcomes):
+            return choice
+        outcomes = []
+        for outcome in choice.outcomes:
+            if outcome.exits and outcome.runs is not None and outcome.runs in range(len(self.activities)):
+                labels = self.activities[outcome.runs].exit_labels
+                if outcome.exits.keys() <= set(labels):
+                    outcome = outcome.in_full(labels)
+            outcomes.append(outcome)
+        return replace(choice, outcomes=tuple(outcomes))
 
     def _derive(self, **changes: Any) -> HCSSP:
         """The same problem with some attributes changed, which need no check."""

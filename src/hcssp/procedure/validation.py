@@ -7,7 +7,7 @@ from where) are looked at once the parts are right, since they would only repeat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import fsum
 from numbers import Real
 
@@ -18,7 +18,7 @@ from hcssp.cssp.model import bound_violations
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.entries import reachable_event_states
-from hcssp.procedure.model import HCSSP, Choice, Constraint
+from hcssp.procedure.model import HCSSP, Choice, Constraint, Outcome
 
 
 def violations(problem: HCSSP) -> list[str]:
@@ -108,10 +108,29 @@ def _choice(problem: HCSSP, choice: Choice) -> Iterator[str]:
             yield f"{where}: there is no event {outcome.event!r}; pass what add_event returned"
         if outcome.runs is not None and not is_index(outcome.runs, problem.num_activities):
             yield f"{where}: there is no activity {outcome.runs!r}; pass what add_activity returned"
+        elif outcome.exits:
+            yield from _exits(problem, where, outcome)
     if all(_is_likely(probability) for probability in probabilities):
         total = fsum(probabilities)
         if not abs(total - 1.0) <= PROBABILITY_TOLERANCE:
             yield f"{where}: probabilities sum to {total:.10g}, not 1"
+
+
+def _exits(problem: HCSSP, where: str, outcome: Outcome) -> Iterator[str]:
+    """What is wrong with the events that an outcome names for single exits of its activity."""
+    if outcome.runs is None:
+        listed = ", ".join(repr(label) for label in outcome.exits)
+        yield f"{where}: an outcome that runs no activity has no exits, but names {listed}; leave them out"
+        return
+    activity = problem.activities[outcome.runs]
+    known = activity.exit_labels
+    for label, event in outcome.exits.items():
+        if label not in known:
+            yield (
+                f"{where}: activity {activity.name!r} has no exit {label!r}; its exits are {_listed(known)}"
+            )
+        elif not is_index(event, problem.num_events):
+            yield f"{where}, exit {label!r}: there is no event {event!r}; pass what add_event returned"
 
 
 def _is_likely(probability: object) -> bool:
@@ -140,13 +159,18 @@ def _constraint(problem: HCSSP, constraint: Constraint) -> Iterator[str]:
             )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[Hashable]) -> str:
     return ", ".join(repr(name) for name in names) or "none"
 
 
 def _reachability(problem: HCSSP) -> Iterator[str]:
     """Events, and so activities, that no choices lead to."""
-    edges = [(choice.event, outcome.event) for choice in problem.choices for outcome in choice.outcomes]
+    edges = [
+        (choice.event, event)
+        for choice in problem.choices
+        for outcome in choice.outcomes
+        for event in outcome.events
+    ]
     tails, heads = zip(*edges, strict=True) if edges else ((), ())
     graph = csr_array((np.ones(len(edges)), (tails, heads)), shape=(problem.num_events,) * 2)
     reached = closure(graph, np.arange(problem.num_events) == problem.start)
@@ -164,18 +188,30 @@ def _reachability(problem: HCSSP) -> Iterator[str]:
 
 
 def _ending(problem: HCSSP) -> Iterator[str]:
-    """Events from which the end is not reached with certainty, whatever is chosen there and later."""
-    moves = [
-        (index, outcome.event)
-        for index, choice in enumerate(problem.choices)
-        for outcome in choice.outcomes
-        if outcome.probability > 0
-    ]
-    choices, targets = zip(*moves, strict=True) if moves else ((), ())
-    shape = (len(problem.choices), problem.num_events)
-    transitions = csr_array((np.ones(len(moves)), (choices, targets)), shape=shape)
-    owners = np.array([choice.event for choice in problem.choices], dtype=np.int64)
-    search = Backwards(transitions, owners, np.arange(problem.num_events) == problem.end)
+    """Events from which the end is not reached with certainty, whatever is chosen there and later.
+
+    Of the exits of an activity that lead to several events, its policy is taken to decide. Where it cannot,
+    that is a dead end for a solver to find.
+    """
+    moves = []
+    owners = [choice.event for choice in problem.choices]
+    num_states = problem.num_events
+    for index, choice in enumerate(problem.choices):
+        for outcome in choice.outcomes:
+            if not outcome.probability > 0:
+                continue
+            if len(outcome.events) == 1:
+                moves.append((index, outcome.event))
+                continue
+            # A state of its own, in which the event is chosen.
+            moves.append((index, num_states))
+            for event in outcome.events:
+                moves.append((len(owners), event))
+                owners.append(num_states)
+            num_states += 1
+    rows, targets = zip(*moves, strict=True) if moves else ((), ())
+    transitions = csr_array((np.ones(len(moves)), (rows, targets)), shape=(len(owners), num_states))
+    search = Backwards(transitions, np.array(owners, dtype=np.int64), np.arange(num_states) == problem.end)
     certain = search.almost_sure().states
     for event, name in enumerate(problem.events):
         if not certain[event]:

@@ -90,7 +90,7 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
                 "outcomes": [
                     {
                         "probability": plain(outcome.probability),
-                        "event": int(outcome.event),
+                        "events": [int(event) for event in outcome.events],
                         "activity": None if outcome.runs is None else int(outcome.runs),
                     }
                     for outcome in choice.outcomes
@@ -103,16 +103,17 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
 
 
 def _activity_data(problem: HCSSP, index: int) -> dict[str, Any]:
-    activity = problem.activities[index]
+    activity, outcome = problem.activities[index], problem.activity_outcome[index]
     world = problem.world(index)
     return {
         "name": activity.name,
         "room": activity.room,
         "states": activity.cssp.num_states,
         "from": int(problem.choices[int(problem.activity_choice[index])].event),
-        "to": int(problem.activity_outcome[index].event),
+        "to": [int(event) for event in outcome.events],
         "starts": [] if world is None else [[int(x), int(y)] for x, y in world.starts],
         "goals": [] if world is None else [[int(x), int(y)] for x, y in world.goals],
+        "goalEvents": [] if world is None else [int(outcome.event_after(cell)) for cell in world.goals],
         "step": None if world is None else {n: short(c) for n, c in world.step_costs.items() if c},
         "slip": None if world is None else short(_slip(world.slip)),
     }

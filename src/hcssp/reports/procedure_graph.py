@@ -63,7 +63,10 @@ def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:
             name = problem.activities[outcome.runs].name
             nodes.append(Node("activity", outcome.runs, name))
             ways.append(Way(tail, len(nodes) - 1, index, number, "" if label == name else label))
-            ways.append(Way(len(nodes) - 1, outcome.event, index, number, ""))
+            inside = len(nodes) - 1
+            for event in outcome.events:
+                exits = ", ".join(str(label) for label in outcome.exits_to(event) or ())
+                ways.append(Way(inside, event, index, number, exits))
     return nodes, ways
 
 

@@ -181,8 +181,8 @@ def _draw_map(axes: Any, plan: ProcedurePlan, panels: list[Panel], executed: lis
             if problem.choices[int(problem.activity_choice[index])].event == problem.start:
                 for cell in world.starts:
                     draw_marks(axes, panel.corner, Marks(start=cell))
-            event = problem.activity_outcome[index].event
             for cell in world.goals:
+                event = problem.activity_outcome[index].event_after(cell)
                 if event == problem.end:
                     draw_marks(axes, panel.corner, Marks(goal=cell))
                 elif event in forks:

@@ -244,15 +244,17 @@ def _marks(
             if world is None or (plan is not None and not plan.costs.activities[index].expected_executions):
                 continue
             begin = problem.choices[int(problem.activity_choice[index])].event
-            end = problem.activity_outcome[index].event
+            outcome = problem.activity_outcome[index]
             left, top = panel.corner
-            goals = [(left + column + 0.5, top + row + 0.5) for column, row in world.goals]
+            goals: dict[int, list[tuple[float, float]]] = {event: [] for event in outcome.events}
+            for column, row in world.goals:
+                goals[outcome.event_after((column, row))].append((left + column + 0.5, top + row + 0.5))
             starts = [(left + column + 0.5, top + row + 0.5) for column, row in world.starts]
             if begin == problem.start:
                 yield from (circle(*start, size) for start in starts)
-            if end == problem.end:
-                yield from (star(*goal, 1.45 * size) for goal in goals)
-            for cells, event in ((goals, end), (starts if begin == problem.start else [], begin)):
+            yield from (star(*goal, 1.45 * size) for goal in goals.get(problem.end, []))
+            openings = [*goals.items(), (begin, starts if begin == problem.start else [])]
+            for event, cells in openings:
                 if len(cells) == 1:
                     near = next((known for known in tags if _distance(known, cells[0]) <= 2.0), cells[0])
                     names = tags.setdefault(near, [])

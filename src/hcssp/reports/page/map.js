@@ -170,7 +170,8 @@ class Sheet {
         if (!this.plan.activities[index].executions) return;
         const panel = panelOf(index), middle = (cell) => placed(panel, cell).map((value) => value + 0.5);
         if (activity.from === data.problem.start) signs.push(...activity.starts.map((cell) => circle(...middle(cell), size)));
-        if (activity.to === data.problem.end) signs.push(...activity.goals.map((cell) => star(...middle(cell), size * 1.45)));
+        const last = activity.goals.filter((cell, goal) => activity.goalEvents[goal] === data.problem.end);
+        signs.push(...last.map((cell) => star(...middle(cell), size * 1.45)));
       });
     }
     signs.push(...this.tags(only));
@@ -184,7 +185,8 @@ class Sheet {
       if (!this.plan.activities[index].executions || (only && index !== this.activity)) return;
       const panel = panelOf(index);
       const begins = activity.from === data.problem.start || only;
-      for (const [cells, event] of [[activity.goals, activity.to], [begins ? activity.starts : [], activity.from]]) {
+      const exits = activity.to.map((event) => [activity.goals.filter((cell, goal) => activity.goalEvents[goal] === event), event]);
+      for (const [cells, event] of [...exits, [begins ? activity.starts : [], activity.from]]) {
         if (cells.length !== 1) continue;
         const [x, y] = placed(panel, cells[0]), key = [...found.keys()].find((known) => Math.abs(known[0] - x) + Math.abs(known[1] - y) <= 2);
         if (key) found.get(key).add(data.problem.events[event]);

@@ -47,7 +47,7 @@ function drawProcedure(plan, selected, choose) {
   const made = (choice) => plan.choices[choice] > 0;
   const events = new Set([data.problem.start]);
   data.problem.choices.forEach((choice, index) => {
-    if (made(index)) { events.add(choice.event); choice.outcomes.forEach((outcome) => events.add(outcome.event)); }
+    if (made(index)) { events.add(choice.event); choice.outcomes.forEach((outcome) => outcome.events.forEach((event) => events.add(event))); }
   });
   // What is not chosen lies below.
   for (const way of [...ways].sort((a, b) => made(a.choice) - made(b.choice))) {

@@ -23,7 +23,7 @@ function activityFacts(plan, index) {
   const share = plan.activities[index], activity = data.problem.activities[index], each = (value) => (share.executions ? value / share.executions : null);
   return html("dl", { class: "facts" }, [
     ["executed", share.executions ? times(share.executions) : "never"],
-    ["leads from", data.problem.events[activity.from]], ["to", data.problem.events[activity.to]],
+    ["leads from", data.problem.events[activity.from]], ["to", activity.to.map((event) => data.problem.events[event]).join(" or ")],
     [`${primary}, each time`, figure(each(share.cost))],
     ...Object.entries(share.usage).map(([name, used]) => [`${name}, each time`, figure(each(used))]),
     ["states", activity.states.toLocaleString("en")],
