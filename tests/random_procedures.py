@@ -45,10 +45,10 @@ def random_procedure(
     while True:
         problem = _unbounded_procedure(rng, cycles, several_exits, exits_part, count)
         # Most policies differ only where they never go, so there are far fewer than combinations of rows.
-        if _combinations(problem) <= 8 * MOST_POLICIES:
+        if combinations(problem) <= 8 * MOST_POLICIES:
             policies = brute_force(problem)
             if 0 < len(policies.rows) <= MOST_POLICIES:
-                return problem.with_bounds(_random_bounds(rng, problem, policies.costs))
+                return problem.with_bounds(random_bounds(rng, problem, policies.costs))
 
 
 def random_activity(rng: np.random.Generator, *, several_exits: bool = False) -> CSSP:
@@ -153,11 +153,12 @@ def _unbounded_procedure(
     return plan.build(start=events[0], end=events[-1])
 
 
-def _combinations(problem: HCSSP) -> int:
+def combinations(problem: HCSSP) -> int:
+    """How many ways there are to choose a row in every state."""
     return prod(int(rows) for rows in np.diff(problem.flattening.row_start) if rows)
 
 
-def _random_bounds(rng: np.random.Generator, problem: HCSSP, costs: FloatArray) -> dict[str, float]:
+def random_bounds(rng: np.random.Generator, problem: HCSSP, costs: FloatArray) -> dict[str, float]:
     """Bounds that bind often and are sometimes too little.
 
     Mostly those of a policy that spares something which the cheapest policy does not spare.

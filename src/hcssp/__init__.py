@@ -114,6 +114,8 @@ if TYPE_CHECKING:
     from hcssp.procedure.model import Choice as Choice
     from hcssp.procedure.model import Constraint as Constraint
     from hcssp.procedure.model import Outcome as Outcome
+    from hcssp.procedure.nesting import Nesting as Nesting
+    from hcssp.procedure.nesting import Use as Use
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
     from hcssp.proofs.search_record import Claim as Claim
     from hcssp.proofs.search_record import SearchRecord as SearchRecord
@@ -192,6 +194,7 @@ _HOME = {
     "Minimum": "hcssp.dual.oracle",
     "MissingDependency": "hcssp.errors",
     "MixedInteger": "hcssp.methods.highs.mixed_integer",
+    "Nesting": "hcssp.procedure.nesting",
     "NoImprovement": "hcssp.contract.stop",
     "NoSolution": "hcssp.errors",
     "NotProven": "hcssp.errors",
@@ -236,6 +239,7 @@ _HOME = {
     "UnknownName": "hcssp.errors",
     "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",
+    "Use": "hcssp.procedure.nesting",
     "Verification": "hcssp.contract.proof",
     "Verdict": "hcssp.checker.check",
     "Vertex": "hcssp.dual.oracle",

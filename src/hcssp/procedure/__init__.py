@@ -13,6 +13,7 @@ from hcssp.procedure.entries import EventState
 from hcssp.procedure.executions import executions_from_visits, expected_executions
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.nesting import Nesting, Use
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy, as_single_policy
 
@@ -25,9 +26,11 @@ __all__ = [
     "EventHandle",
     "EventState",
     "Flattening",
+    "Nesting",
     "Outcome",
     "ProcedureBuilder",
     "ProcedurePolicy",
+    "Use",
     "as_procedure",
     "as_procedure_policy",
     "as_single_policy",

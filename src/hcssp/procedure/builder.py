@@ -38,14 +38,16 @@ from typing import Any, NewType
 
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
+from hcssp.procedure.expansion import cost_names, expand, stand_in
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.validation import is_index
 
 EventHandle = NewType("EventHandle", int)
 """An event of a builder; it is the event's index in the problem."""
 
 ActivityHandle = NewType("ActivityHandle", int)
-"""An activity of a builder; it is the activity's index in the problem."""
+"""An activity of a builder; it is the activity's index in the problem, if none is a procedure."""
 
 
 class ProcedureBuilder:
@@ -66,7 +68,7 @@ class ProcedureBuilder:
         self._description = description
         self._positions = dict(positions or {})
         self._events: list[str] = []
-        self._activities: list[Activity] = []
+        self._activities: list[tuple[str, CSSP | HCSSP, str]] = []
         self._choices: list[Choice] = []
         self._constraints: list[tuple[str, float, dict[ActivityHandle, str]]] = []
 
@@ -75,14 +77,21 @@ class ProcedureBuilder:
         self._events.append(name)
         return EventHandle(len(self._events) - 1)
 
-    def add_activity(self, name: str, cssp: CSSP, room: str = "") -> ActivityHandle:
+    def add_activity(self, name: str, problem: CSSP | HCSSP, room: str = "") -> ActivityHandle:
         """Add an activity, to be run by exactly one outcome.
 
-        Its own bounds are ignored. The same `cssp` may be added under several names: the activities
-        share its arrays, and each has a policy of its own. Activities of the same `room` are drawn in one
-        picture.
+        Parameters
+        ----------
+        name
+            What people call it. What is inside a procedure is called by this name, a slash and its own.
+        problem
+            A C-SSP, whose own bounds are ignored, or another procedure. The same may be added under several
+            names: the activities share its arrays, and each has a policy of its own.
+        room
+            Activities of the same room are drawn in one picture. The map of a procedure is laid down where
+            the room lies.
         """
-        self._activities.append(Activity(name, cssp, room))
+        self._activities.append((name, problem, room))
         return ActivityHandle(len(self._activities) - 1)
 
     def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
@@ -103,7 +112,8 @@ class ProcedureBuilder:
         at_most
             The bound; ``inf`` for none yet.
         counts
-            For each activity that counts, the name of its secondary cost that does.
+            For each activity that counts, the name of its secondary cost that does; those of a procedure are
+            its constraints.
         """
         self._constraints.append((name, at_most, dict(counts)))
 
@@ -115,16 +125,32 @@ class ProcedureBuilder:
         InvalidProblem
             If anything is wrong; the message lists everything that is.
         """
-        return HCSSP(
+        procedures = {
+            index: problem
+            for index, (_, problem, _) in enumerate(self._activities)
+            if isinstance(problem, HCSSP)
+        }
+        outline = HCSSP(
             events=tuple(self._events),
             start=start,
             end=end,
-            activities=tuple(self._activities),
+            activities=tuple(
+                Activity(name, problem if isinstance(problem, CSSP) else self._stand_in(index, problem), room)
+                for index, (name, problem, room) in enumerate(self._activities)
+            ),
             choices=tuple(self._choices),
             constraints=tuple(Constraint(*parts[:2], self._indices(parts[2])) for parts in self._constraints),
             name=self._name,
             description=self._description,
             positions=self._positions,
+        )
+        return expand(Nesting(outline, procedures)) if procedures else outline
+
+    def _stand_in(self, activity: int, procedure: HCSSP) -> CSSP:
+        """What a procedure is to the outline: it has the exits for which an outcome names an event."""
+        outcomes = [outcome for choice in self._choices for outcome in choice.outcomes]
+        return stand_in(
+            procedure, [label for each in outcomes if each.runs == activity for label in each.exits]
         )
 
     def _indices(self, counts: Mapping[ActivityHandle, str]) -> dict[int, Any]:
@@ -132,6 +158,7 @@ class ProcedureBuilder:
         indices: dict[int, Any] = {}
         for activity, cost in counts.items():
             known = is_index(activity, len(self._activities))
-            names = self._activities[activity].cssp.cost_names if known else ()
+            problem = self._activities[activity][1] if known else None
+            names = () if problem is None else cost_names(problem)
             indices[activity] = names.index(cost) if cost in names else cost
         return indices

@@ -1,11 +1,13 @@
 """A procedure for people: an indented tree of its events, choices, outcomes and activities.
 
 An event that several outcomes lead to is shown where it is first met and referred to from then on, so
-that the text is no longer than the problem and a procedure that retries is shown once.
+that the text is no longer than the problem and a procedure that retries is shown once. A procedure that
+others run is shown once, below them, however often it is used.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,22 +16,45 @@ if TYPE_CHECKING:
 
 def describe(problem: HCSSP) -> str:
     """The text that ``print(problem)`` shows."""
+    texts = [_one_level(problem)]
+    for procedure, count in used_procedures(problem):
+        again = "once" if count == 1 else f"{count} times"
+        texts.append(f"procedure {procedure_name(procedure)}, used {again}: {_one_level(procedure)}")
+    return "\n".join(["procedure: " + texts[0], *texts[1:]])
+
+
+def used_procedures(problem: HCSSP) -> list[tuple[HCSSP, int]]:
+    """The procedures that run inside `problem`, outer ones first, and how often each is used."""
+    counts = Counter(id(use.procedure) for use in problem.uses)
+    # By identity, since comparing procedures means comparing all their arrays.
+    distinct = {id(use.procedure): use.procedure for use in problem.uses}
+    return [(procedure, counts[key]) for key, procedure in distinct.items()]
+
+
+def procedure_name(procedure: HCSSP) -> str:
+    """What people call a procedure that others use."""
+    return procedure.name or "without a name"
+
+
+def _one_level(problem: HCSSP) -> str:
+    """The tree of what was stated, without what is inside of procedures that it runs."""
+    outline = problem.outline
     counts = ", ".join(
         _counted(len(things), *names)
         for things, names in (
-            (problem.events, ("event", "events")),
-            (problem.activities, ("activity", "activities")),
-            (problem.constraints, ("constraint", "constraints")),
+            (outline.events, ("event", "events")),
+            (outline.activities, ("activity", "activities")),
+            (outline.constraints, ("constraint", "constraints")),
         )
     )
-    lines = [f"procedure: {counts}; minimise {problem.primary_name}", problem.events[problem.start]]
-    shown = {problem.start}
+    lines = [f"{counts}; minimise {problem.primary_name}", outline.events[outline.start]]
+    shown = {outline.start}
     # A stack of lines still to write instead of recursion: procedures may be long.
-    waiting = _choices(problem, problem.start, 1)
+    waiting = _choices(problem, outline.start, 1)
     while waiting:
         depth, text, event = waiting.pop()
         if event is not None:
-            if event == problem.end:
+            if event == outline.end:
                 text += ", the end"
             elif event in shown:
                 text += " (see above)"
@@ -37,7 +62,7 @@ def describe(problem: HCSSP) -> str:
                 shown.add(event)
                 waiting += _choices(problem, event, depth + 1)
         lines.append("  " * depth + text)
-    lines += [_constraint(problem, constraint) for constraint in problem.constraints]
+    lines += [_constraint(outline, constraint) for constraint in outline.constraints]
     return "\n".join(lines)
 
 
@@ -48,8 +73,9 @@ _Line = tuple[int, str, "int | None"]
 def _choices(problem: HCSSP, event: int, depth: int) -> list[_Line]:
     """The lines below an event, the first of them last, ready to be popped."""
     lines: list[_Line] = []
-    for index in problem.choices_at(event):
-        choice = problem.choices[index]
+    outline = problem.outline
+    for index in outline.choices_at(event):
+        choice = outline.choices[index]
         lines.append((depth, f"choose {choice.name}", None))
         for outcome in choice.outcomes:
             chance = f"{outcome.probability:.6g}: " if len(choice.outcomes) > 1 else ""
@@ -62,17 +88,25 @@ def _choices(problem: HCSSP, event: int, depth: int) -> list[_Line]:
 
 def _outcome(problem: HCSSP, outcome: Outcome) -> list[_Line]:
     """One line; if the activity's exits lead to several events, one below it for each exit."""
-    reach = f"reach {problem.events[outcome.event]}"
+    outline = problem.outline
+    reach = f"reach {outline.events[outcome.event]}"
     if outcome.runs is None:
         return [(0, reach, outcome.event)]
-    activity = problem.activities[outcome.runs]
-    run = f"run {activity.name} ({activity.cssp.num_states:,} states)"
+    run = f"run {outline.activities[outcome.runs].name} ({_size(problem, outcome.runs)})"
     if not outcome.exits:
         return [(0, f"{run}, {reach}", outcome.event)]
     exits = [
-        (1, f"from {label}: reach {problem.events[event]}", event) for label, event in outcome.exits.items()
+        (1, f"from {label}: reach {outline.events[event]}", event) for label, event in outcome.exits.items()
     ]
     return [(0, run, None), *exits]
+
+
+def _size(problem: HCSSP, activity: int) -> str:
+    """How large an activity of the outline is, and which procedure it is if it is one."""
+    procedure = None if problem.nesting is None else problem.nesting.procedures.get(activity)
+    if procedure is None:
+        return f"{problem.outline.activities[activity].cssp.num_states:,} states"
+    return f"procedure {procedure_name(procedure)}, {procedure.flattening.num_states:,} states"
 
 
 def _constraint(problem: HCSSP, constraint: Constraint) -> str:

@@ -42,6 +42,7 @@ from hcssp.verbs import verb
 
 if TYPE_CHECKING:
     from hcssp.procedure.flattening import Flattening
+    from hcssp.procedure.nesting import Nesting, Use
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,8 @@ class HCSSP:
     positions
         Where the top-left wall cell of a room lies on a map of them all, for the rooms of which that is
         known.
+    nesting
+        What was stated, if some activities are procedures; see :mod:`hcssp.procedure.nesting`.
 
     Raises
     ------
@@ -228,6 +231,7 @@ class HCSSP:
     name: str = field(default="", compare=False)
     description: str = field(default="", compare=False)
     positions: Mapping[str, Cell] = field(default_factory=dict, compare=False, repr=False)
+    nesting: Nesting | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.procedure.validation import violations
@@ -264,7 +268,7 @@ class HCSSP:
 
     def restricted(self, **parts: Any) -> HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.pruning`."""
-        return self._derive(**parts)
+        return self._derive(**parts, nesting=None)
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: self.__dict__[each.name] for each in fields(self)}
@@ -306,6 +310,16 @@ class HCSSP:
         """The outcome that runs each activity."""
         found = {o.runs: o for choice in self.choices for o in choice.outcomes if o.runs is not None}
         return tuple(found[activity] for activity in range(self.num_activities))
+
+    @property
+    def outline(self) -> HCSSP:
+        """The problem as it was stated, with a stand-in for every activity that is a procedure."""
+        return self if self.nesting is None else self.nesting.outline
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """The procedures that run as activities, those inside others after them; empty if there are none."""
+        return () if self.nesting is None else self.nesting.uses
 
     @property
     def bounds(self) -> FloatArray:
@@ -373,7 +387,10 @@ class HCSSP:
             replace(constraint, at_most=float(wanted.get(constraint.name, constraint.at_most)))
             for constraint in self.constraints
         )
-        return self._derive(constraints=constraints)
+        if self.nesting is None:
+            return self._derive(constraints=constraints)
+        outline = self.nesting.outline.with_bounds(wanted)
+        return self._derive(constraints=constraints, nesting=replace(self.nesting, outline=outline))
 
     def world(self, activity: int) -> GridWorld | None:
         """The grid of an activity, given by its index; None if its states are no cells."""

@@ -1,0 +1,69 @@
+"""Seeded random procedures inside procedures, small enough to enumerate all their policies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from brute_force_procedures import brute_force
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from random_procedures import combinations, random_activity, random_bounds
+
+MOST_POLICIES = 400
+COSTS = ("damage", "fuel")
+
+
+def random_nesting(
+    seed: int, *, depth: int = 2, cycles: bool = False, several_exits: bool = False, num_constraints: int = 1
+) -> HCSSP:
+    """A procedure that uses another twice, or two others, perhaps with procedures inside.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same procedure.
+    depth
+        The number of levels, 2 or more.
+    cycles
+        Whether outcomes may lead back, at every level.
+    several_exits
+        Whether activities may have several goals, and so procedures several exits.
+    num_constraints
+        1 or 2 constraints of the whole.
+    """
+    rng = np.random.default_rng([seed, depth, cycles, several_exits, num_constraints])
+    while True:
+        problem = _level(rng, depth, cycles, several_exits, num_constraints)
+        if combinations(problem) <= 8 * MOST_POLICIES:
+            policies = brute_force(problem)
+            if 1 < len(policies.rows) <= MOST_POLICIES:
+                return problem.with_bounds(random_bounds(rng, problem, policies.costs))
+
+
+def _level(
+    rng: np.random.Generator, depth: int, cycles: bool, several_exits: bool, num_constraints: int
+) -> HCSSP:
+    """A procedure of that many levels; the lowest runs C-SSPs only."""
+    plan = ProcedureBuilder(f"level {depth}")
+    first, middle, last = (plan.add_event(name) for name in ("first", "middle", "last"))
+    inner = _level(rng, depth - 1, cycles, several_exits, num_constraints) if depth > 1 else None
+
+    def part(name: str, *, nested: bool) -> int:
+        problem = inner if nested and inner else random_activity(rng, several_exits=several_exits)
+        return plan.add_activity(name, problem)
+
+    parts = [part("a", nested=True)]
+    plan.add_choice(first, "onwards", to=[Outcome(1.0, middle, runs=parts[0])])
+    if rng.random() < 0.5:
+        parts.append(part("shortcut", nested=rng.random() < 0.3))
+        plan.add_choice(first, "shortcut", to=[Outcome(1.0, last, runs=parts[-1])])
+    again = float(rng.choice([0.2, 0.5])) if cycles and rng.random() < 0.8 else 0.0
+    if depth > 1 or rng.random() < 0.3:
+        parts.append(part("b", nested=rng.random() < 0.6))
+        plan.add_choice(
+            middle, "onwards", to=[Outcome(1.0 - again, last, runs=parts[-1]), Outcome(again, first)]
+        )
+    else:
+        plan.add_choice(middle, "onwards", to=[Outcome(1.0 - again, last), Outcome(again, first)])
+    for cost in COSTS[:num_constraints]:
+        plan.add_constraint(cost, at_most=np.inf, counts=dict.fromkeys(parts, cost))
+    return plan.build(start=first, end=last)
