@@ -6,7 +6,7 @@ turns them into one message on stderr and exit code 2, never into a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self
 
 
@@ -82,7 +82,15 @@ class ImpossibleObservation(HcsspError):
 
 
 class DeadEnd(HcsspError):
-    """The goal cannot be reached with certainty from the start, whatever is done."""
+    """The goal cannot be reached with certainty from the start, whatever is done.
+
+    Attributes
+    ----------
+    trapped
+        The label of a state from which no goal can be reached; None if it is not known.
+    """
+
+    trapped: Hashable | None = None
 
 
 class ImproperPolicy(HcsspError):

@@ -119,6 +119,12 @@ def test_giving_up_in_dead_ends_only_by_default() -> None:
     assert brute_force(prepare(problem).problem).value == 1.0 + 0.5 * 100.0
 
 
+def test_giving_up_may_cost_several_things() -> None:
+    problem = with_giving_up(cliff(safe=False), penalty={"damage": 3.0})
+    last = int(problem.row_start[problem.state_index["pit"] + 1]) - 1
+    assert problem.costs[:, last].tolist() == [0.0, 3.0]
+
+
 def test_giving_up_everywhere_caps_the_cost() -> None:
     problem = with_giving_up(
         cliff(safe=False), penalty=20.0, where="everywhere", goal="exit", label="call for help"
@@ -142,6 +148,7 @@ def test_giving_up_where_nobody_is_lost_changes_nothing() -> None:
         ({"penalty": np.inf}, "the penalty for giving up is inf; it must be finite and not negative"),
         ({"penalty": np.nan}, "the penalty for giving up is nan; it must be finite and not negative"),
         ({"penalty": -1.0}, "the penalty for giving up is -1.0; it must be finite and not negative"),
+        ({"penalty": {"tiem": 1.0}}, "there is no cost 'tiem'; did you mean 'time'?"),
         ({"where": "nowhere"}, "where is 'nowhere'; give 'dead ends' or 'everywhere'"),
         ({"goal": "pit"}, "giving up leads to 'pit', which is not a goal; name one, or none"),
         ({"goal": "moon"}, "giving up leads to 'moon', which is not a goal; name one, or none"),

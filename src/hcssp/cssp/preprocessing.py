@@ -20,7 +20,7 @@ almost surely, whatever action is taken first. :func:`prepare` makes it one, or 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,7 +31,7 @@ from hcssp.cssp.labels import JoinedLabels, RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import almost_sure, can_reach_goal, reachable
-from hcssp.cssp.validation import validated
+from hcssp.cssp.validation import unknown_cost, validated
 from hcssp.errors import DeadEnd, InvalidProblem
 
 
@@ -100,7 +100,7 @@ def prepare(problem: CSSP, usable: BoolArray | None = None) -> Prepared:
     found = reachable(problem, usable)
     certain = almost_sure(problem, found, usable)
     if (problem.initial[~certain.states] > 0.0).any():
-        raise DeadEnd(_dead_end(problem, found, certain.states, usable))
+        raise _dead_end(problem, found, certain.states, usable)
     if not certain.rows.all():
         # Actions that are gone may have been the only ones that led somewhere.
         found = reachable(problem, certain.rows)
@@ -111,7 +111,7 @@ def prepare(problem: CSSP, usable: BoolArray | None = None) -> Prepared:
 
 def with_giving_up(
     problem: CSSP,
-    penalty: float,
+    penalty: float | Mapping[str, float],
     *,
     where: Literal["dead ends", "everywhere"] = "dead ends",
     goal: Hashable | None = None,
@@ -124,11 +124,11 @@ def with_giving_up(
     problem
         The problem; its states keep their numbers, its rows their order.
     penalty
-        The primary cost of giving up. The secondary costs of giving up are 0.
+        What giving up costs: a number of the primary cost, or costs by name; what is not named is 0.
     where
         By default only in states from which no goal can be reached at all. That is enough to make
         every dead end survivable and lets nobody give up who need not. "everywhere" adds the action
-        to all states but goals, which also caps the expected cost of every state by `penalty`.
+        to all states but goals, which also caps the expected primary cost of every state.
     goal
         The label of the goal where one ends after giving up; by default the first.
     label
@@ -137,11 +137,18 @@ def with_giving_up(
     Raises
     ------
     InvalidProblem
-        If the penalty is negative or not finite, if `where` or `goal` is unknown, or if a state has
+        If the penalty is negative or not finite, if `where`, `goal` or a cost is unknown, or if a state has
         an action of this name already.
     """
-    if not (np.isfinite(penalty) and penalty >= 0.0):
-        raise InvalidProblem([f"the penalty for giving up is {penalty}; it must be finite and not negative"])
+    named = penalty if isinstance(penalty, Mapping) else {problem.cost_names[0]: penalty}
+    found = [unknown_cost(name, problem.cost_names) for name in named if name not in problem.cost_names]
+    found += [
+        f"the penalty for giving up is {each}; it must be finite and not negative"
+        for each in named.values()
+        if not (np.isfinite(each) and each >= 0.0)
+    ]
+    if found:
+        raise InvalidProblem(found)
     if where not in ("dead ends", "everywhere"):
         raise InvalidProblem([f"where is {where!r}; give 'dead ends' or 'everywhere'"])
     goal_state = int(np.flatnonzero(problem.goals)[0])
@@ -155,10 +162,11 @@ def with_giving_up(
     states = np.flatnonzero(giving_up)
     if not len(states):
         return problem
-    return validated(_append_rows(problem, states, goal_state, penalty, label))
+    paid = np.array([named.get(name, 0.0) for name in problem.cost_names], dtype=np.float64)
+    return validated(_append_rows(problem, states, goal_state, paid, label))
 
 
-def _append_rows(problem: CSSP, states: IntArray, goal: int, penalty: float, label: Hashable) -> CSSP:
+def _append_rows(problem: CSSP, states: IntArray, goal: int, paid: FloatArray, label: Hashable) -> CSSP:
     """The problem with one more row, the last, in each of `states`."""
     count = len(states)
     added = csr_array(
@@ -166,8 +174,7 @@ def _append_rows(problem: CSSP, states: IntArray, goal: int, penalty: float, lab
     )
     # Stable: the new row of a state comes after its old ones.
     order = np.argsort(np.concatenate((problem.row_state, states)), kind="stable")
-    costs = np.zeros((len(problem.cost_names), count))
-    costs[0] = penalty
+    costs = np.repeat(paid[:, None], count, axis=1)
     row_start = problem.row_start.copy()
     row_start[1:] += np.cumsum(np.bincount(states, minlength=problem.num_states))
     labels = JoinedLabels(problem.action_labels, RepeatedNames((label,), np.zeros(count, dtype=np.int64)))
@@ -213,7 +220,7 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
     return Prepared(reduced, problem, kept_states, kept_rows)
 
 
-def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray, usable: BoolArray | None) -> str:
+def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray, usable: BoolArray | None) -> DeadEnd:
     start = int(np.flatnonzero((problem.initial > 0.0) & ~certain)[0])
     # Were a goal possible from every reachable state, it would be certain: so there is a trap.
     trap = int(np.flatnonzero(found & ~can_reach_goal(problem, usable))[0])
@@ -226,4 +233,6 @@ def _dead_end(problem: CSSP, found: BoolArray, certain: BoolArray, usable: BoolA
             f"{where}: no policy reaches a goal with certainty; whatever is done it may be trapped, "
             f"for example in {trapped}, from which no goal can be reached"
         )
-    return what + "; let it give up at a finite price with with_giving_up(problem, penalty=...)"
+    error = DeadEnd(f"{what}; let it give up at a finite price with with_giving_up(problem, penalty=...)")
+    error.trapped = problem.state_labels[trap]
+    return error

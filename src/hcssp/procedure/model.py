@@ -58,11 +58,14 @@ class Activity:
     room
         Where it takes place, for pictures: activities of the same room are drawn in one. By default a
         room of its own.
+    source
+        Where a file says it, for messages; empty if none does.
     """
 
     name: str
     cssp: CSSP
     room: str = field(default="", compare=False)
+    source: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.room:
@@ -407,6 +410,7 @@ class HCSSP:
         description: str = "",
         positions: Mapping[str, Cell] | None = None,
         rooms: Mapping[str, str] | None = None,
+        sources: Mapping[str, str] | None = None,
     ) -> HCSSP:
         """The same problem under a name, and perhaps with a map of its rooms.
 
@@ -418,10 +422,14 @@ class HCSSP:
             Where rooms lie on a map of them all; None leaves that as it is.
         rooms
             From an activity's name to its room; None leaves that as it is.
+        sources
+            From an activity's name to where a file says it; None leaves that as it is.
         """
         activities = self.activities
         if rooms is not None:
             activities = tuple(replace(each, room=rooms.get(each.name, "")) for each in activities)
+        if sources is not None:
+            activities = tuple(replace(each, source=sources.get(each.name, "")) for each in activities)
         places = self.positions if positions is None else Frozen(positions)
         return self._derive(name=name, description=description, positions=places, activities=activities)
 

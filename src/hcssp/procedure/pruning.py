@@ -75,7 +75,9 @@ def without_dead_ends(problem: HCSSP) -> Pruned | None:
         try:
             prepare(first.cssp)
         except DeadEnd as error:
-            raise DeadEnd(f"activity {first.name!r}, {error}") from error
+            located = DeadEnd(f"activity {first.name!r}, {error}")
+            located.trapped = error.trapped
+            raise located from error
         raise RuntimeError(f"activity {first.name!r} can end after all")
     events = _reached(problem, kept)
     choices = [c for c in np.flatnonzero(kept).tolist() if events[problem.choices[c].event]]

@@ -41,6 +41,7 @@ from hcssp.numerics import (
     PRUNE_TOLERANCE,
     Tolerances,
 )
+from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
 
@@ -102,13 +103,14 @@ def solve(
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
     steps = method.iterate(record.searched, context) if ending is None else iter(())
     try:
-        for step in steps:
-            record.add(step)
-            if on_progress is not None:
-                on_progress(record.progress)
-            ending = step.ending or first_ending(criteria, record.progress)
-            if ending is not None:
-                break
+        with explaining_dead_ends(problem):
+            for step in steps:
+                record.add(step)
+                if on_progress is not None:
+                    on_progress(record.progress)
+                ending = step.ending or first_ending(criteria, record.progress)
+                if ending is not None:
+                    break
     except KeyboardInterrupt:
         ending = Ending(Reason.INTERRUPTED)
     finally:

@@ -34,6 +34,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
+from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.verbs import verb
@@ -194,7 +195,8 @@ def trade_off(
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
     index = names.index(constraint)
     shared = memory or Memory()
-    oracle = shared.oracle(problem)
+    with explaining_dead_ends(problem):
+        oracle = shared.oracle(problem)
     least = _least(oracle, index)
     # The same rule as that of a search: a bound is kept up to its tolerance.
     feasible = [point for point in asked if not _is_below(point, least)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hcssp import dump_problem, solve
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.loading import load_text
@@ -245,3 +246,52 @@ activities:
 """
     with pytest.raises(InvalidProblem, match=r"it leads to 'belwo', .* did you mean 'below'\?"):
         load_text(text)
+
+
+JUMP = """
+format: hcssp-problem
+version: 1
+costs: [time, lost]
+models:
+  jump:
+    table:
+      edge:
+        jump: {to: {out: 0.9, pit: 0.1}, costs: {time: 1}}
+        climb: {to: out, costs: {time: 30}}
+      pit: {}
+    start: edge
+    goal: out
+    give_up: {time: 1/2, lost: 1}
+activities:
+  first: {model: jump}
+  second: {model: jump, give_up: {time: 500}}
+procedure:
+  start: a
+  end: c
+  events:
+    a: {go: {runs: first, to: b}}
+    b: {go: {runs: second, to: c}}
+constraints: {lost: {at_most: 0.1}}
+"""
+
+
+def test_dead_ends_end_at_the_nearest_price() -> None:
+    problem = load_text(JUMP)
+    costs = [activity.cssp.costs[:, 2].tolist() for activity in problem.activities]
+    assert costs == [[0.5, 1.0], [500.0, 0.0]]
+    assert load_text(dump_problem(problem)) == problem
+    # Jumping costs 1 + 0.1 * 0.5 the first time, and would cost 1 + 0.1 * 500 the second.
+    assert solve(problem).upper_bound == pytest.approx(1.05 + 30.0)
+
+
+def test_giving_up_must_name_costs() -> None:
+    wrong = JUMP.replace("{time: 500}", "{tiem: 500}").replace("{time: 1/2, lost: 1}", "1/2")
+    with pytest.raises(InvalidProblem) as raised:
+        load_text(wrong)
+    assert raised.value.violations == (
+        "problem:14: models.jump.give_up: '1/2' is not a mapping from costs to numbers",
+    )
+    with pytest.raises(InvalidProblem) as raised:
+        load_text(JUMP.replace("{time: 500}", "{tiem: 500}"))
+    told = "problem:17: activities.second.give_up.tiem: there is no cost 'tiem'; did you mean 'time'?"
+    assert raised.value.violations == (told,)

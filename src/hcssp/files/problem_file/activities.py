@@ -15,6 +15,8 @@ from typing import Any
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
+from hcssp.cssp.preprocessing import with_giving_up
+from hcssp.cssp.validation import unknown_cost
 from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
@@ -161,6 +163,7 @@ class ActivityReader:
         if spec is None:
             return None
         start, goal, at, met = spec.start, spec.goal, spec, {id(spec)}
+        giving_up = spec.part
         while at.refers_to is not None and not at.broken:
             found = self._referred(at, at.refers_to)
             if found is None:
@@ -172,6 +175,7 @@ class ActivityReader:
             met.add(id(found))
             at = found
             start, goal = start or at.start, goal or at.goal
+            giving_up = at.part if giving_up.give_up is None else giving_up
         model = at.model
         if spec.broken or at.broken or model is None:
             return None
@@ -185,10 +189,13 @@ class ActivityReader:
             return None
         if isinstance(model, TableModel):
             self._used_as_goals.setdefault(model, set()).update(ends.goals)
-        key = (id(model), tuple(ends.starts.items()), ends.goals)
+        price = _price(giving_up, model.cost_names)
+        priced = None if price is None else tuple(price.items())
+        key = (id(model), tuple(ends.starts.items()), ends.goals, priced)
         try:
             if key not in self._made:
-                self._made[key] = model.made(ends.starts, ends.goals)
+                cssp, world = model.made(ends.starts, ends.goals)
+                self._made[key] = (cssp if price is None else with_giving_up(cssp, price), world)
         except InvalidProblem as error:
             note_violations(error, ends.places, spec.part.place)
             return None
@@ -243,6 +250,16 @@ def _goals(part: Model) -> list[_Aim] | None:
         for number, target in enumerate(part.goal)
         if target is not None
     ]
+
+
+def _price(part: Model, cost_names: tuple[str, ...]) -> dict[str, float] | None:
+    """What giving up costs; None if that is not allowed. Costs that there are not are noted."""
+    if part.give_up is None:
+        return None
+    for name in part.give_up:
+        if name not in cost_names:
+            part.where("give_up", name).wrong(unknown_cost(name, cost_names))
+    return {name: cost or 0.0 for name, cost in part.give_up.items() if name in cost_names}
 
 
 def _ends(model: GridModel | TableModel, start: list[_Aim] | None, goal: list[_Aim] | None) -> _Ends | None:

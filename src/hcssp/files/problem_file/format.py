@@ -206,6 +206,9 @@ class Model(Part):
     )
     start: Target | list[PossibleStart | None] | None = optional(START)
     goal: Target | list[Target | None] | None = optional(GOAL)
+    give_up: Costs | None = optional(
+        COSTS, description="What it costs to end the activity in a dead end, where no goal can be reached."
+    )
     description: str | None = optional(text())
 
 

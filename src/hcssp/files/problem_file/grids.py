@@ -42,6 +42,10 @@ class GridModel:
     goals: tuple[Cell, ...] = ()
 
     @property
+    def cost_names(self) -> tuple[str, ...]:
+        return self.room.cost_names
+
+    @property
     def num_states(self) -> int:
         """How many states there are at most."""
         return self.room.width * self.room.height

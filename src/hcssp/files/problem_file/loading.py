@@ -106,6 +106,7 @@ def _load(
         read.description or "",
         {room: position for room, position in made.positions.items() if room in used},
         rooms,
+        {name: f"{findings.file}:{each.field.line}: {each.field.path}" for name, each in activities.items()},
     )
 
 

@@ -51,6 +51,10 @@ class TableModel:
     unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
 
     @property
+    def cost_names(self) -> tuple[str, ...]:
+        return self.table.cost_names
+
+    @property
     def num_states(self) -> int:
         return self.table.num_states
 

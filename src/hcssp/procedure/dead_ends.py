@@ -1,0 +1,53 @@
+"""Telling the user which activity of a procedure may be trapped, where its file says so, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+
+from hcssp.cssp.reachability import can_reach_goal
+from hcssp.errors import DeadEnd
+from hcssp.procedure.model import HCSSP, Activity
+
+
+@contextmanager
+def explaining_dead_ends(problem: object) -> Iterator[None]:
+    """While a problem is solved: a dead end is told in the words of its procedure, if there is one."""
+    try:
+        yield
+    except DeadEnd as error:
+        raise explained(problem, error) if isinstance(problem, HCSSP) else error from error
+
+
+def explained(problem: HCSSP, error: DeadEnd) -> DeadEnd:
+    """The same error, told in the words of the procedure: the activity, its place and the remedy.
+
+    Parameters
+    ----------
+    problem
+        The procedure that was to be solved.
+    error
+        What a method says about it, or about an activity or its flattened form.
+    """
+    for activity, state in _candidates(problem, error.trapped):
+        number = activity.cssp.state_index.get(state)
+        if number is None or activity.cssp.goals[number] or can_reach_goal(activity.cssp)[number]:
+            continue
+        place, remedy = f"activity {activity.name!r}", "with with_giving_up(cssp, penalty=...)"
+        if activity.source:
+            price = f"{{{activity.cssp.cost_names[0]}: 500}}"
+            place, remedy = activity.source, f"with the key 'give_up' there, as in 'give_up: {price}'"
+        told = DeadEnd(
+            f"{place}: whatever is done it may be trapped, for example in state {state!r}, from which no "
+            f"goal can be reached; let it give up at a finite price {remedy}"
+        )
+        told.trapped = error.trapped
+        return told
+    return error
+
+
+def _candidates(problem: HCSSP, trapped: Hashable | None) -> Iterator[tuple[Activity, Hashable]]:
+    """Activities and states that may be meant: a flattened procedure calls a state by its activity, too."""
+    if isinstance(trapped, tuple) and len(trapped) == 2:
+        yield from ((activity, trapped[1]) for activity in problem.activities if activity.name == trapped[0])
+    yield from ((activity, trapped) for activity in problem.activities)
