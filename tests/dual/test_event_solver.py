@@ -60,9 +60,19 @@ def chains(flattening: Flattening) -> list[tuple[np.ndarray, np.ndarray, np.ndar
     return found
 
 
+@pytest.fixture(params=["dense", "sparse"])
+def is_sparse(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether even the smallest procedure is treated as a large one."""
+    if request.param == "sparse":
+        monkeypatch.setattr("hcssp.dual.event_solver.MAX_DENSE_ENTRIES", 0)
+    return bool(request.param == "sparse")
+
+
 @pytest.mark.parametrize("cycles", [False, True])
 @pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
-def test_it_agrees_with_the_best_of_all_combinations_of_choices(first: int, cycles: bool) -> None:
+def test_it_agrees_with_the_best_of_all_combinations_of_choices(
+    first: int, cycles: bool, is_sparse: bool
+) -> None:
     impossible = 0
     for seed in range(first, first + CHUNK):
         flattening = Flattening(random_procedure(seed, cycles=cycles))
@@ -73,8 +83,9 @@ def test_it_agrees_with_the_best_of_all_combinations_of_choices(first: int, cycl
             # Few values, so that there are ties; zeros, so that circles may be free; impossible activities.
             values = rng.choice([0.0, 1.0, 2.0, 7.5, np.inf], flattening.problem.num_activities)
             certain = np.where(np.isinf(values), 0.0, values)
+            assert isinstance(solver.runs, np.ndarray) != is_sparse
             row_costs = solver.runs @ certain
-            row_costs[(solver.runs[:, np.isinf(values)] > 0.0).any(axis=1)] = np.inf
+            row_costs[solver.rows_that_run(np.isinf(values))] = np.inf
             allowed = None if share == 1.0 else rng.random(solver.num_rows) < share
             usable = np.isfinite(row_costs) if allowed is None else allowed & np.isfinite(row_costs)
             costs = [
@@ -93,6 +104,7 @@ def test_it_agrees_with_the_best_of_all_combinations_of_choices(first: int, cycl
     assert impossible > 0
 
 
+@pytest.mark.usefixtures("is_sparse")
 @pytest.mark.parametrize("seed", range(30))
 def test_visits_and_executions_are_those_of_the_chain(seed: int) -> None:
     flattening = Flattening(random_procedure(seed, cycles=True))
@@ -114,6 +126,7 @@ def test_too_many_chains_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPa
         assert len(solver._chains) <= 2
 
 
+@pytest.mark.usefixtures("is_sparse")
 def test_choices_that_never_end_are_an_error() -> None:
     solver = ProcedureSolver(Flattening(trapping()))
     answer = solver.minimise(solver.runs @ np.ones(1))
@@ -154,3 +167,18 @@ def test_a_gain_that_is_tiny_at_each_of_many_attempts_is_not_overlooked(swapped:
     answer = solver.minimise(solver.runs @ np.array([1.0, 1.0 - 1e-8]))
     assert answer is not None
     assert answer[1] == pytest.approx(1023.0 * (1.0 - 1e-8), rel=1e-12)
+
+
+def test_a_long_procedure_is_bounded_as_well_as_a_short_one() -> None:
+    """More events than policy iteration may take rounds, one after the other."""
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(1_501)]
+    walk = risky_room()
+    for number in range(1_500):
+        runs = plan.add_activity(f"walk {number}", walk)
+        plan.add_choice(events[number], "go", to=[Outcome(1.0, events[number + 1], runs=runs)])
+    solver = ProcedureSolver(Flattening(plan.build(start=events[0], end=events[-1])))
+    answer = solver.minimise(solver.runs @ np.full(1_500, 0.1))
+    assert answer is not None
+    assert 150.0 * (1.0 - 1e-9) < answer[1] <= 150.0
+    np.testing.assert_allclose(solver.executions(answer[0]), 1.0)

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp.cssp.model import IntArray
+from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex, _loose_activities
+from hcssp.dual.procedure_oracle import ProcedureOracle, _loose_slots
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.evaluation.exact import evaluate
-from hcssp.procedure import HCSSP, Flattening, ProcedurePolicy
-from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
@@ -142,7 +145,53 @@ def test_rows_and_states_are_numbered_events_first() -> None:
     oracle = ProcedureOracle(Flattening(retrying()))
     assert oracle.row_start.tolist() == [0, 1, 2, 2, 4, 6]
     assert oracle.row_state.tolist() == [0, 1, 3, 3, 4, 4]
-    assert [sorted(part) for part in oracle.split(Region().forbid([1, 2, 5]))] == [[1], [0], [1]]
+
+
+def chain_of(rooms: list[CSSP], counted: list[int]) -> HCSSP:
+    """Rooms that are crossed one after the other; those numbered in `counted` may do damage of 2.5."""
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(len(rooms) + 1)]
+    runs = [plan.add_activity(f"room {number}", room) for number, room in enumerate(rooms)]
+    for number, activity in enumerate(runs):
+        plan.add_choice(events[number], "go", to=[Outcome(1.0, events[number + 1], runs=activity)])
+    plan.add_constraint("damage", at_most=2.5, counts={runs[number]: "damage" for number in counted})
+    return plan.build(start=events[0], end=events[-1])
+
+
+def test_activities_with_equal_arrays_share_what_is_known() -> None:
+    again = risky_room()
+    other = again.derive(costs=2.0 * again.costs)
+    oracle = ProcedureOracle(Flattening(chain_of([again, risky_room(), other, again], [0, 1, 2])))
+    first, equal, dearer, uncounted = oracle.planners
+    assert first is equal
+    assert dearer is not first
+    # What nobody counts has no price, and so another curve.
+    assert uncounted is not first
+
+
+def test_a_hundred_alike_activities_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    minimise = PolicyIteration.minimise
+
+    def counting(self: PolicyIteration, *arguments: Any) -> ScalarOptimum | None:
+        solved.append(self)
+        return minimise(self, *arguments)
+
+    monkeypatch.setattr(PolicyIteration, "minimise", counting)
+    room = risky_room()
+    oracle = ProcedureOracle(Flattening(chain_of([room] * 100, list(range(100)))))
+    minimum = oracle.minimise(np.array([1.0, 0.5]), Region())
+    assert minimum is not None
+    assert len(solved) == 1
+    single = ProcedureOracle(Flattening(chain_of([room], [0]))).minimise(np.array([1.0, 0.5]), Region())
+    assert single is not None
+    np.testing.assert_allclose(minimum.vertex.costs, 100.0 * single.vertex.costs, rtol=1e-12)
+    # A row that one of them must not use changes that one only.
+    row = int(minimum.vertex.rows[oracle.state_offset[7]])
+    other = oracle.minimise(np.array([1.0, 0.5]), Region().forbid([row]))
+    assert other is not None
+    assert [plan is minimum.vertex.plans[0] for plan in other.vertex.plans].count(False) == 1
+    assert other.vertex.plans[7] is not minimum.vertex.plans[7]
 
 
 def test_weights_of_the_whole_are_added_up_for_each_activity() -> None:
@@ -172,18 +221,9 @@ def bracket(value: float, bound: float, final: bool = False) -> Bracket:
 def test_only_what_is_executed_and_leaves_something_open_is_planned_anew() -> None:
     known = [bracket(5.0, 4.0), bracket(5.0, 4.9), None, bracket(9.0, 1.0, final=True), bracket(7.0, 2.0)]
     executions = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
-    assert _loose_activities(known, executions, tolerance=1.2) == []
+    assert _loose_slots(known, executions, tolerance=1.2) == []
     # A room that is never entered may be as unknown as it likes.
-    assert _loose_activities(known, executions, tolerance=1.0) == [0]
-    assert _loose_activities(known, executions, tolerance=0.1) == [0, 1]
+    assert _loose_slots(known, executions, tolerance=1.0) == [0]
+    assert _loose_slots(known, executions, tolerance=0.1) == [0, 1]
     # What is executed ten times leaves ten times as much open.
-    assert _loose_activities(known, 10.0 * executions, tolerance=1.2) == [0, 1]
-
-
-def test_too_many_splits_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.dual.procedure_oracle.MAX_SPLITS", 1)
-    oracle = ProcedureOracle(Flattening(retrying()))
-    for _ in range(2):
-        for row, parts in ((1, [[1], [], []]), (2, [[], [0], []]), (5, [[], [], [1]])):
-            assert [sorted(part) for part in oracle.split(Region().forbid([row]))] == parts
-            assert len(oracle._splits) <= 2
+    assert _loose_slots(known, 10.0 * executions, tolerance=1.2) == [0, 1]

@@ -1,7 +1,8 @@
 """The procedure as a small SSP over event states whose costs are the activities' values.
 
-Procedures are small (events, not cells), so policy iteration works on dense arrays, warm-started from the
-last answer; a node of a search then spends microseconds here.
+Most procedures are small (events, not cells), so policy iteration works on dense arrays, warm-started from
+the last answer; a node of a search then spends microseconds here. With hundreds of events and activities the
+same arrays are sparse, and so are the factors: of a procedure that never comes back as sparse as itself.
 
 It stands beside :class:`hcssp.ssp.policy_iteration.PolicyIteration` for speed alone: on the 14 events of the
 evacuation it takes a third of the time (50 against 146 microseconds, warm), and it is asked so often that
@@ -13,13 +14,15 @@ As in :mod:`hcssp.ssp.balance`, an event that may repeat itself is counted from 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.linalg import splu
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.errors import ImproperPolicy, OutOfPrecision
@@ -30,7 +33,60 @@ from hcssp.ssp.scalar_problem import tie
 MAX_ITERATIONS = 1_000
 
 MAX_CHAINS = 1_000
-"""So many choices are kept with their factorised chains; then all are dropped."""
+MAX_CHAIN_STATES = 100_000
+"""So many choices are kept with their factorised chains, or fewer if they have this many events together;
+then all are dropped."""
+
+MAX_DENSE_ENTRIES = 10_000
+"""With more entries, events times rows, arrays are sparse: there they are quicker and take less memory."""
+
+
+class _Factors(Protocol):
+    """A factorised system of equations."""
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """The solution for a right-hand side."""
+
+    def solve_transposed(self, right: FloatArray) -> FloatArray:
+        """The solution of the transposed system."""
+
+
+class _DenseFactors:
+    """By LAPACK."""
+
+    def __init__(self, system: FloatArray) -> None:
+        self._factors, self._pivots, singular = dgetrf(system)
+        if singular:
+            raise ImproperPolicy(ENDLESS)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = dgetrs(self._factors, self._pivots, right)[0]
+        return found
+
+    def solve_transposed(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = dgetrs(self._factors, self._pivots, right, trans=1)[0]
+        return found
+
+
+class _SparseFactors:
+    """By SuperLU."""
+
+    def __init__(self, system: SparseMatrix) -> None:
+        try:
+            self._factors: Any = splu(csc_array(system))
+        except RuntimeError as error:
+            raise ImproperPolicy(ENDLESS) from error
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = self._factors.solve(right)
+        return found
+
+    def solve_transposed(self, right: FloatArray) -> FloatArray:
+        found: FloatArray = self._factors.solve(right, trans="T")
+        return found
+
+
+ENDLESS = "the choices do not reach the end almost surely"
 
 
 class _Chain(NamedTuple):
@@ -38,8 +94,7 @@ class _Chain(NamedTuple):
 
     states: IntArray
     chosen: IntArray
-    factors: FloatArray
-    pivots: IntArray
+    factors: _Factors
     visits: FloatArray
     executions: FloatArray
 
@@ -55,49 +110,53 @@ class ProcedureSolver:
     Attributes
     ----------
     runs
-        Shape ``(num_event_rows, num_activities)``: how often each event row runs each activity.
+        Shape ``(num_event_rows, num_activities)``: how often each event row runs each activity; sparse if the
+        procedure is large.
     """
 
     def __init__(self, flattening: Flattening) -> None:
-        problem = flattening.problem
         self.num_states = flattening.num_event_states
         self.num_rows = flattening.num_event_rows
         self.start, self.end = flattening.start, flattening.end
         self.row_start = flattening.event_row_start
         self.row_state: IntArray = np.repeat(np.arange(self.num_states), np.diff(self.row_start))
-        self.runs: FloatArray = np.zeros((self.num_rows, problem.num_activities))
-        moves = np.zeros((self.num_rows, self.num_states))
-        lost = np.zeros(self.num_rows, dtype=np.bool_)
-        for row, choice in enumerate(flattening.event_row_choice):
-            for outcome in problem.choices[int(choice)].outcomes:
-                if flattening.is_entered(outcome.event):
-                    moves[row, flattening.event_state(outcome.event)] += outcome.probability
-                else:
-                    lost[row] = True
-                if outcome.runs is not None:
-                    self.runs[row, outcome.runs] += outcome.probability
+        graph, runs, lost = _outcomes(flattening)
+        terms = int(np.max(np.diff(runs.indptr), initial=0))
+        is_dense = (
+            self.num_rows * max(self.num_states, flattening.problem.num_activities) <= MAX_DENSE_ENTRIES
+        )
+        self.runs: Any = runs.toarray() if is_dense else runs
         goals = np.arange(self.num_states) == self.end
-        self._search = Backwards(csr_array(moves), self.row_state, goals)
+        self._search = Backwards(graph, self.row_state, goals)
         self._live: IntArray = np.flatnonzero(~goals)
-        moves[np.arange(self.num_rows), self.row_state] = 0.0
-        leaving = moves.sum(axis=1)
+        row = np.repeat(np.arange(self.num_rows), np.diff(graph.indptr))
+        onwards = graph.indices != self.row_state[row]
+        moves = csr_array(
+            (graph.data[onwards], (row[onwards], graph.indices[onwards])),
+            shape=(self.num_rows, self.num_states),
+        )
+        leaving = np.asarray(moves.sum(axis=1))
         # An activity that cannot be ended leads nowhere, and so does a choice that may run it.
         self._departs: BoolArray = (leaving > 0.0) & ~lost
         self._leaving: FloatArray = np.where(leaving > 0.0, leaving, 1.0)
         # What happens at the end is no concern of the values.
-        self._moves: FloatArray = np.where(goals, 0.0, moves) / self._leaving[:, np.newaxis]
+        inner = onwards & ~goals[graph.indices]
+        shares = graph.data[inner] / self._leaving[row[inner]]
+        steps = csr_array((shares, (row[inner], graph.indices[inner])), shape=moves.shape)
+        self._moves: Any = steps.toarray() if is_dense else steps
         self._lengths = _lengths(self._moves, self._departs, self.row_start[self._live], self._live)
-        terms = int(np.max(np.count_nonzero(self.runs, axis=1), initial=0))
-        self._rounding = (2 * self.num_states + terms + 16) * ROUNDINGS
+        longest = self.num_states if is_dense else int(np.max(np.diff(steps.indptr), initial=0))
+        self._rounding = (2 * longest + terms + 16) * ROUNDINGS
         self._certifier = Certifier(
             _steps(moves, self.row_state, goals), (self._live == self.start).astype(np.float64), terms
         )
         self._last: IntArray | None = None
         self._chains: dict[bytes, _Chain] = {}
+        self._max_chains = min(MAX_CHAINS, 1 + MAX_CHAIN_STATES // self.num_states)
 
     def rows_that_run(self, activities: BoolArray) -> BoolArray:
         """The event rows that may run one of the given activities."""
-        rows: BoolArray = np.any(self.runs[:, activities] > 0.0, axis=1)
+        rows: BoolArray = self.runs @ activities.astype(np.float64) > 0.0
         return rows
 
     def can_do_without(self, activities: BoolArray) -> bool:
@@ -130,7 +189,7 @@ class ProcedureSolver:
         for _ in range(MAX_ITERATIONS):
             chain = self._chain(rows)
             value = np.zeros(self.num_states)
-            value[chain.states], _ = dgetrs(chain.factors, chain.pivots, costs[chain.chosen])
+            value[chain.states] = chain.factors.solve(costs[chain.chosen])
             own = value[self.row_state]
             gain = np.where(safe, costs + self._moves @ value - own, np.inf)
             best = np.minimum.reduceat(gain, self.row_start[self._live])
@@ -165,18 +224,20 @@ class ProcedureSolver:
             return known
         states = np.flatnonzero(rows != NO_ROW)
         chosen = rows[states]
-        system = np.eye(len(states)) - self._moves[np.ix_(chosen, states)]
-        factors, pivots, singular = dgetrf(system)
-        if singular or not self._departs[chosen].all():
-            raise ImproperPolicy("the choices do not reach the end almost surely")
+        if not self._departs[chosen].all():
+            raise ImproperPolicy(ENDLESS)
+        factors: _Factors
+        if isinstance(self._moves, np.ndarray):
+            factors = _DenseFactors(np.eye(len(states)) - self._moves[np.ix_(chosen, states)])
+        else:
+            factors = _SparseFactors(eye_array(len(states)) - self._moves[chosen][:, states])
         initial = (states == self.start).astype(np.float64)
         visits = np.zeros(self.num_states)
-        departures, _ = dgetrs(factors, pivots, initial, trans=1)
-        visits[states] = np.maximum(departures, 0.0) / self._leaving[chosen]
-        if len(self._chains) > MAX_CHAINS:
+        visits[states] = np.maximum(factors.solve_transposed(initial), 0.0) / self._leaving[chosen]
+        if len(self._chains) >= self._max_chains:
             self._chains.clear()
         executions = visits[states] @ self.runs[chosen]
-        self._chains[key] = _Chain(states, chosen, factors, pivots, visits, executions)
+        self._chains[key] = _Chain(states, chosen, factors, visits, executions)
         return self._chains[key]
 
     def _start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
@@ -194,21 +255,47 @@ class ProcedureSolver:
         return rows, sure.rows
 
 
-def _steps(moves: FloatArray, row_state: IntArray, goals: BoolArray) -> Steps:
+def _outcomes(flattening: Flattening) -> tuple[SparseMatrix, SparseMatrix, BoolArray]:
+    """Where the event rows lead, how often they run activities, and whether they may lead nowhere."""
+    problem, num_rows = flattening.problem, flattening.num_event_rows
+    moves: list[tuple[int, int, float]] = []
+    runs: list[tuple[int, int, float]] = []
+    lost = np.zeros(num_rows, dtype=np.bool_)
+    for row, choice in enumerate(flattening.event_row_choice.tolist()):
+        for outcome in problem.choices[choice].outcomes:
+            if flattening.is_entered(outcome.event):
+                moves.append((row, flattening.event_state(outcome.event), outcome.probability))
+            else:
+                lost[row] = True
+            if outcome.runs is not None:
+                runs.append((row, outcome.runs, outcome.probability))
+    return (
+        _matrix(moves, (num_rows, flattening.num_event_states)),
+        _matrix(runs, (num_rows, problem.num_activities)),
+        lost,
+    )
+
+
+def _matrix(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> SparseMatrix:
+    """Entries of the same place are added up."""
+    rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+    matrix = csr_array((np.array(values, dtype=np.float64), (rows, columns)), shape=shape)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _steps(moves: SparseMatrix, row_state: IntArray, goals: BoolArray) -> Steps:
     """The steps of the event rows to other events; events are numbered without the end."""
-    rows, heads = np.nonzero(moves)
     live = np.cumsum(~goals)
     number = np.where(goals, live[-1], live - 1)
-    counts = np.bincount(rows, minlength=len(moves))
-    row_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-    return Steps(number[row_state], row_start, number[heads], moves[rows, heads])
+    return Steps(number[row_state], moves.indptr.astype(np.int64), number[moves.indices], moves.data)
 
 
-def _lengths(
-    moves: FloatArray, departs: BoolArray, first_rows: IntArray, live: IntArray
-) -> FloatArray | None:
+def _lengths(moves: Any, departs: BoolArray, first_rows: IntArray, live: IntArray) -> FloatArray | None:
     """For each event state the most choices to come, in expectation; None if they may go on for ever."""
     lengths = np.zeros(moves.shape[1])
+    if len(lengths) > MAX_ITERATIONS and (depths := _depths(moves, first_rows, live)) is not None:
+        return depths
     for _ in range(MAX_ITERATIONS):
         through = np.where(departs, 1.0 + moves @ lengths, 0.0)
         longer = lengths.copy()
@@ -217,3 +304,20 @@ def _lengths(
             return longer
         lengths = longer
     return None
+
+
+def _depths(moves: SparseMatrix, first_rows: IntArray, live: IntArray) -> FloatArray | None:
+    """For each event state the most choices to come; None if one may come to an event again."""
+    last_rows = np.append(first_rows[1:], moves.shape[0])
+    after = {
+        int(state): moves.indices[moves.indptr[first] : moves.indptr[last]].tolist()
+        for state, first, last in zip(live, first_rows, last_rows, strict=True)
+    }
+    depths = np.zeros(moves.shape[1])
+    try:
+        for state in TopologicalSorter(after).static_order():
+            if state in after:
+                depths[state] = 1.0 + max((depths[each] for each in after[state]), default=0.0)
+    except CycleError:
+        return None
+    return depths

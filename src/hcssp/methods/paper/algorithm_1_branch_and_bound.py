@@ -14,7 +14,7 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.box import Box

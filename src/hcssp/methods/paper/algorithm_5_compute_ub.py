@@ -8,7 +8,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_3_procedural_planning import procedural_planning
 from hcssp.methods.paper.box import Box

@@ -39,7 +39,7 @@ class EstimatedProcedure(Oracle["EstimatedVertex"]):
         estimates = np.column_stack([primary, secondary])
         estimates[~possible] = 0.0
         self._costs: FloatArray = (procedure.runs @ estimates).T
-        self._usable: BoolArray = np.all(procedure.runs[:, ~possible] == 0.0, axis=1)
+        self._usable: BoolArray = ~procedure.rows_that_run(~possible)
 
     def minimise(
         self, weights: FloatArray, region: Region, near: EstimatedVertex | None = None

@@ -16,7 +16,8 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_budget import Budgeted, BudgetPlanner
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
-from hcssp.dual.procedure_oracle import ProcedureOracle, ProcedureVertex
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.anytime import next_best
 from hcssp.methods.paper.answers import Answers

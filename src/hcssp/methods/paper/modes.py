@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.errors import UnknownName
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound, compute_lb
 from hcssp.methods.paper.algorithm_5_compute_ub import compute_ub

@@ -32,7 +32,7 @@ from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.stochastic import StochasticOptimum, optimum_of
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound

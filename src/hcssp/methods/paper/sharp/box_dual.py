@@ -161,12 +161,12 @@ class BoxOracle(Oracle["BoxVertex"]):
         instance, procedure = self._instance, self._procedure
         values = np.zeros(len(self._curves))
         costs = np.zeros((len(self._curves), len(weights)))
-        usable = np.ones(procedure.num_rows, dtype=np.bool_)
+        impossible = np.array([curve is None for curve in self._curves], dtype=np.bool_)
+        usable = ~procedure.rows_that_run(impossible)
         usages: list[FloatArray] = []
         for activity, curve in enumerate(self._curves):
             prices = instance.own_prices(activity, weights[1:])
             if curve is None:
-                usable &= procedure.runs[:, activity] == 0.0
                 usages.append(prices)
                 continue
             found = curve.at(prices) if weights[0] > 0.0 else curve.sparing(prices)

@@ -16,7 +16,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.procedure_oracle import ProcedureVertex
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.instance import Instance

@@ -1,0 +1,103 @@
+"""A policy of a hierarchy: choices at the events, and a plan for every activity."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.dual.activity_curve import ActivityPlan
+from hcssp.dual.oracle import Vertex
+from hcssp.ssp.potential import ROUNDINGS
+from hcssp.ssp.region import Region
+
+if TYPE_CHECKING:
+    from hcssp.dual.procedure_oracle import ProcedureOracle
+
+
+class ProcedureVertex(Vertex):
+    """Choices at the events and a plan for every activity; the flat arrays are made when asked for.
+
+    Attributes
+    ----------
+    choices
+        An event row for each event state, -1 at the end.
+    executions
+        Expected executions of each activity.
+    plans
+        A plan for each activity; None where its region has none.
+    """
+
+    def __init__(
+        self,
+        oracle: ProcedureOracle,
+        choices: IntArray,
+        executions: FloatArray,
+        plans: tuple[ActivityPlan | None, ...],
+        costs: FloatArray,
+    ) -> None:
+        self.costs = costs
+        self.choices = choices
+        self.executions = executions
+        self.plans = plans
+        self._oracle = oracle
+
+    def lies_in(self, region: Region, row_state: IntArray) -> bool:
+        # Block by block: most plans avoid a forbidden row, and then no visits need be known.
+        slots = self._oracle.alike.slots(region)
+        if not slots.choices.isdisjoint(self.choices.tolist()) and not super().lies_in(region, row_state):
+            return False
+        for index, forbidden in slots.parts.items():
+            plan = self.plans[index]
+            if plan is None or self.executions[index] <= 0.0:
+                continue
+            if self._oracle.planners[index].uses_any(plan, forbidden):
+                return False
+        return True
+
+    @cached_property
+    def rows(self) -> IntArray:
+        oracle = self._oracle
+        rows = np.full(oracle.state_offset[-1], NO_ROW, dtype=np.int64)
+        rows[: len(self.choices)] = self.choices
+        for index, plan in enumerate(self.plans):
+            if plan is not None:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                rows[first:last] = plan.rows + oracle.row_offset[index]
+        return rows
+
+    @property
+    def rounding(self) -> FloatArray:
+        rounding: FloatArray = 8.0 * ROUNDINGS * float(self.executions.sum()) * self.costs
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                own = self.executions[index] * plan.rounding
+                rounding[0] += own[0]
+                for constraint, cost in self._oracle.counts[index]:
+                    rounding[1 + constraint] += own[cost]
+        return rounding
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        oracle = self._oracle
+        reached = np.zeros(oracle.state_offset[-1], dtype=np.bool_)
+        reached[: len(self.choices)] = oracle.procedure.visits(self.choices) > 0.0
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                reached[first:last] = plan.reached
+        return reached
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        oracle = self._oracle
+        visits = np.zeros(oracle.state_offset[-1])
+        visits[: len(self.choices)] = oracle.procedure.visits(self.choices)
+        for index, plan in enumerate(self.plans):
+            if plan is not None and self.executions[index] > 0.0:
+                first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
+                visits[first:last] = self.executions[index] * plan.visits
+        return visits
