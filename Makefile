@@ -6,6 +6,7 @@ WORKERS ?= 2
 SEEDS ?= 80
 MUTANTS ?= 200
 BIN := .venv/bin
+RUNS := .venv/.runs
 STAMP := .venv/.installed
 
 # Small matrices gain nothing from threads, and the test workers would fight over the cores.
@@ -32,14 +33,19 @@ help:
 	@echo "make mutants   plant MUTANTS=$(MUTANTS) mistakes in the code that proofs rest on; do the tests notice?"
 	@echo "make clean     remove .venv and everything that was generated"
 
-$(STAMP): pyproject.toml
+# What running needs, and nothing of what developing needs besides.
+$(RUNS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hcssp needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=/path/to/python3.11")'
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo "$(PYTHON) cannot make virtual environments; install its venv module (Debian: apt install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	@touch $@
+
+$(STAMP): $(RUNS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)
+demo: $(RUNS)
 	@mkdir -p out
 	@$(BIN)/hcssp solve evacuation --bound damage=2 --time-limit 20 --out out/plan.json --plot out/evacuation.png
 	@$(BIN)/hcssp report evacuation out/plan.json --output out/report.html --curve-time-limit 10

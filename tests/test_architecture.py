@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hcssp.frames",
         "hcssp.numerics",
         "hcssp.parallel",
+        "hcssp.start",
         "hcssp.verbs",
         "hcssp.version",
     ),

@@ -8,6 +8,12 @@ The names below are imported when they are first used, so that ``import hcssp`` 
 
 from __future__ import annotations
 
+from hcssp.start import is_command, leave_quietly_if_interrupted
+
+if is_command():
+    # Before anything else is imported, which takes longer than a user who changes their mind.
+    leave_quietly_if_interrupted()
+
 import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -2,8 +2,8 @@
 
 Answers go to stdout (with ``--json`` exactly one object), progress and messages to stderr. Exit codes:
 0 solved; 1 no feasible plan exists, none was found in time, the one that was evaluated breaks its bounds, or
-the proof that was checked does not hold (the message says which); 2 bad input; 130 interrupted, after what
-was found so far has been printed.
+the proof that was checked does not hold (the message says which); 2 bad input, or an output that cannot be
+written; 3 a fault of this program; 130 interrupted, after what was found so far has been printed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAULT, INTERRUPTED
+from hcssp.cli.faults import fault_in_words
 from hcssp.cli.interruption import Interruption
 from hcssp.cli.parser import parse
-from hcssp.errors import HcsspError
+from hcssp.cli.streams import Streams
+from hcssp.cli.work import Faulty
+from hcssp.errors import CannotWrite, HcsspError
 
 __all__ = ["main"]
 
@@ -34,22 +37,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
+    given = list(sys.argv[1:] if argv is None else argv)
+    with Streams() as streams:
+        try:
+            return _run(given, streams)
+        except CannotWrite as error:
+            streams.drop()
+            return _told(f"hcssp: error: {error}", BAD_INPUT)
+        except HcsspError as error:
+            return _told(f"hcssp: error: {error}", BAD_INPUT)
+        except MemoryError as error:
+            what = f" ({error})" if str(error) else ""
+            return _told(f"hcssp: error: there is not enough memory{what}; ask for less", BAD_INPUT)
+        except KeyboardInterrupt:
+            return _told("hcssp: interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            # The reader has gone (hcssp ... | head); the interpreter must not complain when it flushes.
+            streams.drop()
+            return BROKEN_PIPE
+        except Faulty as fault:
+            return _told(fault_in_words(fault.__cause__ or fault, given), FAULT)
+        except Exception as error:  # noqa: BLE001 - a traceback helps no user
+            return _told(fault_in_words(error, given), FAULT)
+
+
+def _run(argv: list[str], streams: Streams) -> int:
     try:
-        arguments = parse(sys.argv[1:] if argv is None else argv)
-        with Interruption() as interruption:
-            code: int = arguments.run(arguments, interruption)
-            sys.stdout.flush()
-            return code
-    except HcsspError as error:
-        print(f"hcssp: error: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("hcssp: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (hcssp ... | head); the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        arguments = parse(argv)
     except SystemExit as asked:
         # argparse leaves this way after --help and --version.
+        streams.finish()
         return int(asked.code or 0)
+    with Interruption() as interruption:
+        code: int = arguments.run(arguments, interruption)
+        streams.finish()
+        return code
+
+
+def _told(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code

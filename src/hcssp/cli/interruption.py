@@ -1,15 +1,20 @@
-"""Ctrl-C and SIGTERM as an ordinary way to stop: the work ends, what it found is kept and told.
+"""Ctrl-C, SIGTERM and the time limit as an ordinary way to stop: what was found is kept and told.
 
-While a solver works, a signal raises ``KeyboardInterrupt`` in it, which ``solve`` turns into a result. Before
-(while modules are imported, which must not be torn apart) and after (while the plan is evaluated and
-printed) a signal is only noted; only someone who insists gets through.
+While a problem is read or a solver works, a signal raises ``KeyboardInterrupt`` in it, which ``solve`` turns
+into a result. Before (while modules are imported, which must not be torn apart) and after (while the plan is
+evaluated and printed) a signal is only noted; only someone who insists gets through.
+
+A solver looks at the clock by itself, but not everywhere: an alarm comes a little after the time limit, to
+whatever is being done.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Sequence
+from math import isfinite
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +25,12 @@ if TYPE_CHECKING:
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _INSISTS = 3
+_ALARM = getattr(signal, "SIGALRM", None)
+"""None where the system has no timers: there only solvers look at the clock."""
+
+_LATER, _LONGER = 0.25, 1.02
+"""The alarm comes so many seconds, and so many times, later than a solver should have ended by itself."""
+_SOONEST, _LONGEST = 0.01, 1e8
 
 
 class Interruption:
@@ -29,10 +40,14 @@ class Interruption:
     ----------
     requested
         Whether a signal has come.
+    expired
+        Whether the time limit has ended the work.
     """
 
     def __init__(self) -> None:
         self.requested = False
+        self.expired = False
+        self._began = time.perf_counter()
         self._count = 0
         self._working = False
         self._before: dict[signal.Signals, Any] = {}
@@ -42,11 +57,14 @@ class Interruption:
         # script starts its background jobs with SIGINT ignored, yet who sends it one means it.
         if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+            if _ALARM is not None:
+                self._before[_ALARM] = signal.signal(_ALARM, self._expire)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._set_alarm(0.0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -60,6 +78,19 @@ class Interruption:
     def end(self) -> None:
         """Work is over: from now on a signal is only noted."""
         self._working = False
+        self._set_alarm(0.0)
+
+    def allow(self, seconds: float) -> None:
+        """Let work that has begun, whatever it is, go on until the command has run for so many seconds."""
+        self.expired = False
+        if isfinite(seconds):
+            # A timer of nothing would be none, and the system's timers end before its clocks do.
+            self._set_alarm(min(max(_LONGER * seconds + _LATER - self.seconds, _SOONEST), _LONGEST))
+
+    @property
+    def seconds(self) -> float:
+        """How long the command has been running."""
+        return time.perf_counter() - self._began
 
     def watching(self, criteria: Sequence[StopCriterion]) -> Watching:
         """One stop criterion for all of `criteria` and the signals; when it holds, the work is over."""
@@ -68,7 +99,7 @@ class Interruption:
     def look(self, progress: Progress) -> None:
         """Take note of a solver that has finished by itself: the work is over."""
         if progress.ending is not None:
-            self._working = False
+            self.end()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
@@ -76,6 +107,16 @@ class Interruption:
         if self._working or self._count >= _INSISTS:
             self._working = False
             raise KeyboardInterrupt
+
+    def _expire(self, number: int, frame: FrameType | None) -> None:
+        if self._working:
+            self.expired = True
+            self._working = False
+            raise KeyboardInterrupt
+
+    def _set_alarm(self, seconds: float) -> None:
+        if _ALARM is not None and _ALARM in self._before:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 class Watching:

@@ -60,7 +60,8 @@ examples:
   hcssp table --bounds 2 5
 
 exit codes: 0 solved; 1 no feasible plan exists, none was found in time, the one evaluated breaks its
-bounds, or the proof checked does not hold; 2 bad input; 130 interrupted
+bounds, or the proof checked does not hold; 2 bad input, or an output that cannot be written; 3 a fault of
+this program; 130 interrupted
 """
 
 

@@ -19,9 +19,10 @@ def check_picture(option: str, path: Path) -> None:
 
     Raises
     ------
-    UsageError, MissingDependency
+    UsageError, CannotWrite, MissingDependency
         If it cannot.
     """
+    from hcssp.files.atomic import check_writable
     from hcssp.reports.pictures import picture_formats
 
     formats = picture_formats()
@@ -30,7 +31,4 @@ def check_picture(option: str, path: Path) -> None:
         raise UsageError(
             f"{option} {path}: matplotlib cannot write {path.suffix or 'no suffix'}; use one of {known}"
         )
-    if path.is_dir():
-        raise UsageError(f"{option} {path}: it is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {path.parent}; make it first")
+    check_writable(path)

@@ -48,6 +48,7 @@ class PlanSaver:
         self._method = method
         self._fingerprint = fingerprint(problem)
         self._saved: tuple[float, float, float] = (-inf, -inf, inf)  # seconds, lower and upper bound
+        self._warned = ""
         self._trace: list[tuple[float, float, float]] = []
         if start is not None:
             self._trace.append((0.0, start.lower_bound, start.upper_bound))
@@ -95,7 +96,9 @@ class PlanSaver:
         error = self.finish(plan)
         if error is not None:
             # A disk that is full now may not be so when the next plan comes; the search goes on.
-            print(f"hcssp: warning: {error}", file=sys.stderr)
+            if str(error) != self._warned:
+                print(f"hcssp: warning: {error}; trying again at the next plan", file=sys.stderr)
+                self._warned = str(error)
             return
         self._saved = (progress.seconds, progress.lower_bound, progress.upper_bound)
 

@@ -22,7 +22,7 @@ from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
-from hcssp.cli.solve import work
+from hcssp.cli.work import work
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption

@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, positive_count, seed
+from hcssp.cli.arguments import (
+    UsageError,
+    add_output_arguments,
+    add_problem_arguments,
+    positive_count,
+    seed,
+)
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.plans import read_plan
 from hcssp.cli.problems import load_problem
@@ -16,12 +22,16 @@ from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
+    from hcssp.procedure import HCSSP
 
 HELP = "follow a saved plan many times: means, percentiles, and one run told"
 DESCRIPTION = """\
 Follow a saved plan many times, drawing lots for everything that is left to chance: means with 95%
 confidence intervals beside the exact expectations, percentiles, the chance that a run exceeds
 each bound, and one run told in words. A bound is kept in expectation; single runs may exceed it."""
+
+_MOST_NUMBERS = 200_000_000
+"""Numbers that all runs together may leave behind: costs, and how often each activity was executed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +62,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
+        check_runs(arguments.runs, plan.problem)
         printer.note(f"following {arguments.plan} {arguments.runs:,} times")
         runs = simulate_procedure(plan.policy, arguments.runs, arguments.seed, MAX_STEPS)
         legs = list(narrate_procedure(plan.policy, seed=arguments.seed))
@@ -65,3 +76,16 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         title = f"{arguments.plan}, a plan for {arguments.problem}, followed {arguments.runs:,} times"
         print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout)))
     return SOLVED
+
+
+def check_runs(runs: int, problem: HCSSP) -> None:
+    """Refuse more runs than fit into memory.
+
+    Raises
+    ------
+    UsageError
+        If there are too many; the message says how many there may be.
+    """
+    most = _MOST_NUMBERS // (2 + problem.num_constraints + problem.num_activities)
+    if runs > most:
+        raise UsageError(f"--runs {runs:,}: they do not fit into memory; give at most {most:,}")

@@ -24,11 +24,11 @@ from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
+from hcssp.cli.work import Faulty, work
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.contract.plan import Plan
-    from hcssp.contract.progress import Progress
     from hcssp.contract.solver import Solver
     from hcssp.contract.stop import StopCriterion
     from hcssp.numerics import Tolerances
@@ -98,41 +98,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
+    from math import inf
+
     from hcssp.contract.ending import Ending, Reason
     from hcssp.contract.plan import Plan
+    from hcssp.files.atomic import check_writable
     from hcssp.numerics import Tolerances
     from hcssp.solving.registry import find_method
 
     if arguments.verbose:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
     method = find_method(arguments.method)
+    solver = make_solver(method, arguments)
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk, method.counts)
-    printer.note(f"reading {arguments.problem}")
-    loaded = load_problem(arguments.problem, arguments.scale)
-    problem, start = with_bounds(loaded, arguments.bound), None
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     if arguments.certificate is not None and tolerances != Tolerances():
         raise UsageError("--feasibility-tolerance: a certificate is about bounds kept to 1e-9; leave one out")
-    if arguments.resume is not None:
-        problem, start = first_incumbent(arguments.resume, loaded, arguments.bound, tolerances)
-    solver = make_solver(method, arguments)
+    if arguments.plot is not None:
+        check_picture("--plot", arguments.plot)
+    prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)
+    if arguments.out is not None:
+        check_writable(arguments.out)
+    try:
+        interruption.begin()
+        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
+        printer.note(f"reading {arguments.problem}")
+        problem, start = _read(arguments, tolerances)
+    except KeyboardInterrupt:
+        printer.close()
+        return _tell_unread(arguments, interruption)
     saver = None
     if arguments.out is not None:
         saver = PlanSaver(arguments.out, problem, method.name, start)
-    prover = None
-    if arguments.certificate is not None:
-        prover = ProofSaver(arguments.certificate)
-    if arguments.plot is not None:
-        check_plot(arguments.plot, problem)
-    criteria = criteria_of(method, arguments)
+    if arguments.plot is not None and not problem.has_rooms:
+        raise UsageError(f"--plot: {problem.name} has no rooms to draw")
+    fault: Faulty | None = None
     try:
+        criteria = criteria_of(method, arguments, interruption.seconds)
         plan = work(problem, solver, criteria, printer, interruption, saver, start, tolerances)
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
-        ending = Ending(Reason.INTERRUPTED, "before the first step")
+        expired = interruption.expired and not interruption.requested
+        ending = Ending(Reason.TIME_LIMIT if expired else Reason.INTERRUPTED, "before the first step")
         plan = Plan(problem, ending=ending, method=method.name)
         prover = None
+    except Faulty as error:
+        fault, plan, prover = error, error.plan, None
     finally:
         printer.close()
     # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
@@ -157,9 +169,40 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         save_rooms(arguments.plot, plan)
         if not arguments.json:
             print(f"\nThe rooms with the plan's arrows are drawn in {arguments.plot}.")
+    if fault is not None:
+        raise fault
     if plan.ending.reason is Reason.INTERRUPTED:
         return INTERRUPTED
     return SOLVED if plan.found else NO_PLAN
+
+
+def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
+    """The problem, and the plan to begin with, if one is given and keeps the bounds."""
+    loaded = load_problem(arguments.problem, arguments.scale)
+    if arguments.resume is not None:
+        return first_incumbent(arguments.resume, loaded, arguments.bound, tolerances)
+    return with_bounds(loaded, arguments.bound), None
+
+
+def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Tell that the work ended while the problem was read: there is nothing to tell about it."""
+    import json
+
+    expired = interruption.expired and not interruption.requested
+    stopped = "time limit" if expired else "interrupted"
+    if arguments.json:
+        document = {
+            "problem": arguments.problem,
+            "method": arguments.method,
+            "status": "unknown",
+            "stopped_by": stopped,
+            "stop_detail": "while the problem was read",
+            "lower_bound": None,
+            "upper_bound": None,
+        }
+        print(json.dumps(document, allow_nan=False))
+    print(f"hcssp: no plan: stopped while {arguments.problem} was read ({stopped})", file=sys.stderr)
+    return NO_PLAN if expired else INTERRUPTED
 
 
 def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
@@ -182,40 +225,16 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     )
 
 
-def criteria_of(method: Method, arguments: argparse.Namespace) -> list[StopCriterion]:
-    """When to stop."""
+def criteria_of(
+    method: Method, arguments: argparse.Namespace, seconds_gone: float = 0.0
+) -> list[StopCriterion]:
+    """When to stop; the time limit includes the `seconds_gone` before the search."""
     from hcssp.contract.stop import Gap, MaxRuntime
 
     criteria: list[StopCriterion] = [Gap(method.gap if arguments.gap is None else arguments.gap)]
     if arguments.time_limit is not None:
-        criteria.append(MaxRuntime(arguments.time_limit))
+        criteria.append(MaxRuntime(max(0.0, arguments.time_limit - seconds_gone)))
     return criteria
-
-
-def work(
-    problem: HCSSP,
-    solver: Solver,
-    criteria: list[StopCriterion],
-    printer: ProgressPrinter,
-    interruption: Interruption,
-    saver: PlanSaver | None = None,
-    start: Plan | None = None,
-    tolerances: Tolerances | None = None,
-) -> Plan:
-    """Solve, telling the progress and saving plans; a signal ends it with the best plan so far."""
-    from hcssp.numerics import DEFAULT_TOLERANCES
-    from hcssp.solving.solve import solve
-
-    def on_progress(progress: Progress) -> None:
-        interruption.look(progress)
-        if saver is not None:
-            saver(progress)
-        printer(progress)
-
-    interruption.begin()
-    watched = interruption.watching(criteria)
-    allowed = tolerances or DEFAULT_TOLERANCES
-    return solve(problem, solver, watched, on_progress, start=start, tolerances=allowed)
 
 
 def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = None) -> None:
@@ -239,16 +258,3 @@ def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = 
         print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
     elif plan.ending.reason is Reason.INTERRUPTED:
         print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
-
-
-def check_plot(path: Path, problem: HCSSP) -> None:
-    """Find out before solving, not after, whether a picture can be drawn and written.
-
-    Raises
-    ------
-    UsageError, MissingDependency
-        If it cannot.
-    """
-    check_picture("--plot", path)
-    if not problem.has_rooms:
-        raise UsageError(f"--plot: {problem.name} has no rooms to draw")

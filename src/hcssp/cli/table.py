@@ -119,8 +119,8 @@ def _measure(
     """Run the baseline, the exact method and the modes of budget allocation under one bound."""
     from math import inf
 
-    from hcssp.cli.solve import work
     from hcssp.cli.table_rows import TableRow
+    from hcssp.cli.work import work
     from hcssp.contract.ending import Reason
     from hcssp.contract.stop import Gap, MaxRuntime
     from hcssp.scenarios.published import SHARES

@@ -15,6 +15,8 @@ from hcssp.errors import CannotWrite
 def write_atomically(path: str | Path, text: str | bytes) -> None:
     """Write `text`, in UTF-8 if it is no bytes, to `path`.
 
+    A device or a pipe is written to as it is; there is no old file that could be kept.
+
     Raises
     ------
     CannotWrite
@@ -22,18 +24,35 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
     """
     # A link stays one: what it points to is replaced.
     target = Path(path).resolve()
+    content = text.encode(errors="backslashreplace") if isinstance(text, str) else text
+    if _is_device(target):
+        _write_to_device(path, target, content)
+        return
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         try:
             # Not tempfile, whose files nobody else may read.
             with temporary.open("wb") as stream:
-                stream.write(text.encode() if isinstance(text, str) else text)
+                stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(target.parent)
+    except OSError as error:
+        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+
+
+def _is_device(target: Path) -> bool:
+    """Whether it is a pipe or a device, such as /dev/stdout: something to write to, not to replace."""
+    return target.exists() and not target.is_file() and not target.is_dir()
+
+
+def _write_to_device(path: str | Path, target: Path, content: bytes) -> None:
+    try:
+        with target.open("wb") as stream:
+            stream.write(content)
     except OSError as error:
         raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
 
@@ -60,6 +79,8 @@ def check_writable(path: str | Path) -> None:
     target = Path(path).resolve()
     if target.is_dir():
         raise CannotWrite(f"{path}: it is a folder; name a file in it")
+    if _is_device(target):
+        return
     if not target.parent.is_dir():
         raise CannotWrite(f"{path}: there is no folder {Path(path).parent}; make it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):

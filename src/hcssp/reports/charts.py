@@ -14,11 +14,21 @@ from hcssp.contract.plan import Plan
 from hcssp.evaluation.exact import Evaluation
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.outlook import CostOutlook, Outlook
-from hcssp.reports.pictures import ACCENT, INK, SHADE, WARNING, WARNING_SHADE, new_figure, tidy
+from hcssp.reports.pictures import (
+    ACCENT,
+    INK,
+    SHADE,
+    WARNING,
+    WARNING_SHADE,
+    literally,
+    new_figure,
+    tidy,
+)
 from hcssp.reports.words import history_of
 from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 
+@literally
 def draw_budget(plan: Plan) -> Any:
     """Draw what each activity uses of each constraint.
 
@@ -54,8 +64,15 @@ def draw_budget(plan: Plan) -> Any:
         )
         values = [value for value, _ in used]
         bars = axes.barh(
-            [name for _, name in used], values, color=SHADE, edgecolor=ACCENT, hatch="///", linewidth=1.0
+            range(len(used)),
+            values,
+            color=SHADE,
+            edgecolor=ACCENT,
+            hatch="///",
+            linewidth=1.0,
         )
+        # Not as categories, whose labels would be made anew, and read as formulas, whenever it is drawn.
+        axes.set_yticks(range(len(used)), labels=[name for _, name in used])
         axes.bar_label(bars, [rounded(value) for value in values], padding=4, fontsize=8)
         title = f"expected {constraint.name}: {rounded(evaluation.cost(constraint.name))}"
         if isfinite(constraint.at_most):
@@ -67,6 +84,7 @@ def draw_budget(plan: Plan) -> Any:
     return figure
 
 
+@literally
 def draw_histograms(outlook: Outlook, evaluation: Evaluation) -> Any:
     """Draw the distribution of every cost over simulated runs.
 
@@ -122,6 +140,7 @@ _FIRST_BOUNDS = 1.5
 """How many times the first interval is shown below the last lower bound; more would flatten the rest."""
 
 
+@literally
 def draw_history(plan: Plan) -> Any:
     """Draw how the proven interval narrowed.
 
@@ -179,6 +198,7 @@ _MANY = 60
 """Breakpoints beyond this many are not marked one by one."""
 
 
+@literally
 def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     """Draw a trade-off curve.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hcssp.procedure import HCSSP
 from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
-from hcssp.reports.pictures import ACCENT, INK, SHADE, SOFT, new_figure
+from hcssp.reports.pictures import ACCENT, INK, SHADE, SOFT, literally, new_figure
 from hcssp.reports.procedure_graph import Node, Way, procedure_graph
 
 _UNITS_PER_INCH = 96.0
@@ -23,6 +23,7 @@ _GAP = (26.0, 34.0)
 _ASIDE = 26.0
 
 
+@literally
 def draw_procedure(problem: HCSSP, title: str = "") -> Any:
     """Draw a procedure.
 

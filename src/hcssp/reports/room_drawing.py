@@ -159,9 +159,7 @@ def draw_legend(axes: Any) -> None:
             Line2D([], [], marker="o", color="white", markersize=8, label="start", **mark),
             Line2D([], [], marker="*", color="gold", markersize=13, label="goal", **mark),
             Patch(facecolor=_HAZARD_FACE, edgecolor=_HAZARD_EDGE, hatch="////", label="hazard"),
-            Line2D(
-                [], [], marker=r"$\rightarrow$", color=_INK, linestyle="none", markersize=13, label="heading"
-            ),
+            _arrow(),
             Patch(facecolor=_SHADE, label="visited often"),
             Patch(facecolor=_SHADE, alpha=0.25, label="visited seldom"),
         ],
@@ -171,6 +169,17 @@ def draw_legend(axes: Any) -> None:
         labelspacing=0.9,
     )
     axes.set_axis_off()
+
+
+def _arrow() -> Any:
+    """The sign of a heading: the one formula of all pictures."""
+    import matplotlib as mpl
+    from matplotlib.lines import Line2D
+
+    with mpl.rc_context({"text.parse_math": True}):
+        return Line2D(
+            [], [], marker=r"$\rightarrow$", color=_INK, linestyle="none", markersize=13, label="heading"
+        )
 
 
 def finish(axes: Any) -> None:

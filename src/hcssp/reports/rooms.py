@@ -23,7 +23,7 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.reports.figures import given
-from hcssp.reports.pictures import new_figure, save_picture
+from hcssp.reports.pictures import literally, new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
 from hcssp.reports.words import quality_of
@@ -111,6 +111,7 @@ def save_rooms(path: Path, plan: Plan) -> None:
     save_picture(path, draw_rooms(plan))
 
 
+@literally
 def draw_rooms(plan: Plan) -> Any:
     """Draw a plan through rooms.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import isqrt
 
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_map import Cell, Rectangle
@@ -18,6 +19,9 @@ from hcssp.parallel import parallel_map
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 
 TIME, DAMAGE = "time", "damage"
+
+MOST_CELLS = 20_000_000
+"""Cells of all crossings together; more do not fit into the memory of most machines."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,12 @@ class Building:
         """The building with every length multiplied by `scale`, a whole number of at least one."""
         if scale != int(scale) or scale < 1:
             raise InvalidProblem([f"scale {scale}: give a whole number of at least 1"])
+        cells = sum(self.rooms[each.room].width * self.rooms[each.room].height for each in self.crossings)
+        if scale * scale * cells > MOST_CELLS:
+            most = isqrt(MOST_CELLS // cells)
+            raise InvalidProblem(
+                [f"scale {scale}: the rooms would have {scale * scale * cells:,} cells; give at most {most}"]
+            )
         crossings = tuple(
             Crossing(
                 crossing.name,

@@ -1,0 +1,111 @@
+"""A solver at work for a command: its progress is told, its plans are saved, whatever ends it keeps the plan.
+
+Signals, the time limit, a lack of memory and even a fault of the solver end it with the best plan so far.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hcssp.errors import HcsspError
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+    from hcssp.cli.plans import PlanSaver
+    from hcssp.cli.progress import ProgressPrinter
+    from hcssp.contract.ending import Ending
+    from hcssp.contract.plan import Plan
+    from hcssp.contract.progress import Progress
+    from hcssp.contract.solver import Solver
+    from hcssp.contract.stop import StopCriterion
+    from hcssp.numerics import Tolerances
+    from hcssp.procedure import HCSSP
+
+
+class Faulty(Exception):
+    """A mistake of ours, its cause, ended the search; the plan that was found until then is kept.
+
+    Attributes
+    ----------
+    plan
+        The best plan so far, evaluated, about which nothing is proven.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__("the search failed")
+        self.plan = plan
+
+
+def work(
+    problem: HCSSP,
+    solver: Solver,
+    criteria: list[StopCriterion],
+    printer: ProgressPrinter,
+    interruption: Interruption,
+    saver: PlanSaver | None = None,
+    start: Plan | None = None,
+    tolerances: Tolerances | None = None,
+) -> Plan:
+    """Solve, telling the progress and saving plans; a signal or the time limit ends it with the best plan.
+
+    Raises
+    ------
+    Faulty
+        If the search fails; with the best plan so far.
+    """
+    from dataclasses import replace
+
+    from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.progress import Progress
+    from hcssp.numerics import DEFAULT_TOLERANCES
+    from hcssp.solving.solve import solve
+
+    latest = Progress()
+
+    def on_progress(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        interruption.look(progress)
+        if saver is not None:
+            saver(progress)
+        printer(progress)
+
+    interruption.begin()
+    watched = interruption.watching(criteria)
+    allowed = tolerances or DEFAULT_TOLERANCES
+    try:
+        plan = solve(problem, solver, watched, on_progress, start=start, tolerances=allowed)
+    except HcsspError:
+        raise
+    except MemoryError as error:
+        interruption.end()
+        ending = Ending(Reason.MEMORY, str(error))
+        return _kept(problem, solver.name, latest, ending, lower_bound=latest.lower_bound)
+    except Exception as error:
+        interruption.end()
+        raise Faulty(_kept(problem, solver.name, latest, Ending(Reason.FAILED))) from error
+    if plan.ending.reason is Reason.INTERRUPTED and interruption.expired and not interruption.requested:
+        return replace(plan, ending=Ending(Reason.TIME_LIMIT))
+    return plan
+
+
+def _kept(
+    problem: HCSSP, method: str, progress: Progress, ending: Ending, lower_bound: float | None = None
+) -> Plan:
+    """The best plan so far; after a fault what the search claims to have proven is not believed."""
+    from math import inf
+
+    from hcssp.contract.plan import Plan
+    from hcssp.contract.proof import Interval
+
+    plan = Plan(
+        problem=problem,
+        found_policy=progress.incumbent,
+        proof=Interval(-inf if lower_bound is None else lower_bound),
+        ending=ending,
+        method=method,
+        seconds=progress.seconds,
+        iterations=progress.iterations,
+        budgets=progress.budgets or {},
+    )
+    return plan.evaluated() if plan.found else plan

@@ -1,0 +1,38 @@
+"""The first instants of the command ``hcssp``: Ctrl-C leaves no traceback, even while modules are imported.
+
+Whoever imports the library keeps its own signals; only a process started as the command is concerned.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+INTERRUPTED = 130
+"""The exit code of whatever was ended by Ctrl-C, as from any other tool."""
+
+
+def is_command() -> bool:
+    """Whether this process was started as ``hcssp`` or ``python -m hcssp``."""
+    started = sys.orig_argv
+    if "-m" in started:
+        return started[started.index("-m") + 1 :][:1] == ["hcssp"]
+    # Not by pathlib, which takes longer to import than all that comes before.
+    name = sys.argv[0].replace(os.sep, "/").rpartition("/")[2] if sys.argv else ""
+    return name in ("hcssp", "hcssp.exe", "hcssp-script.py")
+
+
+def leave_quietly_if_interrupted() -> None:
+    """Let SIGINT and SIGTERM end the process at once, until a command knows better what to do with them."""
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+
+
+def _leave(number: int, frame: object) -> None:
+    try:
+        os.write(2, b"hcssp: interrupted\n")
+    finally:
+        # Nothing has been begun, or everything is written: there is nothing to tidy up.
+        os._exit(INTERRUPTED)

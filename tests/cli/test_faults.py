@@ -1,0 +1,166 @@
+"""Faults that nobody foresaw, a lack of memory, and the time limit: whatever ends the work keeps the plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hcssp.cli import main
+from hcssp.cli.interruption import Interruption
+from hcssp.contract.memory import Problem
+from hcssp.contract.progress import Progress
+from hcssp.contract.solver import Context
+from hcssp.files.plan_file import load_plan
+from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.scenarios import small_building
+from hcssp.start import is_command
+
+
+class Failing:
+    """A solver that fails once it has a plan."""
+
+    name = "failing"
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        for progress in PolicyBranching().iterate(problem, context):
+            yield progress
+            if progress.incumbent is not None:
+                raise self.error
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(
+        "hcssp.cli.solve.make_solver", lambda *arguments: Failing(ZeroDivisionError("one\ntwo"))
+    )
+    return tmp_path
+
+
+def test_a_fault_is_one_line_that_says_how_to_report_it(
+    failing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", "small-building", "-q"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a fault of hcssp, not of your input (ZeroDivisionError: one)" in line
+    found = re.search(r"in (\S+hcssp-fault-\S+\.txt)", line)
+    assert found is not None
+    details = Path(found[1]).read_text()
+    assert "arguments: ['solve', 'small-building', '-q']" in details
+    assert "Traceback" in details
+
+
+def test_after_a_fault_the_plan_is_told_and_saved_but_nothing_is_believed(
+    failing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = failing / "plan.json"
+    assert main(["solve", "small-building", "-q", "--json", "--out", str(path)]) == 3
+    document = json.loads(capsys.readouterr().out)
+    assert document["stopped_by"] == "failed"
+    assert document["lower_bound"] is None
+    plan = load_plan(path, small_building())
+    assert plan.evaluate().cost("time") == pytest.approx(document["upper_bound"])
+
+
+def test_a_lack_of_memory_ends_a_search_and_keeps_what_it_proved(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.cli.solve.make_solver", lambda *arguments: Failing(MemoryError("37 GiB")))
+    assert main(["solve", "small-building", "-q", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["stopped_by"] == "memory"
+    assert 0.0 < document["lower_bound"] <= document["upper_bound"]
+
+
+def test_a_lack_of_memory_elsewhere_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_much(*arguments: object) -> None:
+        raise MemoryError("37 GiB")
+
+    monkeypatch.setattr("hcssp.cli.solve.load_problem", too_much)
+    assert main(["solve", "small-building", "-q"]) == 2
+    assert capsys.readouterr().err == "hcssp: error: there is not enough memory (37 GiB); ask for less\n"
+
+
+class Deaf:
+    """A solver that works on without ever looking at the clock."""
+
+    name = "deaf"
+
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        yield Progress(lower_bound=1.0)
+        while True:
+            time.sleep(0.001)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no timers")
+def test_the_time_limit_ends_a_solver_that_does_not_look_at_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.cli.solve.make_solver", lambda *arguments: Deaf())
+    assert main(["solve", "small-building", "-q", "--json", "--time-limit", "0.01"]) == 1
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert document["stopped_by"] == "time limit"
+    assert document["lower_bound"] == 1.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no timers")
+@pytest.mark.parametrize("json_too", [True, False])
+def test_the_time_limit_holds_while_the_problem_is_read(
+    json_too: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*arguments: object) -> None:
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setattr("hcssp.cli.solve.load_problem", read)
+    options = ["--json"] if json_too else []
+    assert main(["solve", "big.yaml", "-q", "--time-limit", "0.01", *options]) == 1
+    told = capsys.readouterr()
+    assert told.err == "hcssp: no plan: stopped while big.yaml was read (time limit)\n"
+    if json_too:
+        assert json.loads(told.out)["status"] == "unknown"
+
+
+def test_an_alarm_after_the_work_is_only_noted() -> None:
+    with Interruption() as interruption:
+        interruption.begin()
+        interruption.allow(0.001)
+        interruption.end()
+        assert not interruption.expired
+
+
+def test_only_the_command_changes_signals() -> None:
+    assert not is_command()
+    program = "import signal, hcssp; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_ctrl_c_while_modules_are_imported_leaves_no_traceback() -> None:
+    # The module that is imported first interrupts its own process.
+    program = (
+        "import sys, os, signal; sys.orig_argv = ['python', '-m', 'hcssp']; import hcssp.start; import hcssp;"
+        "os.kill(os.getpid(), signal.SIGINT); import hcssp.cli"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "hcssp: interrupted\n")
+
+
+def test_a_plan_that_is_kept_is_evaluated(failing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "small-building", "-q"]) == 3
+    told = capsys.readouterr().out
+    assert "Stopped because the solver behind it failed" in told
