@@ -63,8 +63,9 @@ format: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
+# A worker keeps to neighbouring tests, which share what they solve, and helps another when it has none left.
 unit: $(STAMP)
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # What the scripts print is for readers; here only a failure matters, and its traceback is on stderr.
 examples: $(STAMP)

@@ -59,7 +59,10 @@ def same(first: float, second: float) -> bool:
     return first == second or abs(first - second) <= 1e-7 * max(1.0, abs(first))
 
 
-@pytest.mark.parametrize("first", range(0, 150, CHUNK))
+SEEDS = range(150)
+
+
+@pytest.mark.parametrize("first", SEEDS[::CHUNK])
 def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) -> None:
     failures = []
     for seed in range(first, first + CHUNK):
@@ -92,11 +95,11 @@ def test_free_moves_deceive_none_of_them(first: int) -> None:
 
 def test_the_problems_are_of_all_kinds() -> None:
     """Were all of them feasible or unconstrained, the tests above would say little."""
-    problems = [random_cssp(seed) for seed in range(330)]
+    problems = [random_cssp(seed) for seed in SEEDS]
     truths = [brute_force(problem) for problem in problems]
     assert {problem.num_constraints for problem in problems} == {1, 2, 3}
-    assert sum(truth.status == "infeasible" for truth in truths) > 30
+    assert sum(truth.status == "infeasible" for truth in truths) > 15
     binding = [t for t in truths if t.status == "optimal" and t.value > t.costs[:, 0].min() + 1e-9]
-    assert len(binding) > 100
-    assert sum(bool((problem.goals.sum()) > 1) for problem in problems) > 50
-    assert sum(bool((problem.initial > 0.0).sum() > 1) for problem in problems) > 30
+    assert len(binding) > 45
+    assert sum(bool((problem.goals.sum()) > 1) for problem in problems) > 30
+    assert sum(bool((problem.initial > 0.0).sum() > 1) for problem in problems) > 15
