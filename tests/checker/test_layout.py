@@ -106,13 +106,22 @@ def test_starts_sum_to_one_exactly() -> None:
 
 
 def steps(*costs: float, chance: bool = False) -> CSSP:
+    plan = CSSPBuilder(cost_names=("time", "wear"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    for index, cost in enumerate(costs):
+        # What takes longer wears less, or nobody would need it.
+        plan.add_action(here, f"way {index}", to=out, costs={"time": cost, "wear": 10.0 - cost})
+    if chance:
+        plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs={"time": 1.0})
+    plan.set_initial(here)
+    return plan.build()
+
+
+def with_a_detour(*costs: float) -> CSSP:
     plan = CSSPBuilder(cost_names=("time",))
     here, out = plan.add_state("here"), plan.add_goal("out")
     for index, cost in enumerate(costs):
         plan.add_action(here, f"way {index}", to=out, costs=cost)
-    if chance:
-        plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=1.0)
-    plan.set_initial(here)
     return plan.build()
 
 
@@ -120,6 +129,8 @@ def test_the_unit_of_costs_without_chance() -> None:
     assert Layout(steps(0.3, 0.5, 1.0)).unit == Fraction(1, 10)
     assert Layout(steps(6.0, 4.0)).unit == 2
     assert Layout(steps(0.0)).unit == 0
+    # A way that is dearer in everything is superfluous.
+    assert Layout(with_a_detour(6.0, 4.0)).unit == 4
     assert Layout(steps(6.0, 4.0, chance=True)).unit == 0
     two_starts = replace(steps(6.0), initial=np.array([0.5, 0.5]))
     assert Layout(two_starts).unit == 0
@@ -137,7 +148,7 @@ def test_chance_where_no_proper_policy_comes_does_not_matter() -> None:
     plan.add_action(pit, "stay", to=pit, costs=0.5)
     plan.add_action(elsewhere, "try", to={elsewhere: 0.5, out: 0.5}, costs=1.5)
     plan.set_initial(here)
-    assert Layout(plan.build()).unit == 2
+    assert Layout(plan.build()).unit == 4  # "walk" is dearer than "step"
     plan.add_action(here, "stray", to=elsewhere, costs=2.0)
     assert Layout(plan.build()).unit == 0
 

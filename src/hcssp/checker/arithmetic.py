@@ -70,8 +70,7 @@ def slack(block: Block, weights: FloatArray, values: FloatArray) -> tuple[FloatA
     """The slack R of every row in double precision, and its largest error (docs/certificates.md)."""
     if not (block.is_moderate and is_moderate(weights) and is_moderate(values)):
         return np.zeros(block.num_rows), np.full(block.num_rows, np.inf)
-    steps = values[block.successors] - values[block.entry_state]
-    steps *= block.probabilities
+    steps = (values[block.successors] - values[block.entry_state]) * block.probabilities
     computed = np.bincount(block.entry_row, steps, block.num_rows) + block.totals * (weights @ block.costs)
     paid = block.totals * (np.abs(weights) @ block.costs)
     sizes = np.bincount(block.entry_row, np.abs(steps), block.num_rows) + paid

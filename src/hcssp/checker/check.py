@@ -63,7 +63,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
         regions = leaf_regions(certificate.tree, layout.flattening.row_start)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
-            proven = leaf_bound(f"leaf {number}", evidence, statement, region, allowed)
+            proven = leaf_bound(f"leaf {number}", evidence, statement, region | layout.superfluous, allowed)
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
@@ -85,7 +85,8 @@ class Evidence:
 
     def excepted(self, potential: Potential) -> BoolArray:
         """The rows of its activity on which a potential need not hold."""
-        rows = self.beside_plan[self.layout.rows_of(potential.activity)] & potential.of_plan
+        beside = self.beside_plan[self.layout.rows_of(potential.activity)]
+        rows = (beside if potential.of_plan else self.layout.blocks[potential.activity].superfluous).copy()
         rows[list(potential.forbidden)] = True
         return rows
 

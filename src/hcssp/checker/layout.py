@@ -13,6 +13,7 @@ import numpy as np
 
 from hcssp.checker.arithmetic import UNIT, decimal, decimal_integers, is_moderate
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.flattening import Flattening
@@ -28,6 +29,7 @@ class Block:
         matrix, possible = cssp.transitions, cssp.transitions.data != 0.0
         self.num_states, self.num_rows = cssp.num_states, cssp.num_rows
         self.row_state, self.goals, self.costs = cssp.row_state, cssp.goals, cssp.costs
+        self.superfluous = superfluous_rows(cssp)
         self.successors: IntArray = matrix.indices[possible].astype(np.int64)
         self.probabilities: FloatArray = matrix.data[possible]
         self.entry_row: IntArray = np.repeat(np.arange(self.num_rows), np.diff(matrix.indptr))[possible]
@@ -56,11 +58,8 @@ class Block:
         return order, np.searchsorted(self.successors[order], np.arange(self.num_states + 1))
 
     def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """From which states a policy of `rows` reaches a goal almost surely, and the rows that it may take.
-
-        States that cannot reach a goal are taken away, then the rows that may lead to them, and so on.
-        """
-        while True:
+        """From which states a policy of `rows` reaches a goal almost surely, and the rows it may take."""
+        while True:  # states that cannot reach a goal are taken away, then the rows that may lead to them
             states = self._reaching(rows)
             safe = rows & states[self.row_state]
             safe[self.entry_row[~states[self.successors]]] = False
@@ -100,12 +99,12 @@ class Layout:
         same = {block.digest: block for block in read.values()}
         self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
         self.event_rows = tuple(self._event_rows())
+        rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
+        self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them, and every leaf forbids them
         # The goals of each activity that can be reached, and the event states they lead to.
-        flat = [self.flattening.flat_state(activity) for activity in range(len(self.blocks))]
-        self.exits = [
-            [(int(goal), int(states[goal])) for goal in np.flatnonzero(block.goals & (states >= 0))]
-            for block, states in zip(self.blocks, flat, strict=True)
-        ]
+        flat = enumerate(map(self.flattening.flat_state, range(len(self.blocks))))
+        led = [(states, np.flatnonzero(self.blocks[n].goals & (states >= 0))) for n, states in flat]
+        self.exits = [list(zip(goals.tolist(), states[goals].tolist(), strict=True)) for states, goals in led]
 
     def _event_rows(self) -> Iterator[tuple[int, tuple[Way, ...]]]:
         for state, (event, entry) in enumerate(self.flattening.event_states):
@@ -117,9 +116,10 @@ class Layout:
                     else:
                         first = entry_distribution(self.procedure.activities[outcome.runs].cssp, entry)
                         starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
-                    total = sum(shares)
-                    exact = tuple(zip(starts, [share / total for share in shares], strict=True))
-                    ways.append(Way(decimal(outcome.probability), outcome.runs, exact))
+                    exact = zip(
+                        starts, [share / whole for whole in [sum(shares)] for share in shares], strict=True
+                    )
+                    ways.append(Way(decimal(outcome.probability), outcome.runs, tuple(exact)))
                 yield state, tuple(way for way in ways if way.probability)
 
     def own_weights(self, activity: int, weights: Sequence[Fraction]) -> list[Fraction]:
@@ -143,7 +143,7 @@ class Layout:
     def unit(self) -> Fraction:
         """What the primary cost of every plan is a multiple of if nothing is left to chance, otherwise 0."""
         flat, reached = self.flat, np.arange(self.flattening.num_states) == self.flattening.start
-        rows = flat.almost_sure(np.ones(flat.num_rows, dtype=np.bool_))[1]
+        rows = flat.almost_sure(~self.superfluous)[1]
         while not reached[after := flat.successors[(rows & reached[flat.row_state])[flat.entry_row]]].all():
             reached[after] = True
         rows = rows & reached[flat.row_state]

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
+from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.dual.oracle import Minimum, Oracle, Vertex, estimated_rounding, without, zero_bounds
 from hcssp.dual.repair import Part, improve
 from hcssp.errors import DeadEnd, InvalidProblem
@@ -85,17 +86,28 @@ class FlatOracle(Oracle[FlatVertex]):
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
+    thin
+        Whether to take out superfluous rows, see :func:`~hcssp.cssp.superfluous.superfluous_rows`. Those of a
+        procedure are those of its activities, so its flattening is not to be thinned.
     """
 
-    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
+    def __init__(
+        self,
+        problem: CSSP,
+        evaluation: Evaluation = "auto",
+        *,
+        affordable: bool = False,
+        thin: bool = False,
+    ) -> None:
         self._problem = problem
+        self._thin = thin
         self._evaluation = evaluation
         self._affordable = affordable
         self._zeros = zero_bounds(problem.bounds) if affordable else ()
         self._others: dict[tuple[int, ...], FlatOracle] = {self._zeros: self}
         self._is_hollow = False
         try:
-            self._prepared = prepare(problem, free_rows(problem, self._zeros))
+            self._prepared = prepare(problem, usable_rows(problem, self._zeros, thin))
         except DeadEnd:
             if not self._zeros:
                 raise
@@ -177,7 +189,7 @@ class FlatOracle(Oracle[FlatVertex]):
         zeros = zero_bounds(bounds) if self._affordable else ()
         if zeros not in self._others:
             limited = self._problem.derive(bounds=bounds)
-            self._others[zeros] = FlatOracle(limited, self._evaluation, affordable=True)
+            self._others[zeros] = FlatOracle(limited, self._evaluation, affordable=True, thin=self._thin)
         other = copy(self._others[zeros])
         other._bounds, other._asked_bounds = without(bounds, zeros), bounds
         other._others = self._others
@@ -233,6 +245,20 @@ class FlatOracle(Oracle[FlatVertex]):
         rows = np.full(self._prepared.problem.num_states, NO_ROW, dtype=np.int64)
         rows[self._balance.live] = vertex.rows
         return self._prepared.lift(rows)
+
+
+def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool) -> BoolArray | None:
+    """The rows that cost nothing of what the given constraints count, and are not superfluous if `thin`.
+
+    None if those are all.
+    """
+    usable = free_rows(problem, constraints)
+    if not thin:
+        return usable
+    needed = ~superfluous_rows(problem)
+    if needed.all():
+        return usable
+    return needed if usable is None else needed & usable
 
 
 def free_rows(problem: CSSP, constraints: tuple[int, ...]) -> BoolArray | None:

@@ -18,4 +18,4 @@ def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle[
         if flattening.separable:
             return ProcedureOracle(flattening, affordable=True)
         return FlatOracle(flattening.cssp, evaluation, affordable=True)
-    return FlatOracle(problem, evaluation, affordable=True)
+    return FlatOracle(problem, evaluation, affordable=True, thin=True)

@@ -149,7 +149,7 @@ class ProofBuilder:
         key = (block.digest, prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
         if key not in self._numbers:
             # Rows that lead into a dead end need not hold; the checker knows them, too.
-            avoided = np.zeros(block.num_rows, dtype=np.bool_)
+            avoided = block.superfluous.copy()
             avoided[list(rows)] = True
             mended = feasible_values(block, prices, levels, self._almost_sure(block, avoided)[1])
             if mended is None:
@@ -195,7 +195,7 @@ class ProofBuilder:
             # From an exit of which nothing is known, the end is not reached: so dear that nobody takes it.
             own[block.goals & ~np.isfinite(own)] = dear
             own_weights = [float(weight) for weight in layout.own_weights(activity, exact)]
-            forbidden = np.flatnonzero(region[layout.rows_of(activity)]).tolist()
+            forbidden = np.flatnonzero(region[layout.rows_of(activity)] & ~block.superfluous).tolist()
             uses.append((activity, self.add_potential(activity, own_weights, own, forbidden), 1.0))
         events = levels[: layout.flattening.num_event_states]
         return uses, np.where(np.isfinite(events), events, dear)
@@ -292,8 +292,8 @@ class ProofBuilder:
         return best
 
     def region(self, node: int) -> BoolArray:
-        """The flat rows that a region forbids."""
-        region = np.zeros(self.layout.flattening.num_rows, dtype=np.bool_)
+        """The flat rows that a region forbids; superfluous ones are forbidden everywhere."""
+        region = self.layout.superfluous.copy()
         while node >= 0:
             for rows in self._nodes[node].forbidden:
                 region[rows.start : rows.stop] = True

@@ -133,7 +133,9 @@ class FlatWitness:
         if found is not None:
             values = self._oracle.values_of(found.vertex, weights)
             dear = deterring(weights, self._proof.layout.flat.costs, DETERRENT * values, unaffordable)
-        everything = FlatOracle(self._single or self._proof.layout.flattening.cssp)
+        everything = FlatOracle(
+            self._single or self._proof.layout.flattening.cssp, thin=self._single is not None
+        )
         forbidden = {self._oracle.original_row(row) for row in region[0][-1]}
         rows = [r for r in range(len(everything.row_state)) if everything.original_row(r) in forbidden]
         anyway = everything.minimise(dear, Region(frozenset(rows)))

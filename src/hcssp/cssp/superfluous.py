@@ -1,0 +1,65 @@
+"""Rows that nobody needs: they do what another row of their state does, and cost no less.
+
+A car at its top speed that accelerates goes on as one that does not, so the state has two rows that are one.
+To a search they are two alternatives: where one is forbidden, the other takes its place at no cost, and
+whatever was found out about the one is found out once more about the other. A policy that takes a superfluous
+row can take the other instead: it goes the same ways with the same probabilities, and no cost is higher.
+
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> plan = CSSPBuilder(cost_names=("time", "wear"))
+>>> here, out = plan.add_state("here"), plan.add_goal("out")
+>>> for action, wear in (("faster", 2.0), ("on", 1.0), ("still on", 1.0)):
+...     _ = plan.add_action(here, action, to=out, costs={"time": 1.0, "wear": wear})
+>>> superfluous_rows(plan.build()).tolist()
+[True, False, True]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+
+
+def superfluous_rows(problem: CSSP) -> BoolArray:
+    """The rows that lead where another row of their state leads, as probably, and cost no less in anything.
+
+    Of equal rows, the first is needed. One that leads to the same states only after some arithmetic counts as
+    different. With several secondary costs, some superfluous rows may be missed.
+    """
+    matrix, costs, state = problem.transitions, problem.costs, problem.row_state
+    superfluous = np.zeros(problem.num_rows, dtype=np.bool_)
+    lengths = np.diff(matrix.indptr)
+    # Equal rows have equal keys, and become neighbours; unequal keys or not, the entries decide.
+    order = np.lexsort((*costs[::-1], _keys(problem), lengths, state))
+    while len(order) > 1:
+        first, second = order[:-1], order[1:]
+        alike = (state[first] == state[second]) & (lengths[first] == lengths[second])
+        alike &= (costs[:, first] <= costs[:, second]).all(axis=0)
+        pairs = np.flatnonzero(alike)
+        found = second[pairs[_equal_entries(problem, first[pairs], second[pairs])]]
+        if len(found) == 0:
+            break
+        superfluous[found] = True
+        order = order[~superfluous[order]]
+    return superfluous
+
+
+def _keys(problem: CSSP) -> FloatArray:
+    """A number for each row, the same for rows with the same entries."""
+    matrix = problem.transitions
+    row = np.repeat(np.arange(problem.num_rows), np.diff(matrix.indptr))
+    numbers = np.sin(1.0 + matrix.indices) * matrix.data
+    return np.bincount(row, numbers, problem.num_rows).astype(np.float64)
+
+
+def _equal_entries(problem: CSSP, first: IntArray, second: IntArray) -> BoolArray:
+    """For each pair of rows of equal length, whether they lead to the same states with the same odds."""
+    matrix = problem.transitions
+    begins, lengths = matrix.indptr[first], np.diff(matrix.indptr)[first]
+    pair = np.repeat(np.arange(len(first)), lengths)
+    place = np.arange(len(pair)) - (np.cumsum(lengths) - lengths)[pair]
+    here, there = begins[pair] + place, matrix.indptr[second][pair] + place
+    differs = (matrix.indices[here] != matrix.indices[there]) | (matrix.data[here] != matrix.data[there])
+    equal: BoolArray = np.bincount(pair[differs], minlength=len(first)) == 0
+    return equal
