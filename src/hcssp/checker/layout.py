@@ -143,13 +143,14 @@ class Layout:
     def unit(self) -> Fraction:
         """What the primary cost of every plan is a multiple of if nothing is left to chance, otherwise 0."""
         flat, reached = self.flat, np.arange(self.flattening.num_states) == self.flattening.start
-        rows = flat.almost_sure(~self.superfluous)[1]
-        while not reached[after := flat.successors[(rows & reached[flat.row_state])[flat.entry_row]]].all():
+        safe, forks = flat.almost_sure(~self.superfluous)[1], np.diff(flat.pointers) > 1
+        while not (forks & (rows := safe & reached[flat.row_state])).any():
+            if reached[after := flat.successors[rows[flat.entry_row]]].all():
+                costs = {decimal(cost) for cost in np.unique(flat.costs[0][rows])}
+                divisor = lcm(*(cost.denominator for cost in costs))
+                return Fraction(gcd(*(int(cost * divisor) for cost in costs)), divisor)
             reached[after] = True
-        rows = rows & reached[flat.row_state]
-        costs = {decimal(cost) for cost in np.unique(flat.costs[0][rows])}
-        divisor, chance = lcm(*(cost.denominator for cost in costs)), (np.diff(flat.pointers)[rows] > 1).any()
-        return Fraction(0 if chance else gcd(*(int(cost * divisor) for cost in costs)), divisor)
+        return Fraction(0)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -16,11 +16,11 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
+from hcssp.dual.price_interval import price_interval
 from hcssp.errors import DeadEnd
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
-from hcssp.ssp.scalar_problem import tie
 from hcssp.ssp.system import System
 
 MAX_CURVES = 400
@@ -28,9 +28,6 @@ MAX_CURVES = 400
 
 MAX_ANSWERS = 4 * MAX_CURVES
 """So many answers under weights that are no price are kept; then all are dropped."""
-
-END_LOSS = 1e-9
-"""An interval of prices is kept only if the bound at its end is within this share of the plan's cost."""
 
 UNPRICED = 0
 """In place of the counted cost where no constraint counts one: its price is always zero."""
@@ -235,39 +232,9 @@ class ActivityPlanner:
     def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> Piece:
         """The interval of prices around `price` on which no reduced cost turns negative, up to ties."""
         plan = ActivityPlan(optimum, self.system)
-        balance = self.balance
         cost, use = float(optimum.costs[0]), float(optimum.costs[index])
-        point = Piece(price, price, plan, cost, use, optimum.bound, optimum.bound)
         if optimum.dead is not None or index == UNPRICED:
-            return point
-        pair = optimum.values[:, [0, index]]
-        reduced = balance.costs[[0, index]].T - balance.matrix @ pair
+            return Piece(price, price, plan, cost, use, optimum.bound, optimum.bound)
         banned = np.array(sorted(forbidden), dtype=np.int64) if forbidden else None
-        if banned is not None:
-            reduced[banned] = 0.0
-        # A tie counts as one, as in policy iteration; the bounds at the ends pay for it.
-        base = reduced[:, 0] + tie(pair[:, 0])[balance.row_state]
-        slope = reduced[:, 1] + tie(pair[:, 1])[balance.row_state]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            zero = base / -slope
-        low = float(np.max(zero, where=slope > 0.0, initial=0.0))
-        high = float(np.min(zero, where=slope < 0.0, initial=inf))
-
-        def bound_at(primary: float, secondary: float) -> float:
-            """The bound under these weights if it is about the plan's own cost; otherwise ``-inf``."""
-            weights = np.zeros(self.num_costs)
-            weights[0], weights[index] = primary, secondary
-            values = primary * pair[:, 0] + secondary * pair[:, 1]
-            prices = primary * reduced[:, 0] + secondary * reduced[:, 1]
-            if banned is not None:
-                prices[banned] = inf
-            bound = balance.certify(weights, values, prices, banned).bound
-            return bound if bound >= (1.0 - END_LOSS) * (primary * cost + secondary * use) else -inf
-
-        if low < price and (bound := bound_at(1.0, low)) > -inf:
-            point.low, point.low_bound = low, bound
-        if high > price:
-            bound = bound_at(0.0, 1.0) if high == inf else bound_at(1.0, high)
-            if bound > -inf:
-                point.high, point.high_bound = high, bound
-        return point
+        found = price_interval(self.balance, optimum, index, price, banned)
+        return Piece(found.low, found.high, plan, cost, use, found.low_bound, found.high_bound)

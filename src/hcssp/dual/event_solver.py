@@ -27,10 +27,14 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.procedure.flattening import Flattening
-from hcssp.ssp.potential import ROUNDINGS, Certifier, Steps, divided, lowered
+from hcssp.ssp.potential import ROUNDINGS, Certifier, Steps, lowered, lowering
 from hcssp.ssp.scalar_problem import tie
 
 MAX_ITERATIONS = 1_000
+
+NEVER = 1e300
+"""In place of the gain of a row that cannot be taken: finite, so that no arithmetic with it is undefined, and
+more than any row could cost."""
 
 MAX_CHAINS = 1_000
 MAX_CHAIN_STATES = 100_000
@@ -144,7 +148,8 @@ class ProcedureSolver:
         shares = graph.data[inner] / self._leaving[row[inner]]
         steps = csr_array((shares, (row[inner], graph.indices[inner])), shape=moves.shape)
         self._moves: Any = steps.toarray() if is_dense else steps
-        self._lengths = _lengths(self._moves, self._departs, self.row_start[self._live], self._live)
+        self._first_rows: IntArray = self.row_start[self._live]
+        self._lengths = _lengths(self._moves, self._departs, self._first_rows, self._live)
         longest = self.num_states if is_dense else int(np.max(np.diff(steps.indptr), initial=0))
         self._rounding = (2 * longest + terms + 16) * ROUNDINGS
         self._certifier = Certifier(
@@ -191,11 +196,12 @@ class ProcedureSolver:
             value = np.zeros(self.num_states)
             value[chain.states] = chain.factors.solve(costs[chain.chosen])
             own = value[self.row_state]
-            gain = np.where(safe, costs + self._moves @ value - own, np.inf)
-            best = np.minimum.reduceat(gain, self.row_start[self._live])
-            improving = self._live[best < -tie(value[self._live])]
-            if len(improving) == 0:
+            gain = np.where(safe, costs + self._moves @ value - own, NEVER)
+            best = np.minimum.reduceat(gain, self._first_rows)
+            switches = best < -tie(value[self._live])
+            if not switches.any():
                 break
+            improving = self._live[switches]
             rows = rows.copy()
             for state in improving:
                 first, last = self.row_start[state], self.row_start[state + 1]
@@ -204,8 +210,8 @@ class ProcedureSolver:
             raise OutOfPrecision(f"the procedure was not solved within {MAX_ITERATIONS} iterations")
         self._last = rows
         if self._lengths is not None and value.min() >= 0.0:
-            proven = lowered(value, self._lengths, gain, own, self._rounding)
-            return rows, divided(proven[[self.start]], 0.0, np.ones(1)).bound
+            step = lowering(gain, own, self._rounding)
+            return rows, lowered(float(value[self.start]), float(self._lengths[self.start]), step)
         return rows, self._certifier.certify(step_costs, value[self._live], ~safe).bound
 
     def visits(self, rows: IntArray) -> FloatArray:

@@ -95,17 +95,25 @@ class Balance:
         loss
             The share of the bound that may be lost where that saves work.
         """
-        # A value below zero would be no bound, and rounding may have made one.
-        if np.all(values >= 0.0):
-            short, shortfalls = quick_shortfalls(reduced, values[self.row_state], self._rounding)
-            share = largest_share(shortfalls, weights @ self.costs[:, short])
-            if share <= max(loss, SCALING_LOSS):
-                return divided(values, share, self.initial)
+        quick = self.certify_quickly(weights, values, reduced, loss)
+        if quick is not None:
+            return quick
         mask = None
         if forbidden is not None:
             mask = np.zeros(self.num_rows, dtype=np.bool_)
             mask[forbidden] = True
         return self.certifier.certify(weights @ self.problem.costs, values, mask)
+
+    def certify_quickly(
+        self, weights: FloatArray, values: FloatArray, reduced: FloatArray, loss: float = 0.0
+    ) -> Certificate | None:
+        """As :meth:`certify`, from the reduced costs alone; None where they are too coarse for that."""
+        # A value below zero would be no bound, and rounding may have made one.
+        if not np.all(values >= 0.0):
+            return None
+        short, shortfalls = quick_shortfalls(reduced, values, self.row_state, self._rounding)
+        share = largest_share(shortfalls, weights @ self.costs[:, short])
+        return divided(values, share, self.initial) if share <= max(loss, SCALING_LOSS) else None
 
     @cached_property
     def certifier(self) -> Certifier:

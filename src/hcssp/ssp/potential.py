@@ -264,7 +264,9 @@ def divided(values: FloatArray, share: float, initial: FloatArray) -> Certificat
     return Certificate(max(value * (1.0 - (len(initial) + 4) * ROUNDINGS), 0.0), values, share)
 
 
-def quick_shortfalls(reduced: FloatArray, level: FloatArray, rounding: float) -> tuple[IntArray, FloatArray]:
+def quick_shortfalls(
+    reduced: FloatArray, values: FloatArray, row_state: IntArray, rounding: float
+) -> tuple[IntArray, FloatArray]:
     """The rows that may be short, and by how much at most, from reduced costs that a solver has at hand.
 
     Coarser than the differences of :class:`Certifier`, because the rounding error of a reduced cost is
@@ -275,41 +277,45 @@ def quick_shortfalls(reduced: FloatArray, level: FloatArray, rounding: float) ->
     reduced
         The computed reduced cost of each row: its cost, plus the value after it, less the value of its state;
         ``inf`` where the row is forbidden.
-    level
-        The value of each row's state, not negative.
+    values
+        Of the states, not negative.
+    row_state
+        The state of each row.
     rounding
-        What a reduced cost may be off, relative to the sum of the sizes of its terms.
+        What a reduced cost may be off, relative to the sum of the sizes of its terms; below 0.01.
     """
+    # Where the reduced cost is more than the largest value could make it off, there is nothing to look at.
+    near = np.flatnonzero(reduced <= 2.1 * rounding * float(values.max(initial=0.0)))
+    least = reduced[near]
     # The terms are not negative, so their sizes add up to the reduced cost and twice what is subtracted.
-    with np.errstate(invalid="ignore"):
-        certain = reduced - 1.01 * rounding * (np.abs(reduced) + 2.0 * level)
-    short = np.flatnonzero(certain < 0.0)
-    return short, -certain[short]
+    certain = least - 1.01 * rounding * (np.abs(least) + 2.0 * values[row_state[near]])
+    short = certain < 0.0
+    return near[short], -certain[short]
 
 
-def lowered(
-    values: FloatArray, lengths: FloatArray, reduced: FloatArray, level: FloatArray, rounding: float
-) -> FloatArray:
-    """The values, lowered in proportion to `lengths` until they certainly hold on every row.
+def lowering(reduced: FloatArray, level: FloatArray, rounding: float) -> float:
+    """How far values must be lowered, for each unit of length, until they certainly hold on every row.
 
-    Where no policy goes on for ever, this is all that mending takes, rows without cost included: a state that
-    is further from the end is lowered by more, and so every row gains.
+    Where no policy goes on for ever, this is all that mending takes, rows without cost included: a length is
+    a number for each state that falls by at least one half in expectation, whatever row is taken, so a state
+    that is further from the end is lowered by more, and every row gains.
 
     Parameters
     ----------
-    values
-        Of the states, not negative.
-    lengths
-        For each state a number that falls by at least one half in expectation, whatever row is taken.
-    reduced, level, rounding
-        As for :func:`quick_shortfalls`.
+    reduced, rounding
+        As for :func:`quick_shortfalls`, all finite.
+    level
+        The value of each row's state, not negative.
     """
-    with np.errstate(invalid="ignore"):
-        # Twice: once for the reduced cost, and once for rounding the values that come out of this.
-        short = 2.02 * rounding * (np.abs(reduced) + 2.0 * level) - reduced
-    step = 2.0 * max(0.0, float(np.max(short, where=np.isfinite(short), initial=0.0)))
+    # Twice: once for the reduced cost, and once for rounding the values that come out of this.
+    short = 2.02 * rounding * (np.abs(reduced) + 2.0 * level) - reduced
+    return 2.0 * max(0.0, float(short.max(initial=0.0)))
+
+
+def lowered(value: float, length: float, step: float) -> float:
+    """A certain lower bound: a value, not negative, lowered by `step` for each unit of length."""
     # A value of nought holds by itself, and only helps the others.
-    return np.maximum(values - step * (1.0 + 2.0**-20) * lengths, 0.0)
+    return max((value - step * (1.0 + 2.0**-20) * length) * (1.0 - 5.0 * ROUNDINGS), 0.0)
 
 
 def largest_share(shortfalls: FloatArray, costs: FloatArray) -> float:

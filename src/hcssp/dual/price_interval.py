@@ -1,0 +1,122 @@
+"""The interval of prices on which a plan stays the best, with a certified bound at both of its ends.
+
+The reduced costs of a plan are linear in the price of the counted cost, and the plan is optimal as long as
+none turns negative. A tie counts as one, as in policy iteration, so at an end some rows may be short by a
+little; what the certificate makes of that is the bound there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.scalar_problem import tie
+
+END_LOSS = 1e-9
+"""An interval of prices is kept only if the bound at its end is within this share of the plan's cost."""
+
+FAR_PRICE = 30.0
+"""An interval without an end is first certified up to the price at which the use weighs so many times as much
+as the cost: a bound on the use alone is dear where rows have none."""
+
+RETREATS = (1.0, 0.25, 0.0625)
+"""Shares of the way to an end at which a bound is tried before a dear one is computed."""
+
+
+@dataclass(frozen=True)
+class PriceInterval:
+    """Where a plan is optimal, up to ties.
+
+    Attributes
+    ----------
+    low, high
+        The interval; it may have no end.
+    low_bound, high_bound
+        Certified lower bounds on the least weighted cost at both ends. If the interval has no end, the latter
+        is one on the least use.
+    """
+
+    low: float
+    low_bound: float
+    high: float
+    high_bound: float
+
+
+def price_interval(
+    balance: Balance, optimum: ScalarOptimum, index: int, price: float, banned: IntArray | None
+) -> PriceInterval:
+    """The interval around `price` on which no reduced cost of its optimum turns negative.
+
+    Parameters
+    ----------
+    balance
+        The activity.
+    optimum
+        The best plan at `price`; no state of it may be dead.
+    index
+        The counted cost.
+    price
+        Of the counted cost.
+    banned
+        Rows that are not to be used; None forbids none.
+    """
+    line = _Line(balance, optimum, index, banned)
+    base, slope = (line.reduced[each] + tie(line.values[each])[balance.row_state] for each in (0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        zero = base / -slope
+    low = float(np.max(zero, where=slope > 0.0, initial=0.0))
+    high = float(np.min(zero, where=slope < 0.0, initial=inf))
+    low, low_bound = line.furthest(price, low, optimum.bound) if low < price else (price, optimum.bound)
+    high, high_bound = line.furthest(price, high, optimum.bound) if high > price else (price, optimum.bound)
+    return PriceInterval(low, low_bound, high, high_bound)
+
+
+class _Line:
+    """Values and reduced costs of a plan as functions of the price."""
+
+    def __init__(self, balance: Balance, optimum: ScalarOptimum, index: int, banned: IntArray | None) -> None:
+        self._balance = balance
+        self._index = index
+        self._banned = banned
+        self._costs = float(optimum.costs[0]), float(optimum.costs[index])
+        self.values: FloatArray = np.ascontiguousarray(optimum.values[:, [0, index]].T)
+        self.reduced: FloatArray = balance.costs[[0, index]] - (balance.matrix @ self.values.T).T
+        if banned is not None:
+            self.reduced[:, banned] = 0.0
+
+    def furthest(self, price: float, end: float, bound: float) -> tuple[float, float]:
+        """How far towards `end` a good bound is certain, and that bound; if nowhere, `price` and `bound`."""
+        reach = self._far(price) if end == inf else end
+        for share in RETREATS:
+            at = reach if share == 1.0 else price + share * (reach - price)
+            found = self._bound(1.0, at, True)
+            if found > -inf:
+                return at, found
+        found = self._bound(0.0, 1.0, False) if end == inf else self._bound(1.0, end, False)
+        return (end, found) if found > -inf else (price, bound)
+
+    def _far(self, price: float) -> float:
+        """A price that is beyond most that will be asked for."""
+        cost, use = self.values.max(axis=1, initial=0.0).tolist()
+        return FAR_PRICE * max(price, cost / use if use > 0.0 else 1.0)
+
+    def _bound(self, primary: float, secondary: float, quickly: bool) -> float:
+        """The bound under these weights if it is about the plan's own cost; otherwise ``-inf``."""
+        balance = self._balance
+        weights = np.zeros(len(balance.costs))
+        weights[0], weights[self._index] = primary, secondary
+        values = primary * self.values[0] + secondary * self.values[1]
+        reduced = primary * self.reduced[0] + secondary * self.reduced[1]
+        if self._banned is not None:
+            reduced[self._banned] = inf
+        if quickly:
+            quick = balance.certify_quickly(weights, values, reduced, END_LOSS)
+            return -inf if quick is None else quick.bound
+        bound = balance.certify(weights, values, reduced, self._banned).bound
+        cost, use = self._costs
+        return bound if bound >= (1.0 - END_LOSS) * (primary * cost + secondary * use) else -inf
