@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.cssp import CSSP, GridWorld, Hazard
-from hcssp.cssp.grid import DIRECTIONS
+from hcssp.cssp.grid_steps import DIRECTIONS
 from hcssp.errors import InvalidProblem, Located
 
 STEPS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
@@ -239,3 +239,62 @@ def test_a_map_needs_a_start_and_a_goal() -> None:
         "the map has no start; draw at least one 'S'",
         "the map has no goal; draw at least one 'G'",
     )
+
+
+def failing(**changes: Any) -> GridWorld:
+    """A corridor whose second cell is dangerous."""
+    given: dict[str, Any] = {
+        "hazards": [Hazard(2, 1, 1, 1, {"damage": 1.0}, {"crashed": 0.5})],
+        "exits": {"broken": 0.1},
+        **changes,
+    }
+    return GridWorld(3, 1, (1, 1), (3, 1), **given)
+
+
+def test_a_step_may_end_in_an_exit() -> None:
+    world = failing()
+    problem = world.to_cssp()
+    assert list(problem.state_labels) == [(1, 1), (2, 1), (3, 1), "broken", "crashed"]
+    assert world.exit_names == ("broken", "crashed")
+    assert problem.goals.tolist() == [False, False, True, True, True]
+    east = problem.transitions[[1, 5]].toarray()
+    assert east == pytest.approx(np.array([[0.0, 0.9, 0.0, 0.1, 0.0], [0.0, 0.0, 0.4, 0.1, 0.5]]))
+    assert len(world.cells) == 3
+
+
+def test_a_cell_may_be_left_by_an_exit_alone() -> None:
+    problem = failing(hazards=[Hazard(2, 1, 1, 1, {}, {"crashed": 1.0})], exits={}).to_cssp()
+    rows = range(int(problem.row_start[1]), int(problem.row_start[2]))
+    assert problem.transitions[rows].toarray().tolist() == [[0.0, 0.0, 0.0, 1.0]] * 4
+
+
+def test_a_map_has_exits_too() -> None:
+    drawn = GridWorld.from_map(
+        "S~G", hazards={"~": {"damage": 1.0}}, hazard_exits={"~": {"crashed": 0.5}}, exits={"broken": 0.1}
+    )
+    assert drawn.to_cssp() == failing().to_cssp()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"exits": {"broken": 1.5}}, "exits.broken: 1.5 is not a probability between 0 and 1"),
+        ({"exits": {"broken": float("nan")}}, "exits.broken: nan is not a probability between 0 and 1"),
+        (
+            {"hazards": [Hazard(2, 1, 1, 1, {}, {"crashed": -0.1})]},
+            "hazards[0].exits.crashed: -0.1 is not a probability between 0 and 1",
+        ),
+        (
+            {"exits": {"broken": 0.75}},
+            "hazards[0].exits: the probabilities of the exits at [2, 1] sum to 1.25, which is more than 1",
+        ),
+        (
+            {"exits": {"broken": 0.75, "lost": 0.5}, "hazards": []},
+            "exits: the probabilities of the exits at [0, 0] sum to 1.25, which is more than 1",
+        ),
+    ],
+)
+def test_mistakes_about_exits(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        failing(**changes)
+    assert raised.value.violations == (expected,)

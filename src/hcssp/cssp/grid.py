@@ -6,7 +6,8 @@ goal in the ring is an opening. The states are the free interior cells and the o
 
 A step goes as intended or slips 90 degrees to a side; a step into a wall stays where it is. Every step
 costs `step_cost`, and a step taken *from* a hazardous cell costs what the hazard says besides; where
-hazards overlap their costs add up.
+hazards overlap their costs add up. A step may also fail: with the probabilities of `exits`, and those of the
+hazards where it is taken, it ends in an exit, which is a goal of the problem and called by its name.
 
 >>> room = GridWorld(width=3, height=2, start=(0, 1), goal=(4, 2), slip=0.2,
 ...                  hazards=[Hazard(2, 1, 1, 1, {"damage": 50.0})], bounds={"damage": 5.0})
@@ -31,47 +32,48 @@ The same room as a map:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from hcssp.cssp.grid_exits import exit_names, exit_probabilities, exit_violations, with_exits
 from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
-from hcssp.cssp.labels import RepeatedNames, TupleLabels
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.grid_steps import DIRECTIONS, step_transitions
+from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.validation import bound_array, unknown_cost, violations
 from hcssp.errors import InvalidProblem, Located
-
-DIRECTIONS = ("north", "east", "south", "west")
-"""The actions in every cell, clockwise, so that a neighbour in the list is a side."""
-
-_STEPS = ((0, -1), (1, 0), (0, 1), (-1, 0))
-# States are numbered row by row, so neighbours in this order (4 is the cell itself) have increasing
-# numbers, and the transition matrix is born sorted.
-_IN_ORDER = (0, 3, 4, 1, 2)
 
 
 @dataclass(frozen=True)
 class Hazard:
-    """A rectangle of interior cells, and what every step from one of them costs besides."""
+    """A rectangle of interior cells, and what every step from one of them costs besides.
+
+    With the probabilities of `exits` such a step ends in an exit, by name, and not in a cell.
+    """
 
     column: int
     row: int
     width: int
     height: int
     costs: Mapping[str, float]
+    exits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rectangle(self) -> Rectangle:
         return self.column, self.row, self.width, self.height
 
 
-def drawn_hazards(drawing: Drawing, legend: Mapping[str, Mapping[str, float]]) -> tuple[Hazard, ...]:
-    """The hazards of a map, whose characters have the costs of `legend`."""
+def drawn_hazards(
+    drawing: Drawing,
+    legend: Mapping[str, Mapping[str, float]],
+    exits: Mapping[str, Mapping[str, float]] | None = None,
+) -> tuple[Hazard, ...]:
+    """The hazards of a map, whose characters have the costs of `legend` and lead to `exits`."""
     return tuple(
-        Hazard(*rectangle, legend[letter])
+        Hazard(*rectangle, legend.get(letter, {}), (exits or {}).get(letter, {}))
         for letter, rectangles in drawing.hazards.items()
         for rectangle in rectangles
     )
@@ -101,6 +103,8 @@ class GridWorld:
         The primary cost, then the secondary ones. By default "time" and what the steps and hazards name.
     bounds
         Upper bounds on secondary costs, by name.
+    exits
+        With what probability any step ends in an exit, by name.
     """
 
     width: int
@@ -113,6 +117,7 @@ class GridWorld:
     step_cost: float | Mapping[str, float] = 1.0
     cost_names: tuple[str, ...] = ()
     bounds: Mapping[str, float] = field(default_factory=dict)
+    exits: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.cost_names:
@@ -133,6 +138,8 @@ class GridWorld:
         step_cost: float | Mapping[str, float] = 1.0,
         cost_names: tuple[str, ...] = (),
         bounds: Mapping[str, float] | None = None,
+        exits: Mapping[str, float] | None = None,
+        hazard_exits: Mapping[str, Mapping[str, float]] | None = None,
     ) -> GridWorld:
         """A grid world from an ASCII map; see :mod:`hcssp.cssp.grid_map` for the legend.
 
@@ -142,11 +149,13 @@ class GridWorld:
             The map. Several ``S`` are equally probable starts, several ``G`` are all goals.
         hazards
             From characters of the map to the costs of every step from there.
-        slip, step_cost, cost_names, bounds
+        slip, step_cost, cost_names, bounds, exits
             As in the class.
+        hazard_exits
+            From characters of the map to the exits in which the steps from there may end, with probabilities.
         """
-        legend = hazards or {}
-        drawing = read_map(text, legend)
+        legend, failing = hazards or {}, hazard_exits or {}
+        drawing = read_map(text, {*legend, *failing})
         missing = [
             f"the map has no {what}; draw at least one {letter!r}"
             for what, letter, cells in (("start", "S", drawing.starts), ("goal", "G", drawing.goals))
@@ -160,11 +169,12 @@ class GridWorld:
             start={cell: 1.0 / len(drawing.starts) for cell in drawing.starts},
             goal=drawing.goals,
             walls=drawing.walls,
-            hazards=drawn_hazards(drawing, legend),
+            hazards=drawn_hazards(drawing, legend, failing),
             slip=slip,
             step_cost=step_cost,
             cost_names=cost_names,
             bounds=bounds or {},
+            exits=exits or {},
         )
 
     @cached_property
@@ -192,9 +202,14 @@ class GridWorld:
 
     @cached_property
     def cells(self) -> IntArray:
-        """The column and row of every state, shape ``(num_states, 2)``."""
+        """The column and row of every state but the exits, which follow them, shape ``(num_cells, 2)``."""
         rows, columns = np.nonzero(self.free)
         return np.column_stack((columns, rows)).astype(np.int64)
+
+    @cached_property
+    def exit_names(self) -> tuple[str, ...]:
+        """The exits, which are the last states."""
+        return exit_names(self.exits, self.hazards)
 
     @property
     def step_costs(self) -> Mapping[str, float]:
@@ -212,34 +227,41 @@ class GridWorld:
         return costs
 
     def to_cssp(self) -> CSSP:
-        """The problem: labels are cells and directions.
+        """The problem: labels are cells and directions, and the names of exits.
 
         Raises
         ------
         InvalidProblem
             If probabilities, costs or bounds break a rule.
         """
-        cells, states = self.cells, self._states
-        goals = np.zeros(len(cells), dtype=np.bool_)
+        cells, states, exits = self.cells, self._states, self.exit_names
+        num_states = len(cells) + len(exits)
+        goals = np.arange(num_states) >= len(cells)
         goals[[states[row + 1, column + 1] for column, row in self.goals]] = True
-        initial = np.zeros(len(cells))
+        initial = np.zeros(num_states)
         for (column, row), probability in self.starts.items():
             initial[states[row + 1, column + 1]] += probability
         acting = np.flatnonzero(~goals)
-        row_start = np.zeros(len(cells) + 1, dtype=np.int64)
+        row_start = np.zeros(num_states + 1, dtype=np.int64)
         np.cumsum(np.where(goals, 0, len(DIRECTIONS)), out=row_start[1:])
         columns, rows = cells[acting].T
         costs = np.array([self.cell_costs(name)[rows, columns] for name in self.cost_names])
+        transitions: SparseMatrix = step_transitions(cells, states, acting, *self._slips)
+        labels: Sequence[Hashable] = TupleLabels(cells)
+        if exits:
+            chances = exit_probabilities(self.free.shape, self.exits, self.hazards)[:, rows, columns].T
+            transitions = with_exits(transitions, np.repeat(chances, len(DIRECTIONS), axis=0))
+            labels = JoinedLabels(labels, exits)
         found: list[str] = []
         problem = CSSP.unchecked(
-            transitions=self._transitions(acting),
+            transitions=transitions,
             row_start=row_start,
             costs=np.repeat(costs, len(DIRECTIONS), axis=1),
             initial=initial,
             goals=goals,
             cost_names=self.cost_names,
             bounds=bound_array(self.bounds, self.cost_names, found),
-            state_labels=TupleLabels(cells),
+            state_labels=labels,
             action_labels=RepeatedNames(DIRECTIONS, np.tile(np.arange(len(DIRECTIONS)), len(acting))),
             world=self,
         )
@@ -254,33 +276,6 @@ class GridWorld:
         states = np.full((self.height + 4, self.width + 4), -1, dtype=np.int64)
         states[1:-1, 1:-1][self.free] = np.arange(np.count_nonzero(self.free))
         return states
-
-    def _transitions(self, acting: IntArray) -> csr_array:
-        """Transitions of the states `acting`, four rows each."""
-        columns, rows = self.cells[acting].T
-        neighbours = [self._states[rows + 1 + down, columns + 1 + right] for right, down in _STEPS]
-        open_to = [neighbour >= 0 for neighbour in neighbours]
-        left, right = self._slips
-        # For each action, three neighbours and the cell itself; entries of zero are left out below.
-        indices = np.empty((len(acting), 4, 4), dtype=np.int32)
-        data = np.empty((len(acting), 4, 4))
-        for action in range(4):
-            chance = {action: 1.0 - left - right, (action - 1) % 4: left, (action + 1) % 4: right}
-            slots = [direction for direction in _IN_ORDER if direction == 4 or direction in chance]
-            stays = np.zeros(len(acting))
-            for slot, direction in enumerate(slots):
-                if direction != 4:
-                    indices[:, action, slot] = neighbours[direction]
-                    data[:, action, slot] = chance[direction] * open_to[direction]
-                    stays += chance[direction] * ~open_to[direction]
-            own = slots.index(4)
-            indices[:, action, own] = acting
-            data[:, action, own] = stays
-        possible = data > 0.0
-        starts = np.zeros(4 * len(acting) + 1, dtype=np.int32)
-        np.cumsum(sum(possible[:, :, slot].ravel() for slot in range(4)), dtype=np.int32, out=starts[1:])
-        shape = (4 * len(acting), len(self.cells))
-        return csr_array((data[possible], indices[possible], starts), shape=shape)
 
     @property
     def _slips(self) -> tuple[float, float]:
@@ -298,7 +293,10 @@ class GridWorld:
             told = f"left and right sum to {left + right:.10g}, which is more than 1"
             yield Located(("slip",), told if two else f"{self.slip} is not a probability between 0 and 1")
         yield from self._rectangles_outside("walls", self.walls)
-        yield from self._rectangles_outside("hazards", [hazard.rectangle for hazard in self.hazards])
+        outside = [*self._rectangles_outside("hazards", [hazard.rectangle for hazard in self.hazards])]
+        yield from outside
+        if self.exit_names and not outside:
+            yield from exit_violations(self.exits, self.hazards, (self.height + 2, self.width + 2))
         costs: dict[tuple[str | int, ...], Mapping[str, float]] = {("step_cost",): self.step_costs}
         costs |= {("hazards", number, "costs"): hazard.costs for number, hazard in enumerate(self.hazards)}
         for at, named in costs.items():

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.grid import DIRECTIONS, GridWorld
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_steps import DIRECTIONS
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 

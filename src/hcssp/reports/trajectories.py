@@ -85,7 +85,7 @@ def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
     """A run for a page: its legs, what every step costs, and the sums.
 
     A leg through a grid is its first cell and a digit for each step: a position in
-    :data:`hcssp.cssp.grid.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
+    :data:`hcssp.cssp.grid_steps.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
     """
     legs: list[dict[str, Any]] = []
     events: list[int] = []
@@ -126,11 +126,17 @@ def _leg(flattening: Flattening, states: IntArray, reached: IntArray, events: li
 def _goal_cell(
     flattening: Flattening, activity: int, world: GridWorld, last: IntArray, reached: int
 ) -> IntArray:
-    """The goal that a leg ended in: of those that lead to the event that was reached, the nearest."""
+    """The goal that a leg ended in: of those that lead to the event that was reached, the nearest.
+
+    An exit is no cell; whoever leaves by one does so where it stands.
+    """
     goals = flattening.problem.activities[activity].cssp.goals
     fitting = np.flatnonzero(goals & (flattening.flat_state(activity) == reached))
-    cells = world.cells[fitting]
-    nearest: IntArray = cells[np.argmin(np.abs(cells - last).sum(axis=1))]
+    cells = world.cells[fitting[fitting < len(world.cells)]]
+    distances = np.abs(cells - last).sum(axis=1)
+    if not len(cells) or (world.exit_names and distances.min() > 1):
+        return last
+    nearest: IntArray = cells[np.argmin(distances)]
     return nearest
 
 

@@ -93,6 +93,13 @@ VARIANTS = [
     "activities: {a: {table: {x: {go: {to: {y: 1}}}}, start: [{at: x, probability: 1}], goal: y}}",
     "models: {m: {grid: {map: S.G}, position: [-3, 4]}}\nactivities: {a: {model: m}}",
     "activities: {a: {grid: {map: S.G}}}\nconstraints: {}",
+    'activities: {a: {grid: {map: S~G, hazards: {"~": {time: 1, exit: {lost: 1%}}}, exit: {off: 0.1}}}}',
+    "activities: {a: {grid: {map: S.G, hazards: {x: {exit: 3}}}, costs: [time, exit]}}",
+    "models: {m: {grid: {map: S.G}}}\nactivities: {a: {model: m, slip: 0.1, step_cost: 2, exit: {off: 0.1}}}",
+    "models: {m: {table: {x: {go: {to: y}}}, start: x, goal: y}}\n"
+    "activities: {a: {model: m, actions: {x: {go: {to: y, costs: {time: 1}}}}}}",
+    "activities: {a: {table: {x: {go: {to: {y: 1/2, z: 1/2}}}}, start: x, goal: [y, z], give_up: {}}}\n"
+    "procedure: {start: e, end: f, events: {e: {go: {runs: a, to: {y: f, z: g}}}, g: {go: {to: f}}}}",
     "activities: {a: {grid: {map: S.G, slip: 15%, step_cost: {time: 1/3}}}}",
     "activities: {}\nprocedure: {start: a, end: b, events: {a: {go: [{to: b}]}, b: }}",
     "activities: {}\nprocedure: {start: a, end: a, events: {}}",
@@ -120,6 +127,11 @@ REFUSED = [
     "activities: {a: {grid: {map: S.G}}}\nprocedure: []",
     "activities: {a: {grid: {map: S.G}}}\nconstraints: [1]",
     "activities: {a: {grid: {map: S.G}}}\nmodels: 3",
+    "activities: {a: {grid: {map: S.G, exit: {}}}}",
+    "activities: {a: {grid: {map: S.G, exit: 3}}}",
+    "activities: {a: {grid: {map: S.G}, slip: 0.1}}",
+    "activities: {a: {grid: {width: 2, height: 1, hazards: [{at: [1, 1, 1, 1]}]}, start: [1, 1], goal: x}}",
+    "activities: {a: {grid: {map: S.G}}}\nprocedure: {start: e, end: f, events: {e: {go: {to: {}}}}}",
 ]
 
 

@@ -149,7 +149,8 @@ SAMPLES: list[Any] = yaml.safe_load("""
 [0, 1, x, [], {}, [1, 2], [1, 2, 3, 4], [[1, 2, 3, 4]], [x, y], [x, x], [[1, 2], x], {x: 1}, {x: null},
 {left: 0.5, right: 0}, {left: 1}, {at: x, probability: 1}, [{at: [1, 2], probability: 1}], {to: x},
 {to: {x: 1, y: 0}, costs: {x: 3}}, {x: {y: {to: x}}}, {y: {to: x}}, [{to: x}], [{to: x}, {to: y}],
-[{to: x, probability: 0.5}, {to: y, probability: 0.5, runs: z}]]
+[{to: x, probability: 0.5}, {to: y, probability: 0.5, runs: z}], {map: S.G}, {width: 1, height: 2},
+{x: {exit: {y: 0.5}}}, [{at: [1, 2, 3, 4], exit: {y: 0.5}}], {to: {x: y}}]
 """)
 LEAVES = SCALARS | st.sampled_from(SAMPLES)
 KEYS = st.sampled_from(["at", "probability", "to", "costs", "runs", "left", "right", "x"])

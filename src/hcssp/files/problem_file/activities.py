@@ -6,7 +6,7 @@ activity's; the nearest start and goal on the way to the model count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
@@ -22,6 +22,7 @@ from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
 from hcssp.files.problem_file.format import Activity, Model, Problem, Target
 from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
+from hcssp.files.problem_file.other_numbers import changes_model, with_other_numbers
 from hcssp.files.problem_file.source import Limits, Unreadable, read_beside
 from hcssp.files.problem_file.tables import TableModel, read_table
 from hcssp.files.problem_file.tree import Field
@@ -42,12 +43,15 @@ class LoadedActivity:
         The grid, for pictures; None if it is a table.
     room
         The shared model, or the activity, whose model it is.
+    exits
+        What outcomes may call the ends of the activity, and the labels that are meant.
     """
 
     field: Field
     cssp: CSSP
     world: GridWorld | None
     room: str
+    exits: Mapping[str, tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,8 @@ class ActivityReader:
         self._used_as_goals: dict[TableModel, set[int]] = {}
         # Activities that agree in model, start and goal share their arrays.
         self._made: dict[tuple[object, ...], tuple[CSSP, GridWorld | None]] = {}
+        # Models with other numbers, by the model and the activities that change it.
+        self._variants: dict[tuple[int, ...], GridModel | TableModel | None] = {}
         self._models = self._specs(problem.models or {})
         self._activities = self._specs(problem.activities or {})
 
@@ -164,6 +170,7 @@ class ActivityReader:
             return None
         start, goal, at, met = spec.start, spec.goal, spec, {id(spec)}
         giving_up = spec.part
+        changes = [spec.part] if changes_model(spec.part) else []
         while at.refers_to is not None and not at.broken:
             found = self._referred(at, at.refers_to)
             if found is None:
@@ -176,10 +183,18 @@ class ActivityReader:
             at = found
             start, goal = start or at.start, goal or at.goal
             giving_up = at.part if giving_up.give_up is None else giving_up
+            changes += [at.part] if changes_model(at.part) else []
         model = at.model
         if spec.broken or at.broken or model is None:
             return None
-        missing = {"start": start is None and not model.starts, "goal": goal is None and not model.goals}
+        if changes:
+            model = self._changed(at, changes)
+            if model is None:
+                return None
+        missing = {
+            "start": start is None and not model.starts,
+            "goal": goal is None and not model.ends_by_itself,
+        }
         for what in (what for what, is_missing in missing.items() if is_missing):
             spec.part.place.wrong(f"the key {what!r} is missing, here and in the model")
         if any(missing.values()) or not self._fits(spec.part.place, model):
@@ -199,7 +214,18 @@ class ActivityReader:
         except InvalidProblem as error:
             note_violations(error, ends.places, spec.part.place)
             return None
-        return LoadedActivity(spec.part.place, *self._made[key], at.name)
+        return LoadedActivity(spec.part.place, *self._made[key], at.name, model.exits(ends.goals))
+
+    def _changed(self, spec: _Spec, changes: list[Model]) -> GridModel | TableModel | None:
+        """The model of `spec` with the numbers of the activities that refer to it, the nearest first."""
+        key = (id(spec), *map(id, changes))
+        if key not in self._variants:
+            findings = spec.part.place.findings
+            before = len(findings)
+            changed = with_other_numbers(spec.part, changes)
+            model = None if changed is None else self._model(changed)
+            self._variants[key] = model if len(findings) == before else None
+        return self._variants[key]
 
     def _referred(self, spec: _Spec, name: str) -> _Spec | None:
         """What a reference leads to; None, and the mistake noted, if to nothing."""
@@ -275,6 +301,9 @@ def _ends(model: GridModel | TableModel, start: list[_Aim] | None, goal: list[_A
     places: Places = {}
     for aim in start or ():
         for place in found[aim]:
+            if isinstance(place, str):
+                aim.field.wrong(f"{place!r} is an exit, where an activity ends; start in a cell")
+                return None
             if place not in starts:
                 places["start", len(starts)] = aim.field
             starts[place] = starts.get(place, 0.0) + aim.probability / len(found[aim])

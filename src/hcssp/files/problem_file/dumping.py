@@ -94,11 +94,13 @@ class _Writer:
             grid["walls"] = [list(wall) for wall in world.walls]
         hazards: list[Line] = []
         for hazard in world.hazards:
-            costs = Line(hazard.costs)
-            if hazards and hazards[-1]["costs"] == costs:
-                hazards[-1]["at"].append(list(hazard.rectangle))
+            area = Line(at=[list(hazard.rectangle)], costs=Line(hazard.costs))
+            if hazard.exits:
+                area["exit"] = Line(hazard.exits)
+            if hazards and {**hazards[-1], "at": []} == {**area, "at": []}:
+                hazards[-1]["at"] += area["at"]
             else:
-                hazards.append(Line(at=[list(hazard.rectangle)], costs=costs))
+                hazards.append(area)
         for each in hazards:
             if len(each["at"]) == 1:
                 (each["at"],) = each["at"]
@@ -109,6 +111,8 @@ class _Writer:
             grid["step_cost"] = Line(world.step_cost)
         elif world.step_cost != 1.0:
             grid["step_cost"] = world.step_cost
+        if world.exits:
+            grid["exit"] = Line(world.exits)
         model: dict[str, Any] = {"grid": grid, **self._costs(world.cost_names)}
         position = self._positions.get(room)
         if position is not None:
@@ -186,6 +190,9 @@ def _outcomes(problem: HCSSP, outcomes: Sequence[Outcome]) -> Any:
         if outcome.runs is not None:
             parts["runs"] = problem.activities[outcome.runs].name
         parts["to"] = problem.events[outcome.event]
+        if outcome.exits:
+            exits = {label_text(label): problem.events[event] for label, event in outcome.exits.items()}
+            parts["to"] = Line(exits)
         written.append(parts)
     return written[0] if len(written) == 1 else written
 

@@ -25,13 +25,25 @@ from hcssp.files.problem_file.forms import (
     text,
     whole,
 )
-from hcssp.files.problem_file.records import NotBeside, OneOf, Part, Rules, optional, record, required
+from hcssp.files.problem_file.records import (
+    AnyOf,
+    NotBeside,
+    OneOf,
+    OnlyBeside,
+    Part,
+    Rules,
+    optional,
+    record,
+    required,
+)
 
 FORMAT, VERSION = "hcssp-problem", 1
 LARGEST_COST = 1e100
 """So that sums of costs do not overflow."""
 
 Costs = dict[str, float | None]
+Exits = dict[str, float | None]
+CostsAndExits = dict[str, float | Exits | None]
 Rectangles = tuple[int, ...] | list[tuple[int, ...] | None]
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
@@ -47,6 +59,14 @@ COST_NAMES = list_of(
     empty="the list of costs is empty; name at least the one to minimise",
     twice="the cost {!r} is named twice",
 ).defined("costNames", "The cost to minimise, then the others, which constraints can count.")
+EXITS = map_of(
+    "a mapping from exits to probabilities",
+    PROBABILITY,
+    empty="no exit is named; name one, or leave the key out",
+).defined("exits", "From exits, which end the activity, to the probabilities that a step ends there.")
+HAZARD = map_of("a mapping from costs to numbers", COST, special={"exit": COST | EXITS}).defined(
+    "drawnHazard", "What every step from there costs, and in which exits it may end."
+)
 CELL = numbers("a cell [column, row]", 2).defined(
     "cell", "[column, row]; the wall around a grid is column 0 and row 0, and one beyond the last ones."
 )
@@ -82,12 +102,27 @@ INTENDED = "The probability that a step goes as intended; 1 - slip."
 SLIP_ONCE = NotBeside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
 
 
+EXIT = "In which exits any step may end, with what probabilities."
+
+
 @dataclass(frozen=True)
 class HazardArea(Part):
-    """Rectangles, and what every step from there costs besides."""
+    """Rectangles, what every step from there costs besides, and in which exits it may end."""
+
+    rules = (AnyOf(("costs", "exit"), "the key 'costs' is missing, or 'exit'"),)
 
     at: Rectangles | None = required(RECTANGLES)
-    costs: Costs | None = required(COSTS)
+    costs: Costs | None = optional(COSTS)
+    exit: Exits | None = optional(EXITS)
+
+
+LISTED_HAZARDS = list_of(
+    "a list of hazards",
+    record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
+)
+DRAWN_HAZARDS = map_of("a mapping from letters of the map to costs", HAZARD, keys=letter("a hazard")).defined(
+    "drawnHazards", "From letters of the map to the costs of every step from there, and its exits."
+)
 
 
 @dataclass(frozen=True)
@@ -98,15 +133,11 @@ class ListedGrid(Part):
 
     width: int | None = required(SIZE)
     height: int | None = required(SIZE)
-    hazards: list[HazardArea | None] | None = optional(
-        list_of(
-            "a list of hazards",
-            record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
-        )
-    )
+    hazards: list[HazardArea | None] | None = optional(LISTED_HAZARDS)
     slip: float | Sides = optional(SLIP, 0.0)
     intended: float | None = optional(PROBABILITY, description=INTENDED)
     step_cost: float | Costs = optional(STEP_COST, 1.0)
+    exit: Exits | None = optional(EXITS, description=EXIT)
     places: dict[str, tuple[int, ...] | None] | None = optional(
         map_of("a mapping from names to cells", CELL), description="Names for cells."
     )
@@ -124,17 +155,18 @@ class DrawnGrid(Part):
         | text("a map: a text of several lines after |, or a list of texts"),
         "'#' wall, '.' free, 'S' start, 'G' goal, and the letters of hazards and places.",
     )
-    hazards: dict[str, Costs | None] | None = optional(
-        map_of("a mapping from letters of the map to costs", COSTS, keys=letter("a hazard")),
-        description="From letters of the map to the costs of every step from there.",
-    )
+    hazards: dict[str, CostsAndExits | None] | None = optional(DRAWN_HAZARDS)
     slip: float | Sides = optional(SLIP, 0.0)
     intended: float | None = optional(PROBABILITY, description=INTENDED)
     step_cost: float | Costs = optional(STEP_COST, 1.0)
+    exit: Exits | None = optional(EXITS, description=EXIT)
     places: dict[str, tuple[int, ...] | str | None] | None = optional(
         map_of("a mapping from names to cells", CELL | letter("a place")),
         description="Names for cells, or for the cells that a letter draws.",
     )
+
+
+GRID = record("a grid", DrawnGrid, known_by="map") | record("a grid", ListedGrid)
 
 
 @dataclass(frozen=True)
@@ -191,9 +223,7 @@ class Model(Part):
 
     rules: ClassVar[Rules] = (OneOf(("grid", "table", "file"), "its model is missing"), POSITION_OF_A_GRID)
 
-    grid: DrawnGrid | ListedGrid | None = optional(
-        record("a grid", DrawnGrid, known_by="map") | record("a grid", ListedGrid)
-    )
+    grid: DrawnGrid | ListedGrid | None = optional(GRID)
     table: Table | None = optional(TABLE)
     file: str | None = optional(
         text("the name of a CSV or DRN file", _table_problem, pattern=r"\.([cC][sS][vV]|[dD][rR][nN])$"),
@@ -212,6 +242,10 @@ class Model(Part):
     description: str | None = optional(text())
 
 
+OTHER_NUMBERS = ("slip", "intended", "step_cost", "hazards", "exit", "actions")
+"""The keys with which an activity changes the grid or the table that it refers to."""
+
+
 @dataclass(frozen=True)
 class Activity(Model):
     """A model of its own, or that of another activity or a shared one, perhaps with other ends."""
@@ -223,16 +257,42 @@ class Activity(Model):
             NotBeside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
             for key in ("costs", "position")
         ),
+        SLIP_ONCE,
+        OnlyBeside(
+            OTHER_NUMBERS,
+            "model",
+            "this changes a model that is referred to; say it in the grid or table itself",
+        ),
     )
 
     model: str | None = optional(name_text("the name of a model or an activity"))
+    slip: float | Sides | None = optional(SLIP, description="Instead of the slip of the model's grid.")
+    intended: float | None = optional(PROBABILITY, description="Instead of that of the model's grid.")
+    step_cost: float | Costs | None = optional(STEP_COST, description="Instead of that of the model's grid.")
+    hazards: list[HazardArea | None] | dict[str, CostsAndExits | None] | None = optional(
+        LISTED_HAZARDS | DRAWN_HAZARDS,
+        description="Instead of those of the model's grid; letters that are not named stay as they are.",
+    )
+    exit: Exits | None = optional(EXITS, description="Instead of those of the model's grid.")
+    actions: Table | None = optional(
+        TABLE,
+        description="Instead of those of the model's table; actions that are not named stay as they are.",
+    )
 
 
 @dataclass(frozen=True)
 class Outcome(Part):
     """Where a choice may lead."""
 
-    to: str | None = required(name_text("the name of an event"), "The event that is reached.")
+    to: str | dict[str, str | None] | None = required(
+        map_of(
+            "exits",
+            name_text("the name of an event"),
+            empty="no exit is named; name the event that each exit of the activity leads to",
+        )
+        | name_text("the name of an event, or a mapping from exits to events"),
+        "The event that is reached, or one for each exit of the activity.",
+    )
     runs: str | None = optional(
         name_text("the name of an activity"), description="The activity that is run on the way."
     )

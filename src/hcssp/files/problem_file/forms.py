@@ -10,7 +10,7 @@ mistake, and gives None in its stead.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any, Generic, TypeVar
@@ -277,7 +277,12 @@ def list_of(
 
 
 def map_of(
-    what: str, member: Form[Given], *, keys: Form[str] | None = None, empty: str = ""
+    what: str,
+    member: Form[Given],
+    *,
+    keys: Form[str] | None = None,
+    empty: str = "",
+    special: Mapping[str, Form[Given]] | None = None,
 ) -> Form[dict[str, Given | None]]:
     """A mapping whose keys the user chooses, in which None stands for what is wrong.
 
@@ -289,8 +294,11 @@ def map_of(
         The forms of its values and of its keys, which are names by default.
     empty
         What to say if there are none; by default that may be.
+    special
+        The forms of the values that some keys have instead.
     """
     form_of_keys = keys or name_text("a name")
+    others = special or {}
 
     def take(field: Field) -> dict[str, Given | None] | None:
         members = field.members()
@@ -299,11 +307,13 @@ def map_of(
             return None
         for key in members:
             form_of_keys.read(field.key(key))
-        return {key: member.read(each) for key, each in members.items()}
+        return {key: others.get(key, member).read(each) for key, each in members.items()}
 
     def schema(definitions: Definitions) -> Schema:
         least = {"minProperties": 1} if empty else {}
-        members = {"additionalProperties": definitions.of(member)}
+        members: Schema = {"additionalProperties": definitions.of(member)}
+        if others:
+            members["properties"] = {key: definitions.of(form) for key, form in others.items()}
         return {"type": "object", **least, "propertyNames": definitions.of(form_of_keys), **members}
 
     return Form(what, ("a mapping",), take, schema)

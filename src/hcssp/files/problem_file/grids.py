@@ -5,14 +5,14 @@ What makes a room sound is known to :class:`~hcssp.cssp.grid.GridWorld`; here it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hcssp.cssp.grid import GridWorld, Hazard, drawn_hazards
 from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem, Located, did_you_mean
-from hcssp.files.problem_file.format import Costs, DrawnGrid, ListedGrid, Rectangles, Sides, Target
+from hcssp.files.problem_file.format import DrawnGrid, ListedGrid, Rectangles, Sides, Target
 from hcssp.files.problem_file.source import Limits
 from hcssp.files.problem_file.tree import Field, Scalar
 
@@ -55,11 +55,18 @@ class GridModel:
         """How many transitions there are at most."""
         return TRANSITIONS_OF_A_CELL * self.num_states
 
-    def find(self, target: Target, where: Field) -> tuple[Cell, ...]:
-        """The cells of a target; none, and a mistake noted, if there is no such place."""
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether an activity need not say where it ends."""
+        return bool(self.goals or self.room.exit_names)
+
+    def find(self, target: Target, where: Field) -> tuple[Cell | str, ...]:
+        """The cells of a target, or the exit; none, and a mistake noted, if there is no such place."""
         if isinstance(target, str):
+            if target in self.room.exit_names:
+                return (target,)
             if target not in self.places:
-                known = did_you_mean(target, [*self.places])
+                known = did_you_mean(target, [*self.places, *self.room.exit_names])
                 where.wrong(f"there is no place {target!r} in the grid; {known}")
             return self.places.get(target, ())
         if len(target) != 2:
@@ -68,9 +75,19 @@ class GridModel:
         column, row = target
         return ((column, row),)
 
-    def made(self, starts: Mapping[Cell, float], goals: tuple[Cell, ...]) -> tuple[CSSP, GridWorld]:
+    def exits(self, goals: tuple[Cell | str, ...]) -> dict[str, tuple[Hashable, ...]]:
+        """What outcomes may call the ends of an activity, and the labels that are meant."""
+        named = {"G": self.goals, **self.places} if self.goals else self.places
+        found: dict[str, tuple[Hashable, ...]] = {name: (name,) for name in self.room.exit_names}
+        found |= {name: tuple(cell for cell in cells if cell in goals) for name, cells in named.items()}
+        found |= {str(goal): (goal,) for goal in goals if not isinstance(goal, str)}
+        return {name: labels for name, labels in found.items() if labels}
+
+    def made(self, starts: Mapping[Cell, float], goals: tuple[Cell | str, ...]) -> tuple[CSSP, GridWorld]:
         """The room with a start and a goal, validated, and its grid."""
-        world = replace(self.room, start=starts, goal=goals)
+        # An exit is a goal anyway; naming it among the goals changes nothing.
+        cells = tuple(goal for goal in goals if not isinstance(goal, str))
+        world = replace(self.room, start=starts, goal=cells)
         return world.to_cssp(), world
 
 
@@ -107,11 +124,12 @@ def _listed(grid: ListedGrid, cost_names: tuple[str, ...], limits: Limits) -> Gr
     hazards: list[Hazard] = []
     for area in grid.hazards or ():
         if area is not None:
-            costs = _known(area.costs or {})
+            costs, exits = _known(area.costs or {}), _known(area.exit or {})
             for rectangle, where in _rectangles(area.at, area.where("at")):
                 places["hazards", len(hazards)] = where
                 places["hazards", len(hazards), "costs"] = area.where("costs")
-                hazards.append(Hazard(*rectangle, costs))
+                places["hazards", len(hazards), "exits"] = area.where("exit")
+                hazards.append(Hazard(*rectangle, costs, exits))
     named = {name: ((cell[0], cell[1]),) for name, cell in (grid.places or {}).items() if cell is not None}
     drawing = Drawing(width, height, tuple(wall for wall, _ in walls), {}, (), ())
     return _model(grid, drawing, hazards, cost_names, named, places)
@@ -119,7 +137,14 @@ def _listed(grid: ListedGrid, cost_names: tuple[str, ...], limits: Limits) -> Gr
 
 def _drawn(grid: DrawnGrid, cost_names: tuple[str, ...]) -> GridModel | None:
     """A grid by its map, where hazards and places may be letters."""
-    legend = {letter: _known(costs or {}) for letter, costs in (grid.hazards or {}).items()}
+    legend: dict[str, dict[str, float]] = {}
+    exits: dict[str, dict[str, float]] = {}
+    for letter, given in (grid.hazards or {}).items():
+        # A cost may be called "exit", too: then it has a number.
+        numbers = {name: value for name, value in (given or {}).items() if not isinstance(value, dict)}
+        legend[letter] = _known(numbers)
+        failing = (given or {}).get("exit")
+        exits[letter] = _known(failing) if isinstance(failing, dict) else {}
     letters: dict[str, str] = {}
     for name, drawn_as in (grid.places or {}).items():
         if isinstance(drawn_as, str) and drawn_as in legend:
@@ -131,18 +156,19 @@ def _drawn(grid: DrawnGrid, cost_names: tuple[str, ...]) -> GridModel | None:
     if drawing is None:
         return None
     named: dict[str, tuple[Cell, ...]] = {}
-    for name, given in (grid.places or {}).items():
-        if isinstance(given, tuple):
-            named[name] = ((given[0], given[1]),)
+    for name, place in (grid.places or {}).items():
+        if isinstance(place, tuple):
+            named[name] = ((place[0], place[1]),)
         elif name in letters:
             named[name] = drawing.places[letters[name]]
             if not named[name]:
-                grid.where("places", name).wrong(f"{given!r} does not occur in the map")
+                grid.where("places", name).wrong(f"{place!r} does not occur in the map")
     letter_of = [letter for letter, rectangles in drawing.hazards.items() for _ in rectangles]
-    places: Places = {
-        ("hazards", number, "costs"): grid.where("hazards", letter) for number, letter in enumerate(letter_of)
-    }
-    return _model(grid, drawing, drawn_hazards(drawing, legend), cost_names, named, places)
+    places: Places = {}
+    for number, letter in enumerate(letter_of):
+        places["hazards", number, "costs"] = grid.where("hazards", letter)
+        places["hazards", number, "exits"] = grid.where("hazards", letter, "exit")
+    return _model(grid, drawing, drawn_hazards(drawing, legend, exits), cost_names, named, places)
 
 
 def _drawing(grid: DrawnGrid, hazards: Collection[str], places: Collection[str]) -> Drawing | None:
@@ -182,7 +208,8 @@ def _model(
     places: Places,
 ) -> GridModel | None:
     """The model of a room that has been drawn or listed; None, and the mistakes noted, if it is not sound."""
-    places |= {("slip",): grid.where("slip"), ("step_cost",): grid.where("step_cost")}
+    places |= {(key,): grid.where(key) for key in ("slip", "step_cost")}
+    places["exits",] = grid.where("exit")
     cells: list[Cell] = []
     for name, each in named.items():
         places |= {("goal", len(cells) + number): grid.where("places", name) for number in range(len(each))}
@@ -199,10 +226,14 @@ def _model(
             slip=_slip(grid),
             step_cost=grid.step_cost if isinstance(grid.step_cost, float) else _known(grid.step_cost),
             cost_names=cost_names,
+            exits=_known(grid.exit or {}),
         )
     except InvalidProblem as error:
         note_violations(error, places, grid.place)
         return None
+    for name in set(room.exit_names) & set(named):
+        told = f"there is an exit {name!r} as well; give the place another name"
+        grid.where("places", name).wrong(told)
     return GridModel(replace(room, goal=()), named, drawing.starts, drawing.goals)
 
 
@@ -226,6 +257,6 @@ def _rectangles(given: Rectangles | None, where: Field) -> list[tuple[Rectangle,
     return found
 
 
-def _known(costs: Costs) -> dict[str, float]:
-    """Costs by name, also those that are wrong: whether there is such a cost is another question."""
+def _known(costs: Mapping[str, float | None]) -> dict[str, float]:
+    """Numbers by name, also those that are wrong: whether there is such a cost is another question."""
     return {name: cost or 0.0 for name, cost in costs.items()}

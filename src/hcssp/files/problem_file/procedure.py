@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from math import fsum
+
+import numpy as np
 
 from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problem_file.activities import LoadedActivity
 from hcssp.files.problem_file.format import Choice, Constraint, Problem, Procedure
 from hcssp.files.problem_file.format import Outcome as WrittenOutcome
+from hcssp.files.problem_file.tables import label_text
 from hcssp.files.problem_file.tree import Field
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
@@ -134,15 +137,60 @@ class ProcedureReader:
 
     def _outcome(self, outcome: WrittenOutcome, *, alone: bool) -> Outcome | None:
         """An outcome; None, and the mistakes noted, if it is not sound."""
-        reached = self._event(outcome.to, outcome.where("to"))
         runs = self._activity(outcome.runs, outcome.where("runs"))
+        exits: dict[Hashable, EventHandle] = {}
+        if isinstance(outcome.to, dict):
+            reached = self._events_by_exit(outcome, outcome.to, runs, exits)
+        else:
+            reached = self._event(outcome.to, outcome.where("to"))
         probability = outcome.probability
         if probability is None and alone and "probability" not in outcome.place:
             probability = 1.0
         if reached is None or probability is None:
             return None
         handle = self._handles.get(runs) if runs is not None else None
-        return Outcome(probability, self._events[reached][0], runs=handle)
+        return Outcome(probability, self._events[reached][0], runs=handle, exits=exits)
+
+    def _events_by_exit(
+        self,
+        outcome: WrittenOutcome,
+        to: Mapping[str, str | None],
+        runs: str | None,
+        exits: dict[Hashable, EventHandle],
+    ) -> str | None:
+        """The first of the events that an outcome names by exits, which are filled in; None if not sound."""
+        where = outcome.where("to")
+        events = {name: self._event(event, where.at(name)) for name, event in to.items()}
+        if "runs" not in outcome.place:
+            where.wrong("an outcome that runs no activity has no exits; name one event")
+            return None
+        activity = self._activities.get(runs) if runs is not None else None
+        if activity is None:
+            # What is wrong with it has been noted.
+            return None
+        named: dict[Hashable, str] = {}
+        for name, event in events.items():
+            labels = activity.exits.get(name, ())
+            if not labels:
+                known = did_you_mean(name, [*activity.exits])
+                where.at(name).wrong(f"activity {runs!r} has no exit {name!r}; {known}")
+            for label in labels:
+                if label in named:
+                    told = f"{name!r} and {named[label]!r} are the same exit of activity {runs!r}; keep one"
+                    where.at(name).wrong(told)
+                named[label] = name
+                if event is not None:
+                    exits[label] = self._events[event][0]
+        goals = [label for label in self._goal_labels(activity) if label not in named]
+        if goals and all(activity.exits.get(name) for name in to):
+            told = f"it does not say where the exit {label_text(goals[0])!r} of activity {runs!r} leads"
+            where.wrong(f"{told}; name an event for each exit")
+            return None
+        return next(iter(events.values())) if all(events.values()) and exits else None
+
+    def _goal_labels(self, activity: LoadedActivity) -> list[Hashable]:
+        labels, goals = activity.cssp.state_labels, activity.cssp.goals
+        return [labels[goal] for goal in np.flatnonzero(goals).tolist()]
 
     def _activity(self, name: str | None, where: Field) -> str | None:
         if name is None:

@@ -76,7 +76,39 @@ class NotBeside:
         return [{"not": {"required": [self.key, other]}} for other in self.others]
 
 
-Rules = tuple[OneOf | NotBeside, ...]
+@dataclass(frozen=True)
+class OnlyBeside:
+    """A rule of a record: keys are given only beside another one; `told` says why."""
+
+    keys: tuple[str, ...]
+    other: str
+    told: str
+
+    def check(self, field: Field) -> None:
+        for key in self.keys:
+            if key in field and self.other not in field:
+                field.at(key).wrong(self.told)
+
+    def schemas(self) -> list[Schema]:
+        return [{"dependentRequired": {key: [self.other] for key in self.keys}}]
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """A rule of a record: at least one of these keys is given; `missing` says that none is."""
+
+    keys: tuple[str, ...]
+    missing: str
+
+    def check(self, field: Field) -> None:
+        if not any(key in field for key in self.keys):
+            field.wrong(self.missing)
+
+    def schemas(self) -> list[Schema]:
+        return [{"anyOf": [{"required": [key]} for key in self.keys]}]
+
+
+Rules = tuple[OneOf | NotBeside | OnlyBeside | AnyOf, ...]
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,21 @@ class TableModel:
         where.wrong(f"there is no state {label!r} in the table; {did_you_mean(str(label), known)}")
         return ()
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether an activity need not say where it ends."""
+        return bool(self.goals)
+
+    def exits(self, goals: tuple[int, ...]) -> dict[str, tuple[Hashable, ...]]:
+        """What outcomes may call the ends of an activity, and the labels that are meant."""
+        labels = self.table.state_labels
+        found: dict[str, tuple[Hashable, ...]] = {
+            name: tuple(labels[state] for state in states if state in goals)
+            for name, states in self.places.items()
+        }
+        found |= {label_text(labels[goal]): (labels[goal],) for goal in goals}
+        return {name: meant for name, meant in found.items() if meant}
+
     def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> tuple[CSSP, None]:
         """The table with a start and a goal, validated; it has no grid."""
         return validated(self.table.without_actions_of(goals).cssp(starts, goals)), None
