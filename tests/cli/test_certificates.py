@@ -68,9 +68,7 @@ def test_in_words_it_says_what_is_proven_and_how_to_check_it(
 ) -> None:
     assert main(["solve", "small-building", "--bound", "damage=2", "--certificate", str(path), "-q"]) == 0
     printed = capsys.readouterr().out
-    assert (
-        f"The certificate {path} proves: the best deterministic plan has an expected time between" in printed
-    )
+    assert f"The certificate {path} proves: the best deterministic plan has an expected time of" in printed
     assert printed.endswith(f"Verify it: hcssp check small-building {path}\n")
 
 

@@ -144,10 +144,10 @@ def _words(
 ) -> str:
     from math import isfinite
 
-    from hcssp.reports.figures import rounded_down, rounded_up
+    from hcssp.reports.figures import given, rounded_down, rounded_up
 
     bounds = [
-        f"{each.name} at most {each.at_most:g}" for each in problem.constraints if isfinite(each.at_most)
+        f"{each.name} at most {given(each.at_most)}" for each in problem.constraints if isfinite(each.at_most)
     ]
     under = f" under {', '.join(bounds)}" if bounds else ""
     title = f"{arguments.certificate}, a proof about {arguments.problem}{under}"

@@ -7,8 +7,9 @@ import io
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.reports.figures import plain, rounded_down, rounded_up
+from hcssp.reports.figures import given, in_table, percent, plain, rounded_down, rounded_up
 from hcssp.reports.plan_words import Style, aligned
+from hcssp.reports.words import used, with_lots_explained
 
 if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
@@ -20,10 +21,10 @@ _COLUMNS = ("kind", "bound", "stochastic", "price", "lower_bound", "upper_bound"
 def point_line(point: CurvePoint) -> str:
     """One point in a line of progress."""
     if not point.plan.found:
-        return f"{point.bound:g}   no plan"
+        return f"{given(point.bound)}   no plan"
     return (
-        f"{point.bound:g}   between {rounded_down(point.lower_bound, 4)} and "
-        f"{rounded_up(point.upper_bound, 4)}   gap {100 * point.gap:.3g}%"
+        f"{given(point.bound)}   between {rounded_down(point.lower_bound, 4)} and "
+        f"{rounded_up(point.upper_bound, 4)}   gap {percent(point.gap)}"
     )
 
 
@@ -35,17 +36,17 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
         known = point.plan.found
         rows.append(
             [
-                f"{point.bound:g}",
-                f"{point.stochastic:.4f}" if isfinite(point.stochastic) else "-",
-                "-" if point.price is None else f"{point.price:.4f}",
+                given(point.bound),
+                in_table(point.stochastic) if isfinite(point.stochastic) else "-",
+                "-" if point.price is None else in_table(point.price),
                 rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
                 rounded_up(point.upper_bound, 4) if known else "no plan",
-                f"{100 * point.gap:.2g}%" if known else "-",
-                f"{point.plan.cost(curve.constraint):.4f}" if known else "-",
+                percent(point.gap) if known else "-",
+                used(point.plan.cost(curve.constraint), point.bound) if known else "-",
             ]
         )
     others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
-    besides = "".join(f", {c.name} at most {c.at_most:g}" for c in others)
+    besides = "".join(f", {c.name} at most {given(c.at_most)}" for c in others)
     title = f"{name}: least expected {primary} as the bound on {curve.constraint} grows{besides}"
     blocks = [style.strong(title), aligned(rows)]
     pieces = len(curve.prices)
@@ -58,13 +59,13 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
         )
         blocks.append(
             f"{exact}: {pieces} straight "
-            f"{'piece' if pieces == 1 else 'pieces'} between {first:g} and {last:g}.\n"
+            f"{'piece' if pieces == 1 else 'pieces'} between {given(first)} and {given(last)}.\n"
             f"The best plan without lots is proven to lie between the two figures given.\n"
             f"The price is what one more unit of {curve.constraint} saves, in {primary}."
         )
     if isfinite(curve.least) and curve.least >= 1e-6:
         blocks.append(f"No plan has an expected {curve.constraint} below {rounded_down(curve.least, 6)}.")
-    return "\n\n".join(blocks)
+    return with_lots_explained("\n\n".join(blocks))
 
 
 def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]:

@@ -100,20 +100,21 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
 
 
 def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
+    from hcssp.reports.figures import given, rounded
     from hcssp.reports.plan_words import plan_blocks
-    from hcssp.reports.words import verification_of, what_is_proven
+    from hcssp.reports.words import used, verification_of, what_is_proven
 
     problem, evaluation = plan.problem, plan.costs
     primary, cost = problem.primary_name, float(evaluation.costs[0])
-    title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {cost:.6f}"
+    title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
     violations = evaluation.violations(plan.tolerances.feasibility)
     for constraint in problem.constraints:
         name = constraint.name
         verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
-        expected = f"{evaluation.cost(name):.6f} expected"
-        lines.append(f"  {name}: {expected}, at most {constraint.at_most:g} allowed: {verdict}")
+        expected = f"{used(evaluation.cost(name), constraint.at_most, digits=6)} expected"
+        lines.append(f"  {name}: {expected}, at most {given(constraint.at_most)} allowed: {verdict}")
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
     blocks.append(style.strong("The file says") + "\n" + _claims(told, plan))
     if verification_of(plan) is not None:
@@ -127,14 +128,14 @@ def _claims(told: Plan, plan: ProcedurePlan) -> str:
     from math import isfinite
 
     from hcssp.contract.proof import FileClaim
-    from hcssp.reports.figures import rounded_down
+    from hcssp.reports.figures import rounded, rounded_down
     from hcssp.reports.words import verification_of
 
     primary, claim = plan.problem.primary_name, told.claim or FileClaim()
     lines = []
     if isfinite(claim.upper_bound):
         # A file that says anything else is refused.
-        lines.append(f"  expected {primary} {claim.upper_bound:.6f}, which is so")
+        lines.append(f"  expected {primary} {rounded(claim.upper_bound, 6)}, which is so")
     if told.bounds == plan.bounds and isfinite(claim.lower_bound):
         least = rounded_down(claim.lower_bound, 6)
         checked = "a claim, not checked here" if verification_of(plan) is None else "see below"

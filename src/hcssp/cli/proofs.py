@@ -77,16 +77,13 @@ class ProofSaver:
         """What is written where, and how to check it."""
         if self.interval is None:
             return f"No certificate is written to {self._path}: nothing was found out."
-        from hcssp.reports.figures import rounded_down, rounded_up
+        from hcssp.reports.figures import between, rounded_down
 
         lower, upper = self.interval
         if lower == inf:
             proven = "no plan keeps the bounds"
         elif isfinite(upper):
-            proven = (
-                f"the best deterministic plan has an expected {primary} between "
-                f"{rounded_down(lower, 6)} and {rounded_up(upper, 6)}"
-            )
+            proven = f"the best deterministic plan has an expected {primary} {between(lower, upper)}"
         else:
             proven = f"no plan that keeps the bounds has an expected {primary} below {rounded_down(lower, 6)}"
         lines = [f"The certificate {self._path} proves: {proven}."]

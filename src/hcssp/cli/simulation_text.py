@@ -8,7 +8,7 @@ from math import isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from hcssp.reports.figures import plain
+from hcssp.reports.figures import given, in_table, plain
 from hcssp.reports.plan_words import Style, aligned
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _chances(runs: ProcedureSimulation) -> str:
             continue
         share, low, high = runs.probability_of_exceeding(name)
         lines.append(
-            f"  {name} above {bound:g}: {_percent(share)} (between {_percent(low)} and {_percent(high)})"
+            f"  {name} above {given(bound)}: {_percent(share)} (between {_percent(low)} and {_percent(high)})"
         )
     return "\n".join(lines) or "  there are no bounds"
 
@@ -158,7 +158,7 @@ def _activity(leg: Leg) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4f}" if isfinite(value) else "inf"
+    return in_table(value) if isfinite(value) else "inf"
 
 
 def _short(value: float) -> str:

@@ -12,7 +12,8 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
-from hcssp.reports.figures import rounded_down, rounded_up
+from hcssp.reports.decisions import decision_summaries
+from hcssp.reports.figures import between, given, in_table, percent, rounded, rounded_down, times
 from hcssp.reports.summary import (
     ActivitySummary,
     ConstraintSummary,
@@ -20,11 +21,20 @@ from hcssp.reports.summary import (
     choice_summaries,
     constraint_summaries,
 )
-from hcssp.reports.words import verification_of, what_is_claimed, what_lots_could_do
+from hcssp.reports.words import (
+    used,
+    verification_of,
+    what_is_claimed,
+    what_lots_could_do,
+    with_lots_explained,
+)
 from hcssp.solving.registry import METHODS
 
 MOST_STATES = 12
-"""States of a single problem that are told; more are counted."""
+"""States of a single problem, or of one activity, that are told; more are counted."""
+
+MOST_LINES = 40
+"""Lines about decisions after which no other activity is begun."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,9 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     """
     solved, emphasis = plan.as_procedure(), style or Style()
     problem = solved.problem
-    bounds = ", ".join(f"{c.name} at most {c.at_most:g}" for c in problem.constraints if isfinite(c.at_most))
+    bounds = ", ".join(
+        f"{c.name} at most {given(c.at_most)}" for c in problem.constraints if isfinite(c.at_most)
+    )
     title = f"{name or plan.name or 'plan'}: least expected {problem.primary_name}, {bounds or 'no bounds'}"
     blocks = [emphasis.strong(title)]
     if plan.found:
@@ -73,7 +85,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
         f"Stopped because {plan.ending.in_words}: method {plan.method}, {plan.seconds:.2f} s, "
         f"{plan.iterations} {counts}."
     )
-    return "\n\n".join(blocks)
+    return with_lots_explained("\n\n".join(blocks))
 
 
 def plan_blocks(plan: Plan, style: Style) -> list[str]:
@@ -81,12 +93,16 @@ def plan_blocks(plan: Plan, style: Style) -> list[str]:
     if isinstance(plan.problem, CSSP):
         return [style.strong("Actions") + "\n" + _actions(plan)]
     solved = plan.as_procedure()
-    return [
+    blocks = [
         style.strong("Choices") + "\n" + _choices(solved),
         style.strong("Activities")
         + " (expected, for one execution; share: of the whole)\n"
         + _activities(solved),
     ]
+    decisions = _decisions(solved)
+    if decisions:
+        blocks.append(style.strong("Decisions inside activities") + "\n" + decisions)
+    return blocks
 
 
 def _actions(plan: Plan) -> str:
@@ -99,11 +115,48 @@ def _actions(plan: Plan) -> str:
     rows = [["state", "action", "visits"]]
     for state in order[:MOST_STATES].tolist():
         label = labels[state]
-        rows.append([str(label), str(plan.action(label)), f"{visits[state]:.4f}"])
+        rows.append([str(label), str(plan.action(label)), in_table(float(visits[state]))])
     text = aligned(rows)
     if len(order) > MOST_STATES:
         text += f"\n  and {len(order) - MOST_STATES:,} more states; plan.to_frame() has them all"
     return text
+
+
+def _decisions(plan: ProcedurePlan) -> str:
+    """What is done where something else could be done, in the activities that are no grids."""
+    lines: list[str] = []
+    executions = plan.costs.activities
+    order = sorted(range(len(executions)), key=lambda index: -executions[index].expected_executions)
+    left_out = 0
+    for index in order:
+        made = [each for each in decision_summaries(plan, index) if each.rejected]
+        if not made:
+            continue
+        if len(lines) >= MOST_LINES:
+            left_out += len(made)
+            continue
+        lines.append(f"  {plan.problem.activities[index].name}")
+        width = max(len(each.state) for each in made[:MOST_STATES])
+        for each in made[:MOST_STATES]:
+            others = listed_briefly(each.rejected)
+            often = f"visited {times(each.visits)}"
+            lines.append(f"    in {each.state:<{width}}  {each.action} (rather than {others}), {often}")
+        left_out += len(made[MOST_STATES:])
+    if left_out:
+        lines.append(f"  and {left_out:,} more decisions; --json and plan.to_frame() tell them")
+    return "\n".join(lines)
+
+
+def listed_briefly(names: Sequence[str], most: int = 4) -> str:
+    """Names in a row; of many only the first.
+
+    >>> listed_briefly(["a", "b", "c"], most=2)
+    'a, b or 1 other'
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    rest = len(names) - most
+    return f"{', '.join(names[:most])} or {rest} other{'s' if rest > 1 else ''}"
 
 
 def _choices(plan: ProcedurePlan) -> str:
@@ -113,7 +166,7 @@ def _choices(plan: ProcedurePlan) -> str:
         return "  there is nothing to choose"
     width = max(len(choice.event) for choice in choices)
     return "\n".join(
-        f"  at {choice.event:<{width}}  {choice.choice} (rather than {', '.join(choice.rejected)})"
+        f"  at {choice.event:<{width}}  {choice.choice} (rather than {listed_briefly(choice.rejected)})"
         for choice in choices
     )
 
@@ -127,9 +180,9 @@ def _activities(plan: ProcedurePlan) -> str:
     for constraint in constraints:
         header += [constraint.name, "budget", "share"]
     rows = [header, *(_row(activity, cost, constraints) for activity in executed)]
-    total = ["in all", "", f"{cost:.4f}", ""]
+    total = ["in all", "", in_table(cost), ""]
     for constraint in constraints:
-        total += [_number(constraint.expected), _number(constraint.at_most), ""]
+        total += [in_table(constraint.expected), in_table(constraint.at_most), ""]
     rows.append(total)
     text = aligned(rows)
     idle = [activity.name for activity in summaries if not activity.expected_executions]
@@ -142,15 +195,15 @@ def _row(activity: ActivitySummary, cost: float, constraints: Sequence[Constrain
     executions = activity.expected_executions
     row = [
         activity.name,
-        _number(executions),
-        _number(activity.cost),
+        in_table(executions),
+        in_table(activity.cost),
         _share(executions, activity.cost, cost),
     ]
     for constraint in constraints:
         used = activity.usage.get(constraint.name)
         row += [
-            _number(used),
-            _number(activity.budget.get(constraint.name)),
+            in_table(used),
+            in_table(activity.budget.get(constraint.name)),
             _share(executions, used, constraint.expected),
         ]
     return row
@@ -178,8 +231,9 @@ def _bounds(plan: ProcedurePlan) -> str:
     for constraint in constraint_summaries(plan):
         line = f"  {constraint.name}: "
         if constraint.expected is not None:
-            line += f"{_number(constraint.expected)} expected, "
-        line += f"at most {constraint.at_most:g} allowed" if isfinite(constraint.at_most) else "no bound"
+            line += f"{used(constraint.expected, constraint.at_most)} expected, "
+        bounded = isfinite(constraint.at_most)
+        line += f"at most {given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.
             saved = f"{plan.problem.primary_name} that a little more would save for each unit"
@@ -192,12 +246,13 @@ def _proven(plan: ProcedurePlan) -> str:
     primary, lower, upper = plan.problem.primary_name, plan.lower_bound, plan.upper_bound
     if isfinite(upper) and isfinite(lower):
         lines = [
-            f"  the best deterministic plan has an expected {primary} between "
-            f"{rounded_down(lower, 6)} and {rounded_up(upper, 6)}",
+            f"  the best deterministic plan has an expected {primary} {between(lower, upper)}",
             f"  this plan is {_quality(plan)}",
         ]
     elif isfinite(upper):
-        lines = [f"  nothing but that this plan keeps its bounds; its expected {primary} is {upper:.6f}"]
+        lines = [
+            f"  nothing but that this plan keeps its bounds; its expected {primary} is {rounded(upper, 6)}"
+        ]
     elif isfinite(lower):
         lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
     else:
@@ -213,8 +268,4 @@ def _proven(plan: ProcedurePlan) -> str:
 def _quality(plan: ProcedurePlan) -> str:
     if plan.status is Status.OPTIMAL:
         return f"optimal (relative gap {plan.gap:.1g})"
-    return f"feasible; its cost could be lower by at most {100 * plan.gap:.2g}%"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    return f"feasible; its cost could be lower by at most {percent(plan.gap)}"

@@ -13,8 +13,12 @@ from typing import Any
 
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible, Status
+from hcssp.reports.decisions import decision_summaries
 from hcssp.reports.figures import plain
 from hcssp.reports.words import verification_of
+
+MOST_DECISIONS = 1000
+"""Decisions of one activity that a JSON object tells; more are counted."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,25 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
                 "cost": plain(activity.cost),
                 "usage": {name: plain(used) for name, used in activity.usage.items()},
                 "budget": {name: plain(allotted) for name, allotted in activity.budget.items()},
+                **_decisions(solved, index),
             }
-            for activity in activity_summaries(solved)
+            for index, activity in enumerate(activity_summaries(solved))
         },
+    }
+
+
+def _decisions(plan: ProcedurePlan, index: int) -> dict[str, Any]:
+    """What is done inside an activity that is no grid; a grid's actions are in the plan's file."""
+    found = decision_summaries(plan, index)
+    return {
+        "decisions": [
+            {
+                "state": each.state,
+                "action": each.action,
+                "expected_visits": plain(each.visits),
+                "rather_than": list(each.rejected),
+            }
+            for each in found[:MOST_DECISIONS]
+        ],
+        "decisions_left_out": max(0, len(found) - MOST_DECISIONS),
     }

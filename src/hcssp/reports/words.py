@@ -12,7 +12,7 @@ from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap, tolerated
 from hcssp.procedure import HCSSP
-from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
+from hcssp.reports.figures import DIGITS, distinct, given, percent, rounded, rounded_down, rounded_up
 
 
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
@@ -36,7 +36,7 @@ def what_is_proven(plan: Plan) -> str:
     if plan.status is Status.OPTIMAL:
         sentence += "To that precision no better plan exists: the plan is optimal."
     else:
-        sentence += f"A better plan, if there is one, saves {_percent(plan.gap)} at most."
+        sentence += f"A better plan, if there is one, saves {percent(plan.gap)} at most."
     return sentence if verification is None else f"{sentence} {verification.in_words}"
 
 
@@ -58,6 +58,19 @@ def _no_plan_below(plan: Plan, lower_bound: float) -> str:
     return f"no deterministic plan{kept} has an expected {problem.primary_name} below {least}"
 
 
+LOTS = "to draw lots is to leave a decision to chance, at odds that keep the bounds on average"
+
+
+def with_lots_explained(text: str) -> str:
+    """The text with what drawing lots means, in a line of its own below the first that speaks of it."""
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if "draw lots" in line or "draws lots" in line:
+            indent = line[: len(line) - len(line.lstrip())]
+            return "\n".join([*lines[: index + 1], f"{indent}({LOTS})", *lines[index + 1 :]])
+    return text
+
+
 def what_lots_could_do(plan: Plan) -> str:
     """What a plan that draws lots costs, if one was found, or that none is below a bound."""
     if plan.stochastic is None:
@@ -66,7 +79,7 @@ def what_lots_could_do(plan: Plan) -> str:
     below = f"no plan can be below {rounded_down(least, 6)}, not even one that draws lots"
     if reached is None:
         return below
-    found = f"a plan that draws lots could reach {reached:.6f}"
+    found = f"a plan that draws lots could reach {rounded(reached, 6)}"
     return found if relative_gap(least, reached) <= OPTIMALITY_TOLERANCE else f"{found}; {below}"
 
 
@@ -116,7 +129,7 @@ def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
     problem = plan.problem
     figures = [f"expected {problem.primary_name} {rounded(costs[problem.primary_name])}"]
     for name, bound in _bounds(problem).items():
-        figures.append(f"expected {name} {rounded(costs[name])} of at most {given(bound)}")
+        figures.append(f"expected {name} {used(costs[name], bound)} of at most {given(bound)}")
     figures.append(quality_of(plan))
     return ", ".join(filter(None, figures))
 
@@ -127,9 +140,9 @@ def quality_of(plan: Plan) -> str:
     if plan.status is Status.OPTIMAL:
         return f"{word} optimal"
     if isfinite(plan.gap):
-        return f"{word} within {_percent(plan.gap)}"
+        return f"{word} within {percent(plan.gap)}"
     if plan.claim is not None and isfinite(plan.claim.gap):
-        return f"claimed, not checked: within {_percent(plan.claim.gap)}"
+        return f"claimed, not checked: within {percent(plan.claim.gap)}"
     return ""
 
 
@@ -138,13 +151,25 @@ def _bounds(problem: HCSSP) -> dict[str, float]:
 
 
 def _against_bound(name: str, cost: float, bound: float) -> str:
-    if cost > float(tolerated(np.array(bound))):
-        return f"an expected {name} of {rounded(cost)}, which breaks the bound of {given(bound)}"
-    return f"an expected {name} of {rounded(cost)} where {given(bound)} is allowed"
+    if _breaks(cost, bound):
+        return f"an expected {name} of {distinct(cost, bound)}, which breaks the bound of {given(bound)}"
+    return f"an expected {name} of {used(cost, bound)} where {given(bound)} is allowed"
 
 
-def _percent(share: float) -> str:
-    return f"{rounded_up(100 * share, 2 if share >= 1e-4 else 4)}%"
+def used(cost: float, bound: float, digits: int = DIGITS) -> str:
+    """What is used of a bound, told apart from the bound unless it is the whole of it.
+
+    >>> used(0.009996, 0.01), used(2.0, 2.0), used(1.99999, 2.0)
+    ('0.009996', '2', '1.99999')
+    """
+    # A bound that is kept, but for rounding, is not exceeded by what rounding leaves.
+    return (
+        given(bound) if not _breaks(cost, bound) and cost >= bound else distinct(cost, bound, digits=digits)
+    )
+
+
+def _breaks(cost: float, bound: float) -> bool:
+    return cost > float(tolerated(np.array(bound)))
 
 
 def _listed(parts: list[str]) -> str:
