@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import ROOT, SURVIVORS, core_files, every_mistake, read_survivors, sample, stages_of
+from mutants.__main__ import SURVIVORS, every_mistake, read_survivors, sample
 from mutants.mutations import mutated, mutations
+from mutants.protection import ROOT, core_files, protectors_of, stages_of
+
+CORE = core_files()
 
 
 @pytest.mark.parametrize(
@@ -60,20 +63,25 @@ def f(a: "list[int]" = None) -> "Literal[1]":
 
 
 def test_every_mistake_in_the_core_can_be_compiled() -> None:
-    for planted in sample(every_mistake(core_files()[::4]), 30, seed=1):
+    for planted in sample(every_mistake(CORE[::4]), 30, seed=1):
         source = (ROOT / "src" / "hcssp" / planted.path).read_text(encoding="utf-8")
         wrong = mutated(source, planted.mutation.index)
         assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(source)), planted
 
 
 def test_every_file_of_the_core_has_tests() -> None:
-    for path in core_files():
+    for path in CORE:
         for stage in stages_of(path):
             assert all((ROOT / each).exists() for each in stage), path
 
 
+def test_a_file_that_is_not_listed_has_the_tests_of_its_folder() -> None:
+    assert protectors_of("dual/repair.py")[0] == "tests/dual/test_repair.py"
+    assert protectors_of("dual/brand_new.py") == ["tests/dual"]
+
+
 def test_the_same_seed_plants_the_same_mistakes() -> None:
-    files = core_files()[:3]
+    files = CORE[:3]
     assert sample(every_mistake(files), 20, 5) == sample(every_mistake(files), 20, 5)
     assert sample(every_mistake(files), 20, 5) != sample(every_mistake(files), 20, 6)
 
@@ -82,7 +90,7 @@ def test_survivors_are_excused_with_a_reason(tmp_path: Path) -> None:
     listed = tmp_path / "survivors.txt"
     listed.write_text("# a remark\nf.py: g: a -> b\n    It only\n    takes longer.\n")
     assert read_survivors(listed) == {"f.py: g: a -> b": "It only takes longer."}
-    known = {planted.key for planted in every_mistake(core_files())}
+    known = {planted.key for planted in every_mistake(CORE)}
     for key, reason in read_survivors(SURVIVORS).items():
         assert reason, f"{key}: say why"
         assert key in known, f"{key}: there is no such code any more"

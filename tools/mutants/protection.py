@@ -1,0 +1,87 @@
+"""Which tests protect a file of the package: the most telling first, and only as many as are needed.
+
+A mistake that nothing notices costs the time of all of them, so that whole folders are not named.
+
+>>> protectors_of("ssp/mending.py")
+['tests/ssp/test_potential.py', 'tests/proofs/test_feasibility.py', 'tests/proofs/test_assembly.py']
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+PROTECTORS: dict[str, tuple[str, ...]] = {
+    "numerics.py": ("solving/test_tolerances.py", "evaluation/test_exact.py", "contract/test_plan.py"),
+    "cssp/absorption.py": ("evaluation/test_exact.py", "procedure/test_executions.py"),
+    "ssp/balance.py": ("ssp/test_policy_system.py", "ssp/test_start.py", "dual/test_repair.py"),
+    "ssp/mending.py": ("ssp/test_potential.py", "proofs/test_feasibility.py", "proofs/test_assembly.py"),
+    "ssp/potential.py": ("ssp/test_scalar_problem.py", "ssp/test_balance.py", "dual/test_flat_oracle.py"),
+    "ssp/region.py": ("methods/test_policy_branching.py",),
+    "dual/activity_budget.py": ("methods/paper/test_algorithm_2_activity_planning.py",),
+    "dual/activity_curve.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
+    "dual/activity_planner.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
+    "dual/alike_activities.py": ("dual/test_procedure_oracle.py",),
+    "dual/ascent.py": ("dual/test_one_bound.py", "dual/test_several_bounds.py", "dual/test_oracle.py"),
+    "dual/event_solver.py": ("dual/test_procedure_oracle.py",),
+    "dual/flat_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
+    "dual/one_bound.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
+    "dual/oracle.py": ("methods/test_own_oracle.py", "dual/test_several_bounds.py"),
+    "dual/oracles.py": ("contract/test_memory.py", "methods/test_open_duals.py"),
+    "dual/precision.py": ("dual/test_one_bound.py", "dual/test_ascent.py"),
+    "dual/price_interval.py": ("dual/test_activity_curve.py", "dual/test_activity_planner.py"),
+    "dual/procedure_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
+    "dual/procedure_vertex.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
+    "dual/repair.py": ("dual/test_flat_oracle.py", "methods/test_policy_branching.py"),
+    "dual/several_bounds.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
+    "dual/stochastic.py": ("contract/test_plan.py", "solving/test_solve.py"),
+    "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
+    "checker/check.py": ("checker/test_tampering.py", "proofs/test_builder.py"),
+    "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
+    "checker/layout.py": ("checker/test_check.py", "checker/test_tampering.py"),
+    "proofs/assembly.py": ("proofs/test_search_record.py", "cli/test_certificates.py"),
+    "proofs/builder.py": ("proofs/test_random_proofs.py", "proofs/test_assembly.py"),
+    "proofs/encoding.py": ("proofs/test_builder.py", "checker/test_format.py", "proofs/test_assembly.py"),
+    "proofs/events.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
+    "proofs/feasibility.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
+    "proofs/plans.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
+    "proofs/search_record.py": ("proofs/test_assembly.py",),
+    "proofs/ways_out.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
+    "proofs/witnesses.py": ("proofs/test_assembly.py",),
+    "methods/best_first.py": ("methods/test_anytime.py", "methods/test_policy_branching.py"),
+    "methods/policy_branching.py": ("methods/test_open_duals.py", "solving/test_all_solvers.py"),
+    "methods/reporter.py": ("methods/test_open_duals.py", "methods/test_anytime.py"),
+}
+"""What claims rest on, in ``src/hcssp``, and which of ``tests`` protect it, beside those of the same name."""
+
+WHOLE_FOLDERS = ("checker", "dual", "proofs")
+"""Claims rest on all that is in them; a file that is not listed has all tests of its folder."""
+
+LAST_RESORT = ("tests/referee/test_verdicts.py", "tests/solving/test_reproductions.py")
+"""Run where the tests of the file itself notice nothing."""
+
+
+def core_files() -> list[str]:
+    """The files that mistakes are planted in, relative to ``src/hcssp``."""
+    package = ROOT / "src" / "hcssp"
+    inside = {
+        path.relative_to(package).as_posix()
+        for each in WHOLE_FOLDERS
+        for path in (package / each).glob("*.py")
+    }
+    return sorted(inside | set(PROTECTORS))
+
+
+def protectors_of(path: str) -> list[str]:
+    """The tests of a file of the core: those of the same name, then others."""
+    own = Path(path)
+    mirrored = Path("tests") / own.parent / f"test_{own.name}"
+    first = [mirrored.as_posix()] if (ROOT / mirrored).exists() else []
+    return [*first, *(f"tests/{each}" for each in PROTECTORS.get(path, (own.parent.as_posix(),)))]
+
+
+def stages_of(path: str) -> list[list[str]]:
+    """All tests that concern a file, in the order in which they are tried."""
+    # Its doctests apart: a module that is imported for them hides a function of the same name.
+    return [protectors_of(path), [f"src/hcssp/{path}"], list(LAST_RESORT)]
