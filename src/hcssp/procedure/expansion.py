@@ -68,6 +68,20 @@ def stand_in(procedure: HCSSP, exits: Sequence[Hashable] = ()) -> CSSP:
     )
 
 
+def procedure_exits(procedure: HCSSP) -> list[Hashable]:
+    """The labels of the goals with which activities inside reach the procedure's end."""
+    last = [
+        (outcome, label)
+        for choice in procedure.choices
+        for outcome in choice.outcomes
+        if outcome.runs is not None
+        for label in procedure.activities[outcome.runs].exit_labels
+    ]
+    return list(
+        dict.fromkeys(label for outcome, label in last if outcome.event_after(label) == procedure.end)
+    )
+
+
 def expand(nesting: Nesting) -> HCSSP:
     """The problem with all its procedures written out.
 
@@ -110,7 +124,8 @@ def expand(nesting: Nesting) -> HCSSP:
         found += [f"activity {activity.name!r}: {each}" for each in moved.violations()]
         choices += [moved.choice(choice) for choice in procedure.choices]
         activities += [
-            Activity(path + inner.name, inner.cssp, path + inner.room) for inner in procedure.activities
+            Activity(path + inner.name, inner.cssp, path + inner.room, inner.source)
+            for inner in procedure.activities
         ]
         if activity.room in outline.positions:
             positions |= _moved_rooms(procedure, path, outline.positions[activity.room])
@@ -180,20 +195,7 @@ class _Moved:
         named = {label for label in self.run_by.exits if label != OTHER_EXIT}
         if not named:
             return
-        end = self.procedure.end
-        last = [
-            outcome
-            for choice in self.procedure.choices
-            for outcome in choice.outcomes
-            if end in outcome.events
-        ]
-        known = {
-            label: None
-            for outcome in last
-            if outcome.runs is not None
-            for label in self.procedure.activities[outcome.runs].exit_labels
-            if outcome.event_after(label) == end
-        }
+        end, known = self.procedure.end, procedure_exits(self.procedure)
         # What runs nothing cannot tell exits apart.
         passing = {
             (choice.event, entry)
@@ -202,7 +204,7 @@ class _Moved:
             for event, entry in self.procedure.flattening.event_states
             if event == choice.event and entry in named
         }
-        for label in named - known.keys() - {entry for _, entry in passing}:
+        for label in named - set(known) - {entry for _, entry in passing}:
             listed = ", ".join(repr(each) for each in known) or "none"
             yield f"its procedure has no exit {label!r}; its exits are {listed}"
         for event, entry in sorted(passing, key=str):

@@ -423,13 +423,15 @@ class HCSSP:
         rooms
             From an activity's name to its room; None leaves that as it is.
         sources
-            From an activity's name to where a file says it; None leaves that as it is.
+            From an activity's name to where a file says it; what is not named stays as it is.
         """
         activities = self.activities
         if rooms is not None:
             activities = tuple(replace(each, room=rooms.get(each.name, "")) for each in activities)
         if sources is not None:
-            activities = tuple(replace(each, source=sources.get(each.name, "")) for each in activities)
+            activities = tuple(
+                replace(each, source=sources.get(each.name, each.source)) for each in activities
+            )
         places = self.positions if positions is None else Frozen(positions)
         return self._derive(name=name, description=description, positions=places, activities=activities)
 

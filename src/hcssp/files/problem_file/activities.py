@@ -1,18 +1,17 @@
 """The models and activities of a problem file, from the document to C-SSPs.
 
 An activity is a model of its own, a grid or a table, or refers to a shared model or to another
-activity's; the nearest start and goal on the way to the model count.
+activity's; the nearest start and goal on the way to the model count. Or it is a procedure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 from typing import Any
 
-from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
@@ -24,9 +23,11 @@ from hcssp.files.problem_file.format import Activity, Model, Problem, Target
 from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
 from hcssp.files.problem_file.other_numbers import changes_model, with_other_numbers
 from hcssp.files.problem_file.source import Limits, Unreadable, read_beside
-from hcssp.files.problem_file.tables import TableModel, read_table
+from hcssp.files.problem_file.tables import TableModel, label_text, read_table
 from hcssp.files.problem_file.tree import Field
 from hcssp.numerics import PROBABILITY_TOLERANCE
+from hcssp.procedure import HCSSP
+from hcssp.procedure.expansion import OTHER_EXIT, cost_names, procedure_exits
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +38,26 @@ class LoadedActivity:
     ----------
     field
         Where it stands.
-    cssp
+    problem
         What is solved.
-    world
-        The grid, for pictures; None if it is a table.
     room
         The shared model, or the activity, whose model it is.
     exits
         What outcomes may call the ends of the activity, and the labels that are meant.
+    position
+        Where the room lies on a map of them all; None if that is not said.
     """
 
     field: Field
-    cssp: CSSP
-    world: GridWorld | None
+    problem: CSSP | HCSSP
     room: str
     exits: Mapping[str, tuple[Hashable, ...]]
+    position: Cell | None
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """The costs that constraints can count, after the one to minimise."""
+        return cost_names(self.problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,17 @@ class _Spec:
     def refers_to(self) -> str | None:
         return self.part.model if isinstance(self.part, Activity) else None
 
+    @property
+    def procedure(self) -> str | None:
+        """The procedure that an activity is, if it is one."""
+        return self.part.procedure if isinstance(self.part, Activity) else None
+
+
+_Parts = Mapping[str, Activity | None] | None
+_Specs = Mapping[str, _Spec | None]
+Loaded = dict[str, LoadedActivity]
+"""Activities by name."""
+
 
 class ActivityReader:
     """Makes the activities of one document.
@@ -104,7 +121,6 @@ class ActivityReader:
     """
 
     def __init__(self, problem: Problem, cost_names: tuple[str, ...], folder: Path, limits: Limits) -> None:
-        self.positions: dict[str, Cell] = {}
         self._cost_names = cost_names
         self._folder = folder
         self._limits = limits
@@ -112,20 +128,47 @@ class ActivityReader:
         self._transitions_left = limits.transitions
         self._used_as_goals: dict[TableModel, set[int]] = {}
         # Activities that agree in model, start and goal share their arrays.
-        self._made: dict[tuple[object, ...], tuple[CSSP, GridWorld | None]] = {}
+        self._made: dict[tuple[object, ...], CSSP] = {}
         # Models with other numbers, by the model and the activities that change it.
         self._variants: dict[tuple[int, ...], GridModel | TableModel | None] = {}
         self._models = self._specs(problem.models or {})
-        self._activities = self._specs(problem.activities or {})
 
-    def read(self) -> dict[str, LoadedActivity]:
-        """All activities that are sound; what is wrong with the others is noted."""
-        resolved = {name: self._resolved(spec) for name, spec in self._activities.items()}
+    def read(self, activities: _Parts, procedures: Callable[[str, Field], HCSSP | None]) -> Loaded:
+        """All activities of a procedure that are sound; what is wrong with the others is noted.
+
+        Parameters
+        ----------
+        activities
+            What the document says about them.
+        procedures
+            The procedure of that name, for activities that are one; None, and mistakes noted, if it is not
+            sound.
+        """
+        specs = self._specs(activities or {})
+        found = {
+            name: self._used(spec, procedures) if spec and spec.procedure else self._resolved(spec, specs)
+            for name, spec in specs.items()
+        }
+        return {name: activity for name, activity in found.items() if activity is not None}
+
+    def finish(self) -> None:
+        """Note what is wrong with tables, once it is known how all activities end."""
         for table, goals in self._used_as_goals.items():
             for state, note_mistake in table.unlisted.items():
                 if state not in goals:
                     note_mistake()
-        return {name: activity for name, activity in resolved.items() if activity is not None}
+
+    def _used(self, spec: _Spec, procedures: Callable[[str, Field], HCSSP | None]) -> LoadedActivity | None:
+        """An activity that is a procedure."""
+        where = spec.part.where("procedure")
+        problem = None if spec.broken or spec.procedure is None else procedures(spec.procedure, where)
+        if problem is None:
+            return None
+        transitions = sum(each.cssp.transitions.nnz for each in problem.activities)
+        if not self._fits(spec.part.place, problem.flattening.num_states, transitions):
+            return None
+        exits = {label_text(label): (label,) for label in (*procedure_exits(problem), OTHER_EXIT)}
+        return LoadedActivity(spec.part.place, problem, spec.name, exits, _position(spec.part))
 
     def _specs(self, parts: Mapping[str, Model | None]) -> dict[str, _Spec | None]:
         return {name: None if part is None else self._spec(name, part) for name, part in parts.items()}
@@ -134,13 +177,11 @@ class ActivityReader:
         findings = part.place.findings
         before = len(findings)
         model = self._model(part)
-        if part.position is not None and part.grid is not None:
-            self.positions[name] = (part.position[0], part.position[1])
         start, goal = _starts(part), _goals(part)
         return _Spec(name, part, model, start, goal, not part.sound or len(findings) > before)
 
     def _model(self, part: Model) -> GridModel | TableModel | None:
-        if sum(kind in part.place for kind in ("grid", "table", "file", "model")) != 1:
+        if sum(kind in part.place for kind in ("grid", "table", "file", "model", "procedure")) != 1:
             return None
         costs = self._cost_names
         if part.costs is not None:
@@ -164,7 +205,7 @@ class ActivityReader:
         read = read_csv_table if part.file.lower().endswith(".csv") else read_drn_table
         return read(text, costs, wrong, self._limits.transitions)
 
-    def _resolved(self, spec: _Spec | None) -> LoadedActivity | None:
+    def _resolved(self, spec: _Spec | None, specs: _Specs) -> LoadedActivity | None:
         """Follow references to the model, and give it the nearest start and goal."""
         if spec is None:
             return None
@@ -172,7 +213,7 @@ class ActivityReader:
         giving_up = spec.part
         changes = [spec.part] if changes_model(spec.part) else []
         while at.refers_to is not None and not at.broken:
-            found = self._referred(at, at.refers_to)
+            found = self._referred(at, at.refers_to, specs)
             if found is None:
                 return None
             if id(found) in met:
@@ -197,7 +238,7 @@ class ActivityReader:
         }
         for what in (what for what, is_missing in missing.items() if is_missing):
             spec.part.place.wrong(f"the key {what!r} is missing, here and in the model")
-        if any(missing.values()) or not self._fits(spec.part.place, model):
+        if any(missing.values()) or not self._fits(spec.part.place, model.num_states, model.num_transitions):
             return None
         ends = _ends(model, start, goal)
         if ends is None:
@@ -209,12 +250,14 @@ class ActivityReader:
         key = (id(model), tuple(ends.starts.items()), ends.goals, priced)
         try:
             if key not in self._made:
-                cssp, world = model.made(ends.starts, ends.goals)
-                self._made[key] = (cssp if price is None else with_giving_up(cssp, price), world)
+                cssp, _ = model.made(ends.starts, ends.goals)
+                self._made[key] = cssp if price is None else with_giving_up(cssp, price)
         except InvalidProblem as error:
             note_violations(error, ends.places, spec.part.place)
             return None
-        return LoadedActivity(spec.part.place, *self._made[key], at.name, model.exits(ends.goals))
+        return LoadedActivity(
+            spec.part.place, self._made[key], at.name, model.exits(ends.goals), _position(at.part)
+        )
 
     def _changed(self, spec: _Spec, changes: list[Model]) -> GridModel | TableModel | None:
         """The model of `spec` with the numbers of the activities that refer to it, the nearest first."""
@@ -227,19 +270,19 @@ class ActivityReader:
             self._variants[key] = model if len(findings) == before else None
         return self._variants[key]
 
-    def _referred(self, spec: _Spec, name: str) -> _Spec | None:
+    def _referred(self, spec: _Spec, name: str, specs: _Specs) -> _Spec | None:
         """What a reference leads to; None, and the mistake noted, if to nothing."""
         if name in self._models:
             return self._models[name]
-        if name not in self._activities:
-            names = [*self._models, *self._activities]
+        if name not in specs:
+            names = [*self._models, *specs]
             told = f"there is no model or activity {name!r}; {did_you_mean(name, names)}"
             spec.part.where("model").wrong(told)
-        return self._activities.get(name)
+        return specs.get(name)
 
-    def _fits(self, field: Field, model: GridModel | TableModel) -> bool:
-        self._states_left -= model.num_states
-        self._transitions_left -= model.num_transitions
+    def _fits(self, field: Field, num_states: int, num_transitions: int) -> bool:
+        self._states_left -= num_states
+        self._transitions_left -= num_transitions
         if self._states_left >= 0 and self._transitions_left >= 0:
             return True
         limits = self._limits
@@ -248,6 +291,11 @@ class ActivityReader:
             f"{limits.transitions:,} transitions that are allowed"
         )
         return False
+
+
+def _position(part: Model) -> Cell | None:
+    """Where the part says that its top-left corner lies on a map."""
+    return None if part.position is None else (part.position[0], part.position[1])
 
 
 def _starts(part: Model) -> list[_Aim] | None:

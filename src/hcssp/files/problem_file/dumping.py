@@ -1,14 +1,14 @@
 """Writing a problem as a problem file; loading it gives the same problem, number by number.
 
 Activities whose grids are known are written as grids, and grids that agree in everything but start and
-goal only once; all others are written as tables. What a file cannot say is refused: states whose names
-become the same when written as texts.
+goal only once; all others are written as tables. Procedures that run inside others are written once, too.
+What a file cannot say is refused: states whose names become the same when written as texts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.layout import Line, to_json, to_yaml
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
+from hcssp.procedure.description import used_procedures
 
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
@@ -41,34 +42,74 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     InvalidProblem
         If something has a name that a file cannot hold.
     """
-    _check_names(problem)
-    writer = _Writer(problem)
+    used = [procedure for procedure, _ in used_procedures(problem)]
+    for each in (problem, *used):
+        _check_names(each.outline)
+    writer = _Writer(problem, used)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if problem.name:
         document["name"] = problem.name
     if problem.description:
         document["description"] = problem.description
     document["costs"] = writer.cost_names
-    activities = {activity.name: writer.activity(activity) for activity in problem.activities}
+    procedures = {name: writer.level(procedure) for procedure, name in writer.procedures()}
+    whole = writer.level(problem)
     if writer.models:
         document["models"] = writer.models
-    document["activities"] = activities
-    document["procedure"] = _procedure(problem)
-    if problem.constraints:
-        document["constraints"] = _constraints(problem)
+    if procedures:
+        document["procedures"] = procedures
+    document.update(whole)
     return to_json(document) if style == "json" else _HEADER + to_yaml(document)
 
 
 class _Writer:
     """Writes activities, and remembers which models have been written."""
 
-    def __init__(self, problem: HCSSP) -> None:
+    def __init__(self, problem: HCSSP, used: Sequence[HCSSP]) -> None:
         self.models: dict[str, Any] = {}
         named = [activity.cssp.cost_names for activity in problem.activities]
         # What most activities agree on is said once.
         self.cost_names = list(Counter(named).most_common(1)[0][0]) if named else ["cost"]
-        self._positions = problem.positions
+        self._used = used
+        names = unique([procedure.name or "procedure" for procedure in used])
+        self._procedure_names = {id(each): name for each, name in zip(used, names, strict=True)}
+        levels = Counter(
+            cssp for level in (problem, *used) for cssp in {id(each.cssp) for each in own_activities(level)}
+        )
+        self._shared = {cssp for cssp, count in levels.items() if count > 1}
+        self._positions: Mapping[str, Cell] = {}
         self._written: dict[object, str] = {}
+        self._written_here: dict[object, str] = {}
+
+    def procedures(self) -> Iterator[tuple[HCSSP, str]]:
+        """The procedures that are used, with their names in the file."""
+        for procedure in self._used:
+            yield procedure, self._procedure_names[id(procedure)]
+
+    def level(self, problem: HCSSP) -> dict[str, Any]:
+        """The activities, the procedure and the constraints, without what is inside of procedures."""
+        outline = problem.outline
+        self._positions = outline.positions
+        self._written_here = {}
+        uses = {} if problem.nesting is None else problem.nesting.procedures
+        document: dict[str, Any] = {
+            "activities": {
+                activity.name: self._use(activity, uses[index]) if index in uses else self.activity(activity)
+                for index, activity in enumerate(outline.activities)
+            },
+            "procedure": _procedure(outline),
+        }
+        inner = id(problem) in self._procedure_names
+        if problem.description and inner:
+            document["description"] = problem.description
+        if outline.constraints or inner:
+            document["constraints"] = _constraints(outline)
+        return document
+
+    def _use(self, activity: Activity, procedure: HCSSP) -> dict[str, Any]:
+        position = self._positions.get(activity.room)
+        at = {} if position is None else {"position": list(position)}
+        return Line(procedure=self._procedure_names[id(procedure)], **at)
 
     def activity(self, activity: Activity) -> dict[str, Any]:
         world = activity.cssp.world
@@ -78,14 +119,15 @@ class _Writer:
         room = activity.room
         model = self._grid(room, world)
         key = (room if room != activity.name else None, repr(model))
-        if key in self._written:
-            return Line(model=self._written[key], **ends)
-        if room != activity.name and room not in self.models:
+        known = self._written.get(key) or self._written_here.get(key)
+        if known is not None:
+            return Line(model=known, **ends)
+        if (room != activity.name or id(activity.cssp) in self._shared) and room not in self.models:
             self.models[room] = model
             self._written[key] = room
             return Line(model=room, **ends)
         # A room of its own, or one that differs from the room of that name.
-        self._written[key] = activity.name
+        self._written_here[key] = activity.name
         return {**model, **ends}
 
     def _grid(self, room: str, world: GridWorld) -> dict[str, Any]:
@@ -121,9 +163,18 @@ class _Writer:
 
     def _table(self, activity: Activity) -> dict[str, Any]:
         cssp = activity.cssp
-        if id(cssp) in self._written:
-            return Line(model=self._written[id(cssp)])
-        self._written[id(cssp)] = activity.name
+        known = self._written.get(id(cssp)) or self._written_here.get(id(cssp))
+        if known is not None:
+            return Line(model=known)
+        model = self._table_model(cssp)
+        if id(cssp) in self._shared and activity.room not in self.models:
+            self.models[activity.room] = model
+            self._written[id(cssp)] = activity.room
+            return Line(model=activity.room)
+        self._written_here[id(cssp)] = activity.name
+        return model
+
+    def _table_model(self, cssp: CSSP) -> dict[str, Any]:
         texts = [label_text(label) for label in cssp.state_labels]
         starts = {texts[state]: float(cssp.initial[state]) for state in np.flatnonzero(cssp.initial).tolist()}
         goals = [texts[state] for state in np.flatnonzero(cssp.goals).tolist()]
@@ -136,6 +187,24 @@ class _Writer:
 
     def _costs(self, names: Sequence[str]) -> dict[str, Any]:
         return {} if list(names) == self.cost_names else {"costs": list(names)}
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind those that have been there before."""
+    found: list[str] = []
+    for name in names:
+        number, candidate = 1, name
+        while candidate in found:
+            number += 1
+            candidate = f"{name}-{number}"
+        found.append(candidate)
+    return found
+
+
+def own_activities(problem: HCSSP) -> Iterator[Activity]:
+    """The activities of a procedure that are no procedures themselves."""
+    uses = {} if problem.nesting is None else problem.nesting.procedures
+    return (activity for index, activity in enumerate(problem.outline.activities) if index not in uses)
 
 
 def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from hcssp.files.problem_file.forms import (
@@ -248,11 +249,15 @@ OTHER_NUMBERS = ("slip", "intended", "step_cost", "hazards", "exit", "actions")
 
 @dataclass(frozen=True)
 class Activity(Model):
-    """A model of its own, or that of another activity or a shared one, perhaps with other ends."""
+    """A model of its own, a shared one or another activity's, perhaps with other ends; or a procedure."""
 
     rules: ClassVar[Rules] = (
-        OneOf(("grid", "table", "file", "model"), "its model is missing"),
+        OneOf(("grid", "table", "file", "model", "procedure"), "its model is missing"),
         POSITION_OF_A_GRID,
+        *(
+            NotBeside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
+            for key in ("costs", "start", "goal", "give_up")
+        ),
         *(
             NotBeside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
             for key in ("costs", "position")
@@ -266,6 +271,10 @@ class Activity(Model):
     )
 
     model: str | None = optional(name_text("the name of a model or an activity"))
+    procedure: str | None = optional(
+        name_text("the name of a procedure"),
+        description="The one of 'procedures' that this activity is.",
+    )
     slip: float | Sides | None = optional(SLIP, description="Instead of the slip of the model's grid.")
     intended: float | None = optional(PROBABILITY, description="Instead of that of the model's grid.")
     step_cost: float | Costs | None = optional(STEP_COST, description="Instead of that of the model's grid.")
@@ -327,7 +336,7 @@ class Procedure(Part):
 class Constraint(Part):
     """An upper bound on an expected sum over the whole procedure."""
 
-    at_most: float | None = required(bound("a bound: a finite number, or inf for none"))
+    at_most: float = optional(bound("a bound: a finite number, or inf for none"), inf)
     counts: str | dict[str, str | None] | None = optional(
         map_of(
             "activities",
@@ -338,6 +347,41 @@ class Constraint(Part):
         description="A cost, of all activities that have it; or from activities to costs. By default the "
         "cost that has the constraint's name.",
     )
+
+
+def _problem_file(file: str) -> str | None:
+    if file.lower().endswith((".yaml", ".yml", ".json")):
+        return None
+    return f"{file!r} is not a problem file; its name must end in .yaml, .yml or .json"
+
+
+ACTIVITIES = map_of("a mapping from names to activities", record("an activity", Activity))
+CONSTRAINT = "a constraint, {at_most: a number, counts: a cost}"
+
+
+@dataclass(frozen=True)
+class UsedProcedure(Part):
+    """A procedure that activities can be, with activities of its own; or a problem file that holds one."""
+
+    rules: ClassVar[Rules] = (
+        OneOf(("activities", "file"), "its activities are missing"),
+        *(
+            NotBeside(key, ("file",), f"the {key} of this procedure are in the file; say it there")
+            for key in ("procedure", "constraints")
+        ),
+    )
+
+    activities: dict[str, Activity | None] | None = optional(ACTIVITIES)
+    procedure: Procedure | None = optional(record("a procedure", Procedure))
+    constraints: dict[str, Constraint | None] | None = optional(
+        map_of("a mapping from names to constraints", record(CONSTRAINT, Constraint)),
+        description="What constraints around it can count. By default every cost, under its own name.",
+    )
+    file: str | None = optional(
+        text("the name of a problem file", _problem_file, pattern=r"\.([yY][aA]?[mM][lL]|[jJ][sS][oO][nN])$"),
+        description="A problem file inside this one's folder.",
+    )
+    description: str | None = optional(text())
 
 
 @dataclass(frozen=True)
@@ -355,15 +399,14 @@ class Problem(Part):
         map_of("a mapping from names to models", record("a model", Model)),
         description="Models that several activities share, such as rooms.",
     )
-    activities: dict[str, Activity | None] | None = required(
-        map_of("a mapping from names to activities", record("an activity", Activity))
+    procedures: dict[str, UsedProcedure | None] | None = optional(
+        map_of("a mapping from names to procedures", record("a procedure", UsedProcedure)),
+        description="Procedures that activities can be.",
     )
+    activities: dict[str, Activity | None] | None = required(ACTIVITIES)
     procedure: Procedure | None = optional(record("a procedure", Procedure))
     constraints: dict[str, Constraint | None] | None = optional(
-        map_of(
-            "a mapping from names to constraints",
-            record("a constraint, {at_most: a number, counts: a cost}", Constraint),
-        )
+        map_of("a mapping from names to constraints", record(CONSTRAINT, Constraint, besides=("at_most",)))
     )
 
 

@@ -16,10 +16,14 @@ from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
 from hcssp.files.problem_file.parsing import is_json, parse_document
 from hcssp.files.problem_file.procedure import ProcedureReader
+from hcssp.files.problem_file.procedures import ProcedureLibrary, sources
 from hcssp.files.problem_file.records import keys_of
-from hcssp.files.problem_file.source import Limits, decoded, read_bytes, read_stream
+from hcssp.files.problem_file.source import Limits, Unreadable, decoded, read_beside, read_bytes, read_stream
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
+
+_Chain = tuple[Path | None, ...]
+"""The files around a file that holds a procedure; None for a text or a stream."""
 
 
 def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
@@ -79,7 +83,13 @@ def load_text(
 
 
 def _load(
-    text: str, json: bool, findings: Findings, source: Path | None, folder: Path, limits: Limits
+    text: str,
+    json: bool,
+    findings: Findings,
+    source: Path | None,
+    folder: Path,
+    limits: Limits,
+    inside: _Chain = (),
 ) -> HCSSP:
     document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
@@ -91,23 +101,48 @@ def _load(
     cost_names = tuple(name for name in read.costs if name is not None)
     if len(set(cost_names)) < len(read.costs):
         findings.raise_if_any()
+
+    def beside(name: str, where: Field) -> HCSSP | None:
+        return _load_beside(name, where, folder, limits, (*inside, source))
+
     made = ActivityReader(read, cost_names, folder, limits)
-    activities = made.read()
+    library = ProcedureLibrary(read, made, beside, limits)
+    activities = made.read(read.activities, library.procedure)
+    library.finish()
+    made.finish()
     procedure = ProcedureReader(read, activities)
     findings.raise_if_any()
     problem = procedure.build()
     findings.raise_if_any()
     if problem is None:
         raise InvalidProblem([f"{findings.file}: the procedure cannot be read"])
-    rooms = {activity: loaded.room for activity, loaded in activities.items()}
-    used = set(rooms.values())
-    return problem.named(
-        read.name or (source.stem if source is not None else "problem"),
-        read.description or "",
-        {room: position for room, position in made.positions.items() if room in used},
-        rooms,
-        {name: f"{findings.file}:{each.field.line}: {each.field.path}" for name, each in activities.items()},
-    )
+    name = read.name or (source.stem if source is not None else "problem")
+    return problem.named(name, read.description or "", sources=sources(activities))
+
+
+def _load_beside(name: str, where: Field, folder: Path, limits: Limits, inside: _Chain) -> HCSSP | None:
+    """The problem in a file beside another one; None, and the mistakes noted, if it is not sound."""
+    try:
+        path, text = read_beside(folder, name, limits, where.findings)
+    except Unreadable as error:
+        where.wrong(str(error))
+        return None
+    source = Path(path)
+    if any(each is not None and each.resolve() == source.resolve() for each in inside):
+        chain = " > ".join(str(each) for each in [*inside, source] if each is not None)
+        where.wrong(f"a procedure cannot be inside itself: {chain}; let one of them run something else")
+        return None
+    if len(inside) > limits.depth:
+        where.wrong(f"procedures are inside each other more than {limits.depth} deep")
+        return None
+    try:
+        return _load(
+            text, source.suffix.lower() == ".json", Findings(path), source, source.parent, limits, inside
+        )
+    except InvalidProblem as error:
+        for violation in error.violations:
+            where.wrong(violation)
+        return None
 
 
 def _check_format(document: Field) -> None:

@@ -1,21 +1,22 @@
-"""The procedure and the constraints of a problem file."""
+"""The procedure and the constraints of a problem file, or of a procedure inside it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 
 from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problem_file.activities import LoadedActivity
-from hcssp.files.problem_file.format import Choice, Constraint, Problem, Procedure
+from hcssp.files.problem_file.format import Choice, Constraint, Problem, Procedure, UsedProcedure
 from hcssp.files.problem_file.format import Outcome as WrittenOutcome
 from hcssp.files.problem_file.tables import label_text
 from hcssp.files.problem_file.tree import Field
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.procedure.builder import ActivityHandle, EventHandle
+from hcssp.procedure.expansion import OTHER_EXIT
 
 
 class ProcedureReader:
@@ -29,17 +30,20 @@ class ProcedureReader:
         The activities that are sound.
     """
 
-    def __init__(self, problem: Problem, activities: Mapping[str, LoadedActivity]) -> None:
+    def __init__(self, problem: Problem | UsedProcedure, activities: Mapping[str, LoadedActivity]) -> None:
         self._document = problem.place
         self._activities = activities
         self._names = problem.activities or {}
-        self._builder = ProcedureBuilder()
+        self._builder = ProcedureBuilder(
+            positions={each.room: each.position for each in activities.values() if each.position is not None}
+        )
         self._events: dict[str, tuple[EventHandle, Field]] = {}
         self._run_by: dict[str, Field] = {}
         self._ends: tuple[str, str] | None = None
         self._constraints: dict[str, Field] = {}
         self._handles: dict[str, ActivityHandle] = {
-            name: self._builder.add_activity(name, activity.cssp) for name, activity in activities.items()
+            name: self._builder.add_activity(name, activity.problem, activity.room)
+            for name, activity in activities.items()
         }
         if problem.procedure is not None:
             self._read_procedure(problem.procedure)
@@ -49,6 +53,8 @@ class ProcedureReader:
             self._constraints[name] = problem.where("constraints", name)
             if constraint is not None:
                 self._constraint(name, constraint)
+        if isinstance(problem, UsedProcedure) and "constraints" not in problem.place:
+            self._count_everything()
 
     def build(self) -> HCSSP | None:
         """The problem; None, and the mistakes noted, if the whole makes no sense. Call it if the parts do."""
@@ -189,7 +195,10 @@ class ProcedureReader:
         return next(iter(events.values())) if all(events.values()) and exits else None
 
     def _goal_labels(self, activity: LoadedActivity) -> list[Hashable]:
-        labels, goals = activity.cssp.state_labels, activity.cssp.goals
+        """The exits for each of which an event must be named."""
+        if isinstance(activity.problem, HCSSP):
+            return [OTHER_EXIT]
+        labels, goals = activity.problem.state_labels, activity.problem.goals
         return [labels[goal] for goal in np.flatnonzero(goals).tolist()]
 
     def _activity(self, name: str | None, where: Field) -> str | None:
@@ -208,7 +217,7 @@ class ProcedureReader:
         return name
 
     def _constraint(self, name: str, constraint: Constraint) -> None:
-        primary = {activity.cssp.cost_names[0] for activity in self._activities.values()}
+        primary = {activity.cost_names[0] for activity in self._activities.values()}
         if primary == {name}:
             constraint.place.wrong(f"{name!r} is the cost to minimise; give the constraint another name")
         if isinstance(constraint.counts, dict):
@@ -219,19 +228,27 @@ class ProcedureReader:
             counts = self._counts_of_all(name, constraint.place, "; say what it counts with 'counts'")
         else:
             counts = {}
-        if constraint.at_most is not None and counts:
+        if counts:
             self._builder.add_constraint(name, at_most=constraint.at_most, counts=counts)
+
+    def _count_everything(self) -> None:
+        """Let every secondary cost be counted from outside under its own name."""
+        names = {name: None for each in self._activities.values() for name in each.cost_names[1:]}
+        primary = {activity.cost_names[0] for activity in self._activities.values()}
+        for name in [each for each in names if primary != {each}]:
+            counts = self._counts_of_all(name, self._document)
+            self._builder.add_constraint(name, at_most=inf, counts=counts)
 
     def _counts_of_all(self, cost: str, where: Field, remedy: str = "") -> dict[ActivityHandle, str]:
         """The activities that have a secondary cost of that name."""
         counts = {
             self._handles[name]: cost
             for name, activity in self._activities.items()
-            if cost in activity.cssp.cost_names[1:]
+            if cost in activity.cost_names[1:]
         }
         # An activity that cannot be read might have had it.
         if not counts and len(self._activities) == len(self._names):
-            known = sorted({each for a in self._activities.values() for each in a.cssp.cost_names[1:]})
+            known = sorted({each for a in self._activities.values() for each in a.cost_names[1:]})
             where.wrong(
                 f"no activity has the secondary cost {cost!r}; {did_you_mean(cost, known)}{remedy}"
                 if known
@@ -249,7 +266,7 @@ class ProcedureReader:
                 continue
             if cost is None or name not in self._activities:
                 continue
-            names = self._activities[name].cssp.cost_names
+            names = self._activities[name].cost_names
             if cost == names[0]:
                 told = f"{cost!r} is the cost to minimise; a constraint counts one of the others"
                 where.at(name).wrong(told)
