@@ -55,6 +55,16 @@ class _Factors(Protocol):
         """The solution of the transposed system."""
 
 
+class _NoFactors:
+    """Where nothing is chosen, since the procedure ends where it starts: a system without equations."""
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        return right
+
+    def solve_transposed(self, right: FloatArray) -> FloatArray:
+        return right
+
+
 class _DenseFactors:
     """By LAPACK."""
 
@@ -233,7 +243,9 @@ class ProcedureSolver:
         if not self._departs[chosen].all():
             raise ImproperPolicy(ENDLESS)
         factors: _Factors
-        if isinstance(self._moves, np.ndarray):
+        if not len(states):
+            factors = _NoFactors()
+        elif isinstance(self._moves, np.ndarray):
             factors = _DenseFactors(np.eye(len(states)) - self._moves[np.ix_(chosen, states)])
         else:
             factors = _SparseFactors(eye_array(len(states)) - self._moves[chosen][:, states])

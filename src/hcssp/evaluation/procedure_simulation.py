@@ -166,9 +166,10 @@ def _steps(flattening: Flattening, rows: IntArray) -> tuple[Steps, IntArray]:
     """
     acts = rows != NO_ROW
     counts = np.zeros(flattening.num_states, dtype=np.int64)
-    probabilities: list[FloatArray] = []
-    states: list[IntArray] = []
-    begins: list[IntArray] = []
+    # A procedure that ends where it starts has no steps at all.
+    probabilities: list[FloatArray] = [np.zeros(0)]
+    states: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    begins: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     for state, (_, entry) in enumerate(flattening.event_states):
         if not acts[state]:
             continue

@@ -73,7 +73,8 @@ def with_lots_explained(text: str) -> str:
 
 def what_lots_could_do(plan: Plan) -> str:
     """What a plan that draws lots costs, if one was found, or that none is below a bound."""
-    if plan.stochastic is None:
+    # Without bounds nobody gains by drawing lots.
+    if plan.stochastic is None or not np.isfinite(plan.problem.bounds).any():
         return ""
     reached, least = plan.randomised_cost, float(plan.stochastic.value)
     below = f"no plan can be below {rounded_down(least, 6)}, not even one that draws lots"

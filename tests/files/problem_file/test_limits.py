@@ -8,6 +8,7 @@ import pytest
 
 from hcssp.errors import InvalidProblem
 from hcssp.files import Limits, load
+from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.loading import load_text
 
 ROOM = """
@@ -138,3 +139,25 @@ def test_tags_construct_nothing(tmp_path: Path) -> None:
     text = ROOM + f"\ndescription: !!python/object/apply:os.mkdir ['{tmp_path / 'made'}']\n"
     assert "the tag 'tag:yaml.org,2002:python/object/apply:os.mkdir' is not allowed" in refused(text)
     assert not (tmp_path / "made").exists()
+
+
+def test_a_long_chain_of_references_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def counted(self: ActivityReader, *arguments: object) -> object:
+        nonlocal looked
+        looked += 1
+        return followed(self, *arguments)  # type: ignore[arg-type]
+
+    followed = ActivityReader._referred
+    monkeypatch.setattr(ActivityReader, "_referred", counted)
+    links = "".join(f"  m{number}: {{model: m{number - 1}}}\n" for number in range(1, 200))
+    runs = "".join(
+        f"    e{number}: {{go: {{runs: m{number}, to: e{number + 1}}}}}\n" for number in range(200)
+    )
+    load_text(
+        "format: hcssp-problem\nversion: 1\ncosts: [time]\nactivities:\n"
+        "  m0: {table: {a: {go: {to: z, costs: {time: 1}}}}, start: a, goal: z}\n"
+        f"{links}procedure:\n  start: e0\n  end: e200\n  events:\n{runs}"
+    )
+    assert looked == 199

@@ -105,6 +105,32 @@ Loaded = dict[str, LoadedActivity]
 """Activities by name."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """Where references lead: the model, the nearest start, goal and price, and the numbers that change it."""
+
+    model: _Spec
+    start: list[_Aim] | None
+    goal: list[_Aim] | None
+    giving_up: Model
+    changes: tuple[Model, ...]
+
+    @classmethod
+    def itself(cls, spec: _Spec) -> _Followed:
+        changes = (spec.part,) if changes_model(spec.part) else ()
+        return cls(spec, spec.start, spec.goal, spec.part, changes)
+
+    def from_(self, spec: _Spec) -> _Followed:
+        """The same, from one reference before."""
+        return _Followed(
+            self.model,
+            spec.start or self.start,
+            spec.goal or self.goal,
+            self.giving_up if spec.part.give_up is None else spec.part,
+            (spec.part, *self.changes) if changes_model(spec.part) else self.changes,
+        )
+
+
 class ActivityReader:
     """Makes the activities of one document.
 
@@ -129,6 +155,8 @@ class ActivityReader:
         self._used_as_goals: dict[TableModel, set[int]] = {}
         # Activities that agree in model, start and goal share their arrays.
         self._made: dict[tuple[object, ...], CSSP] = {}
+        # Where the references of each model and activity lead; None if to nothing.
+        self._ends: dict[_Spec, _Followed | None] = {}
         # Models with other numbers, by the model and the activities that change it.
         self._variants: dict[tuple[int, ...], GridModel | TableModel | None] = {}
         self._models = self._specs(problem.models or {})
@@ -209,22 +237,11 @@ class ActivityReader:
         """Follow references to the model, and give it the nearest start and goal."""
         if spec is None:
             return None
-        start, goal, at, met = spec.start, spec.goal, spec, {id(spec)}
-        giving_up = spec.part
-        changes = [spec.part] if changes_model(spec.part) else []
-        while at.refers_to is not None and not at.broken:
-            found = self._referred(at, at.refers_to, specs)
-            if found is None:
-                return None
-            if id(found) in met:
-                told = f"the references go in a circle, back to {at.refers_to!r}; end them in a model"
-                at.part.where("model").wrong(told)
-                return None
-            met.add(id(found))
-            at = found
-            start, goal = start or at.start, goal or at.goal
-            giving_up = at.part if giving_up.give_up is None else giving_up
-            changes += [at.part] if changes_model(at.part) else []
+        followed = self._followed(spec, specs)
+        if followed is None:
+            return None
+        at, start, goal, giving_up = followed.model, followed.start, followed.goal, followed.giving_up
+        changes = list(followed.changes)
         model = at.model
         if spec.broken or at.broken or model is None:
             return None
@@ -258,6 +275,33 @@ class ActivityReader:
         return LoadedActivity(
             spec.part.place, self._made[key], at.name, model.exits(ends.goals), _position(at.part)
         )
+
+    def _followed(self, spec: _Spec, specs: _Specs) -> _Followed | None:
+        """Where the references of `spec` lead; None, and the mistake noted, if to nothing or in a circle.
+
+        What lies on the way is followed with it, so that a long chain is walked once and not from every link.
+        """
+        way: list[_Spec] = []
+        at = spec
+        while at not in self._ends:
+            way.append(at)
+            self._ends[at] = None
+            if at.refers_to is None or at.broken:
+                self._ends[at] = _Followed.itself(at)
+                break
+            found = self._referred(at, at.refers_to, specs)
+            if found is None:
+                break
+            if found in self._ends and self._ends[found] is None and found in way:
+                told = f"the references go in a circle, back to {at.refers_to!r}; end them in a model"
+                at.part.where("model").wrong(told)
+                break
+            at = found
+        known = self._ends[at]
+        for link in reversed(way):
+            if link is not at:
+                known = self._ends[link] = None if known is None else known.from_(link)
+        return self._ends[spec]
 
     def _changed(self, spec: _Spec, changes: list[Model]) -> GridModel | TableModel | None:
         """The model of `spec` with the numbers of the activities that refer to it, the nearest first."""

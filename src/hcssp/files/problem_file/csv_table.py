@@ -51,12 +51,14 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
     reached: list[str] = []
     probabilities: list[float] = []
     paid: list[float] = []
+    unreadable = False
     for count, (line, fields) in enumerate(lines, start=1):
         if count > most:
             wrong(line, "", f"the table has more than the {most:,} transitions that are allowed")
             return None
         read = fields_of.read(line, fields)
         if read is None:
+            unreadable = True
             continue
         state, action, successor, probability, costs = read
         row = rows.get((state, action))
@@ -67,7 +69,8 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
         probabilities.append(probability)
         paid += costs
     if not found:
-        wrong(header[0], "", "the table has no transitions")
+        if not unreadable:
+            wrong(header[0], "", "the table has no transitions")
         return None
     # First all states that have actions, then those that are only led to.
     draft.lead(found, reached, probabilities, paid)

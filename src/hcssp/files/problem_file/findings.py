@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from hcssp.errors import InvalidProblem
 
-MOST_FINDINGS = 100
+MOST_FINDINGS = 25
 """Findings beyond this many are counted instead of listed."""
 
 ENOUGH_FINDINGS = 1000

@@ -16,7 +16,7 @@ from math import inf, isfinite
 from typing import Any, Generic, TypeVar
 
 from hcssp.errors import listed
-from hcssp.files.problem_file.tree import Field
+from hcssp.files.problem_file.tree import Field, Scalar
 from hcssp.files.problem_file.written_numbers import PATTERN, written_number
 
 Value = TypeVar("Value", covariant=True)
@@ -190,6 +190,9 @@ def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
     finite = number(what)
 
     def take(field: Field) -> float | None:
+        if field.value == inf and isinstance(field.node, Scalar) and "i" not in field.node.source.lower():
+            field.wrong(f"{field.shown} is too large for a number; write inf for a bound that is none")
+            return None
         return inf if field.value == inf or field.value in words else finite.read(field)
 
     return Form(what, KINDS, take, lambda _: {"anyOf": [{"type": "number"}, WRITTEN, {"enum": [*words]}]})

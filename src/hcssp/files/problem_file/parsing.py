@@ -97,6 +97,8 @@ class _Composer:
             )
             context = getattr(error, "context", None)
             told = f"{context}, {problem}" if isinstance(context, str) else problem
+            if "\t" in "".join(text.split("\n")[line - 1 : line])[: mark.column + 1 if mark else None]:
+                told = "there is a tab in this line; indent with spaces"
             findings.fatal(line, "", f"this is not YAML: {told}")
 
     def _node(self, event: Any, path: str) -> Node:

@@ -110,6 +110,8 @@ class ProcedureReader:
         before = len(findings)
         start = self._event(procedure.start, procedure.where("start"))
         for name, choices in events.items():
+            if choices == {} and name != end:
+                self._events[name][1].wrong("there is nothing to choose and it is not the end; add a choice")
             self._choices(name, choices or {}, is_end=name == end)
         # An outcome that is wrong might have run what seems to be run by none.
         for name in self._names if procedure.sound and len(findings) == before else ():

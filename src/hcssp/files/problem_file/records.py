@@ -194,6 +194,9 @@ def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[st
             if name in keys:
                 values[name] = keys[name].form.read(member)
                 continue
+            if name == "<<":
+                member.wrong("YAML's merge key is not known here; repeat the keys, or use 'model'")
+                continue
             nearest = get_close_matches(name, known, n=1)
             guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known)}"
             member.wrong(f"there is no such key; {guess}")
