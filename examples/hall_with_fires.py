@@ -38,7 +38,7 @@ def main() -> None:
         if bound < inf and plan.randomised_cost is not None and plan.prices is not None:
             print(f"  a randomised policy could reach {plan.randomised_cost:.4f}")
             print(f"  price of damage at this bound: {plan.prices['damage']:.2f} of time a unit")
-        print("\n" + render_policy(hall, bounded, plan.policy) + "\n")
+        print("\n" + render_policy(hall, plan.policy) + "\n")
     print("# wall   → heading   ⇒ heading, from a fire   G goal")
 
 

@@ -7,11 +7,13 @@ problem. Policies that differ only where they never go are one policy; improper 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
+from unbounded import MOST_KEPT, Unbounded
 
 TOLERANCE = 1e-9
 """A bound may be exceeded by this share of it: the library's documented tolerance."""
@@ -48,8 +50,7 @@ class BruteForce:
 
 def brute_force(problem: CSSP) -> BruteForce:
     """Enumerate, evaluate, and take the best."""
-    policies = _behaviours(problem)
-    policies, costs = _evaluate_all(problem, policies)
+    policies, costs = _every_policy(Unbounded.of(problem))
     if not len(policies):
         return BruteForce("dead end", np.inf, None, policies, costs)
     allowed = problem.bounds + TOLERANCE * np.abs(problem.bounds) + NOISE
@@ -58,6 +59,15 @@ def brute_force(problem: CSSP) -> BruteForce:
         return BruteForce("infeasible", np.inf, None, policies, costs)
     best = feasible[np.argmin(costs[feasible, 0])]
     return BruteForce("optimal", float(costs[best, 0]), policies[best], policies, costs)
+
+
+@lru_cache(MOST_KEPT)
+def _every_policy(unbounded: Unbounded) -> tuple[np.ndarray, np.ndarray]:
+    """All proper policies, and their costs; both are for everybody, and cannot be changed."""
+    policies, costs = _evaluate_all(unbounded.problem, _behaviours(unbounded.problem))
+    policies.setflags(write=False)
+    costs.setflags(write=False)
+    return policies, costs
 
 
 def _behaviours(problem: CSSP) -> np.ndarray:

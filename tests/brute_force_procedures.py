@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.procedure import HCSSP
+from unbounded import MOST_KEPT, Unbounded
 
 TOLERANCE = 1e-9
 
@@ -41,8 +43,18 @@ def brute_force(problem: HCSSP) -> AllPolicies:
 
 def brute_force_flat(flat: CSSP) -> AllPolicies:
     """All proper policies of a C-SSP and what they cost."""
+    return _every_policy(Unbounded.of(flat))
+
+
+@lru_cache(MOST_KEPT)
+def _every_policy(unbounded: Unbounded) -> AllPolicies:
+    flat = unbounded.problem
     rows = np.array(list(_proper_policies(flat)), dtype=np.int64).reshape(-1, flat.num_states)
-    return AllPolicies(rows, _expected_costs(flat, rows))
+    costs = _expected_costs(flat, rows)
+    # They are for everybody.
+    rows.setflags(write=False)
+    costs.setflags(write=False)
+    return AllPolicies(rows, costs)
 
 
 def _proper_policies(flat: CSSP) -> Iterator[list[int]]:

@@ -6,6 +6,7 @@ A seed names a problem for good: the same seed gives the same problem.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import strategies
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 
 from brute_force import brute_force
 from hcssp.cssp.model import CSSP
+from unbounded import MOST_KEPT
 
 _WEIGHTS = np.array([1.0, 1.0, 2.0, 3.0, 5.0])
 
@@ -40,9 +42,23 @@ def random_cssp(
     zero_costs
         The probability that the problem has rows whose primary cost is zero.
     """
-    rng = np.random.default_rng(seed)
+    sizes = (max_states, max_actions, min_constraints, max_constraints)
+    if isinstance(seed, np.random.Generator):
+        return _drawn(seed, sizes, infeasible, zero_costs)
+    return _named(seed, sizes, infeasible, zero_costs)
+
+
+@lru_cache(MOST_KEPT)
+def _named(seed: int, sizes: tuple[int, int, int, int], infeasible: float, zero_costs: float) -> CSSP:
+    """Problems cannot be changed, so that all tests may share them."""
+    return _drawn(np.random.default_rng(seed), sizes, infeasible, zero_costs)
+
+
+def _drawn(
+    rng: np.random.Generator, sizes: tuple[int, int, int, int], infeasible: float, zero_costs: float
+) -> CSSP:
     while True:
-        problem = _unbounded(rng, max_states, max_actions, min_constraints, max_constraints, zero_costs)
+        problem = _unbounded(rng, *sizes, zero_costs)
         truth = brute_force(problem)
         if truth.status == "optimal" and (len(truth.costs) > 1 or rng.random() < 0.1):
             return replace(problem, bounds=_tight_bounds(rng, truth.costs, infeasible))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -11,12 +12,14 @@ from scipy.sparse import csr_array
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from unbounded import MOST_KEPT
 
 MOST_POLICIES = 5000
 COSTS = ("time", "damage", "fuel")
 PLACES = ("left", "middle", "right")
 
 
+@lru_cache(MOST_KEPT)
 def random_procedure(
     seed: int,
     *,
@@ -30,7 +33,7 @@ def random_procedure(
     Parameters
     ----------
     seed
-        The same seed gives the same procedure.
+        The same seed gives the same procedure, and tests share it: it cannot be changed.
     cycles
         Whether outcomes may lead back, so that activities are executed more than once.
     several_exits

@@ -144,6 +144,7 @@ def test_the_mode_of_budget_allocation_can_be_chosen(capsys: pytest.CaptureFixtu
     sharp = answer(capsys, *arguments)
     assert answer(capsys, *arguments, "--mode", "sharp")["lower_bound"] == sharp["lower_bound"]
     published = answer(capsys, *arguments, "--mode", "published")
+    assert (sharp["mode"], published["mode"]) == ("sharp", "published")
     assert published["stopped_by"] == "gap"
     assert published["lower_bound"] < sharp["lower_bound"] <= 15.5535233 <= published["upper_bound"] + 1e-6
     # The multipliers of a box are no prices of the problem's bounds.

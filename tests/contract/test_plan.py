@@ -303,3 +303,14 @@ def test_a_procedures_plan_is_the_same_plan() -> None:
 def test_a_policy_of_something_else_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="a DeterministicPolicy is no policy of a procedure"):
         _ = ProcedurePlan(retrying(), ROUND).policy
+
+
+def test_what_a_debugger_shows_fits_on_a_line() -> None:
+    plan = solve(retrying())
+    assert repr(plan) == f"<Plan for {plan.name or 'HCSSP'}: optimal, cost in [{plan.lower_bound:.10g}, " + (
+        f"{plan.upper_bound:.10g}], by {plan.method}>"
+    )
+    activity = plan.problem.activities[0].cssp
+    assert repr(plan.problem).startswith("<HCSSP")
+    assert f"{activity.num_states} states" in repr(activity)
+    assert "array" not in repr(plan.problem) + repr(activity)

@@ -22,7 +22,7 @@ def test_arrows_where_the_policy_acts() -> None:
     for cell, action in {**way, (5, 2): "east", (5, 3): "north", (3, 3): "west"}.items():
         state = problem.state_index[cell]
         rows[state] = problem.row_start[state] + DIRECTIONS.index(action)
-    assert render_policy(world, problem, DeterministicPolicy(problem, rows)).splitlines() == [
+    assert render_policy(world, DeterministicPolicy(problem, rows)).splitlines() == [
         "#######",
         "→→→⇒→↓#",
         "#·###→G",
@@ -36,7 +36,7 @@ def test_a_reduced_problem_draws_on_the_same_map() -> None:
     reduced = prepare(world.to_cssp()).problem
     assert reduced.num_states == 3
     rows = np.array([1, 5, NO_ROW])
-    assert render_policy(world, reduced, DeterministicPolicy(reduced, rows)).splitlines() == [
+    assert render_policy(world, DeterministicPolicy(reduced, rows)).splitlines() == [
         "#######",
         "#→→G#·#",
         "#######",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import Plan
+from hcssp.contract.stop import Gap
 from hcssp.cssp.grid import GridWorld
 from hcssp.errors import MissingDependency, NoSolution
 from hcssp.methods.highs.linear_program import LinearProgram
@@ -84,7 +85,7 @@ def test_activities_add_up(solved: Plan) -> None:
 
 
 def test_allotted_budgets_are_told() -> None:
-    plan = solve(small_building(2.0), BudgetAllocation(iterations=0), stop=())
+    plan = solve(small_building(2.0), BudgetAllocation(iterations=0), stop=Gap(0.1))
     frame = plan.activities_frame()
     used = frame.dropna()
     assert plan.budgets

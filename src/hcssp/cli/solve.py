@@ -245,9 +245,13 @@ def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = 
     from hcssp.contract.proof import Status
     from hcssp.reports.plan_words import plan_in_words
     from hcssp.reports.summary import plan_document
+    from hcssp.solving.registry import find_method
 
     if arguments.json:
         document = plan_document(plan) | {"problem": arguments.problem}
+        mode = getattr(make_solver(find_method(arguments.method), arguments), "mode", None)
+        if mode is not None:
+            document["mode"] = mode
         if prover is not None:
             document["certificate"] = prover.document()
         print(json.dumps(document, allow_nan=False))

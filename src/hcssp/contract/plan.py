@@ -328,6 +328,11 @@ class Plan:
         text: str = verb("plan.in_words")(self)
         return text
 
+    def __repr__(self) -> str:
+        name = self.name or type(self.problem).__name__
+        interval = f"[{self.lower_bound:.10g}, {self.upper_bound:.10g}]"
+        return f"<Plan for {name}: {self.status.value}, cost in {interval}, by {self.method or 'nobody'}>"
+
     def _repr_html_(self) -> str:
         html: str = verb("plan.html")(self)
         return html

@@ -9,7 +9,7 @@ hazardous cell; where the policy says nothing, ``·`` is free and ``~`` hazardou
 >>> world = GridWorld.from_map("S~G\n...", hazards={"~": {"damage": 1.0}})
 >>> problem = world.to_cssp()
 >>> rows = np.array([1, 5, NO_ROW, NO_ROW, NO_ROW, NO_ROW])  # east, east
->>> print(render_policy(world, problem, DeterministicPolicy(problem, rows)))
+>>> print(render_policy(world, DeterministicPolicy(problem, rows)))
 #####
 #→⇒G#
 #···#
@@ -22,25 +22,23 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_steps import DIRECTIONS
-from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 
 _ARROWS = dict(zip(DIRECTIONS, "↑→↓←", strict=True))
 _HAZARDOUS_ARROWS = dict(zip(DIRECTIONS, "⇑⇒⇓⇐", strict=True))
 
 
-def render_policy(grid: GridWorld, problem: CSSP, policy: DeterministicPolicy) -> str:
+def render_policy(grid: GridWorld, policy: DeterministicPolicy) -> str:
     """Draw `policy` on the map of `grid`.
 
     Parameters
     ----------
     grid
         The grid world.
-    problem
-        The problem made from it, or one whose states still carry its cells as labels.
     policy
-        A policy of `problem`.
+        A policy of the problem made from it, or of one whose states still carry its cells as labels.
     """
+    problem = policy.problem
     hazardous = np.zeros(grid.free.shape, dtype=np.bool_)
     for hazard in grid.hazards:
         column, row, width, height = hazard.rectangle

@@ -259,6 +259,10 @@ class CSSP:
             raise InvalidProblem(violations)
         return self.derive(bounds=changed)
 
+    def __repr__(self) -> str:
+        sizes = f"{self.num_states} states, {self.num_rows} actions, {' and '.join(self.cost_names)}"
+        return f"<CSSP {self.name}: {sizes}>" if self.name else f"<CSSP: {sizes}>"
+
     def _repr_html_(self) -> str:
         html: str = verb("problem.html")(self)
         return html

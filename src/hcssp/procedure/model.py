@@ -441,6 +441,10 @@ class HCSSP:
 
         return event_graph(self)
 
+    def __repr__(self) -> str:
+        sizes = f"{self.num_events} events, {self.num_activities} activities"
+        return f"<HCSSP {self.name}: {sizes}>" if self.name else f"<HCSSP: {sizes}>"
+
     def __str__(self) -> str:
         from hcssp.procedure.description import describe
 

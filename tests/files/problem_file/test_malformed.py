@@ -116,10 +116,10 @@ def test_very_many_mistakes_are_counted() -> None:
 
 
 def test_after_very_many_mistakes_nobody_looks_further() -> None:
-    keys = "".join(f"key{number}: 1\n" for number in range(100_000))
+    keys = "".join(f"key{number}: 1\n" for number in range(20_000))
     Path("mine.yaml").write_text(VALID + keys, encoding="utf-8")
     assert told("mine.yaml")[-1] == "... and at least 975 more"
-    states = "".join(f"s{number},go,t{number},0.5\n" for number in range(20_000))
+    states = "".join(f"s{number},go,t{number},0.5\n" for number in range(5_000))
     Path("slide.csv").write_text("state,action,next,probability\n" + states, encoding="utf-8")
     Path("mine.yaml").write_text(VALID, encoding="utf-8")
     assert told("mine.yaml")[-1] == "... and at least 975 more"
