@@ -101,7 +101,7 @@ class OutOfPrecision(HcsspError):
     """Probabilities or costs that are too far apart to be computed with in double precision."""
 
 
-class CostOverflow(HcsspError):
+class CostOverflow(OutOfPrecision):
     """A policy ends almost surely, but its expected costs are too large for a number."""
 
 

@@ -9,7 +9,7 @@ import pytest
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.proof import Infeasible
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.ascent import Infeasibility
 from hcssp.methods.best_first import BestFirst
@@ -94,3 +94,25 @@ def test_a_snapshot_says_what_the_search_has_told() -> None:
     # It stays as it is when the search goes on.
     reporter.iterations = 6
     assert step.iterations == 5
+
+
+class DoubtfulDish(Dish):
+    """One whose costs may be anything."""
+
+    @property
+    def rounding(self) -> FloatArray:
+        return np.full(len(self.costs), inf)
+
+
+def test_a_policy_that_costs_more_than_any_number_is_no_incumbent() -> None:
+    plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
+    hungry, full = plan.add_state("hungry"), plan.add_goal("full")
+    plan.add_action(hungry, "wait", to={hungry: 1.0, full: 1e-200}, costs={"price": 1e200})
+    plan.add_action(hungry, "pay", to=full, costs={"price": 9.0})
+    menu = CountingMenu([(1.0, 0.0), (9.0, 0.0)], [4.0])
+    search: BestFirst[None, Dish] = BestFirst()
+    reporter = Reporter(plan.build(), menu, search, time.perf_counter())
+    reporter.offer(DoubtfulDish(menu.table[0], 0))
+    assert search.upper_bound == inf
+    reporter.offer(DoubtfulDish(menu.table[1], 1))
+    assert search.upper_bound == 9.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from math import inf
 from typing import Any, Generic
@@ -15,10 +16,13 @@ from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.errors import CostOverflow
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
 from hcssp.numerics import COST_ROUNDING, excess, is_feasible, tolerated
 from hcssp.procedure.policy import policy_of
+
+logger = logging.getLogger(__name__)
 
 DOUBT = 1e-3
 """A policy is hopeless, however doubtful its costs are, if they are this far from keeping the bounds or from
@@ -62,7 +66,11 @@ class Reporter(Generic[V]):
         if self._problem is not None and self._is_doubtful(vertex):
             # Where digits are scarce, the independent evaluation decides; it has them all.
             policy = policy_of(self._problem, self._oracle.lift(vertex))
-            costs, bounds = evaluate(self._problem, policy).costs, self._problem.bounds
+            try:
+                costs, bounds = evaluate(self._problem, policy).costs, self._problem.bounds
+            except CostOverflow as error:
+                logger.info("a policy is no incumbent: %s", error)
+                return
         if costs[0] < self._search.upper_bound and is_feasible(costs, bounds):
             self._search.offer(float(costs[0]), vertex)
 
