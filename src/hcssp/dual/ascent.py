@@ -281,8 +281,10 @@ class Ascent(Generic[V]):
             The policy and the lower bound on the Lagrangian's value that was proven, or None if the region
             holds no proper policy.
         """
-        near = self.vertices[-1] if self.vertices else None
-        minimum = self.oracle.approximate(np.append(1.0, prices), self.region, precision, near)
+        weights = np.append(1.0, prices)
+        # The best policy known at these prices is the one most like the answer.
+        near = min(self.vertices, key=lambda vertex: float(weights @ vertex.costs), default=None)
+        minimum = self.oracle.approximate(weights, self.region, precision, near)
         if minimum is None:
             self.empty = True
             self.bound = inf

@@ -129,13 +129,22 @@ class FlatOracle(Oracle[FlatVertex]):
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
     ) -> Minimum[FlatVertex] | None:
+        if near is None:
+            return self._solve(weights, region)
+        return self._solve(weights, region, near.rows, near.values)
+
+    def _solve(
+        self,
+        weights: FloatArray,
+        region: Region,
+        rows: IntArray | None = None,
+        values: FloatArray | None = None,
+    ) -> Minimum[FlatVertex] | None:
+        """As :meth:`minimise`, near a policy of which the values may not be known."""
         if self._is_hollow:
             return None
         allowed = region.allowed(self._balance.num_rows) if region.forbidden else None
-        if near is None:
-            optimum = self._solver.minimise(weights, allowed)
-        else:
-            optimum = self._solver.minimise(weights, allowed, near.rows, near.values)
+        optimum = self._solver.minimise(weights, allowed, rows, values)
         if optimum is None:
             return None
         vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system)
@@ -188,12 +197,15 @@ class FlatOracle(Oracle[FlatVertex]):
     def under(self, bounds: FloatArray) -> FlatOracle:
         zeros = zero_bounds(bounds) if self._affordable else ()
         if zeros not in self._others:
-            limited = self._problem.derive(bounds=bounds)
-            self._others[zeros] = FlatOracle(limited, self._evaluation, affordable=True, thin=self._thin)
+            self._others[zeros] = self._alike(self._problem.derive(bounds=bounds))
         other = copy(self._others[zeros])
         other._bounds, other._asked_bounds = without(bounds, zeros), bounds
         other._others = self._others
         return other
+
+    def _alike(self, problem: CSSP) -> FlatOracle:
+        """An oracle of the same kind for another problem."""
+        return FlatOracle(problem, self._evaluation, affordable=self._affordable, thin=self._thin)
 
     def release(self) -> None:
         for oracle in self._others.values():

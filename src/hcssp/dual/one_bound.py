@@ -34,6 +34,10 @@ MAX_RAISES = 3
 RAISE_FACTOR = 8.0
 LOWER_FACTOR = 4.0
 
+NEARBY = (1.25, 1.6)
+"""Factors of the first steps from a multiplier that is known to be near the answer, before those above: the
+best multiplier of a region lies close to that of a larger one, and from far away it is a long way back."""
+
 MODEL_TOLERANCE = 1e-13
 """A line is below the model only if it is so by more than this share of what is added up to its level; the
 rest is rounding, and would make the search for the best pair go on for ever."""
@@ -103,8 +107,9 @@ class LineSearch(Generic[V]):
         self.is_rough = False
         self._met: V
         self._lowest_tried = inf
-        self._raises = 0
-        self._lowerings = 0
+        self._nearby = NEARBY if start is not None and self.multiplier > 0.0 else ()
+        self._raises = -len(self._nearby)
+        self._lowerings = -len(self._nearby)
 
     def solve(self) -> None:
         """Solve at the multiplier, and find the best pair of what is known then."""
@@ -155,8 +160,9 @@ class LineSearch(Generic[V]):
             self._raise()
         elif self.multiplier > 0.0:
             self._lowest_tried = min(self._lowest_tried, self.multiplier)
+            factor = self._nearby[self._lowerings] if self._lowerings < 0 else LOWER_FACTOR
             self._lowerings += 1
-            self._go_to(self._lowest_tried / LOWER_FACTOR if self._lowerings <= MAX_LOWERINGS else 0.0)
+            self._go_to(self._lowest_tried / factor if self._lowerings <= MAX_LOWERINGS else 0.0)
         elif self.precision.is_exact:
             self.ascent.converge([kept], np.ones(1))
         else:
@@ -166,8 +172,10 @@ class LineSearch(Generic[V]):
         """Go on with a higher multiplier, or find out whether the bound can be kept at all."""
         ascent = self.ascent
         if self._raises < MAX_RAISES:
+            near = self._raises < 0
+            higher = self.multiplier * self._nearby[self._raises] if near else self._higher(self._met)
             self._raises += 1
-            self._go_to(self._higher(self._met))
+            self._go_to(higher)
             return
         weights = np.zeros(len(ascent.oracle.bounds))
         weights[self.index] = 1.0

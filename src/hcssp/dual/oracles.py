@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hcssp.cssp.model import CSSP
+from hcssp.dual.envelope_oracle import EnvelopeOracle
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
@@ -18,4 +19,4 @@ def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle[
         if flattening.separable:
             return ProcedureOracle(flattening, affordable=True)
         return FlatOracle(flattening.cssp, evaluation, affordable=True)
-    return FlatOracle(problem, evaluation, affordable=True, thin=True)
+    return EnvelopeOracle(problem, evaluation, affordable=True)

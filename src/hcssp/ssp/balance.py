@@ -160,6 +160,15 @@ class Balance:
         np.add.at(gathered, places[rows], weights[:, np.newaxis] * entries[rows])
         return gathered
 
+    def successors(self, rows: IntArray) -> IntArray:
+        """The live states that a handful of rows lead to, with repetitions, and their own states."""
+        if self._padded is None:
+            indices: IntArray = self.matrix[rows].indices
+            return indices
+        places, entries = self._padded
+        led: IntArray = places[rows][entries[rows] != 0.0]
+        return led
+
     def least_of_state(self, row_values: FloatArray) -> FloatArray:
         """The minimum of `row_values` over the rows of each live state."""
         if self.actions_per_state:

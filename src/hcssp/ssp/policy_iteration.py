@@ -112,7 +112,7 @@ class PolicyIteration:
         self._policy_sweeps = max(4, int(np.sqrt(balance.num_live) / 9))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
-        self._precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
+        self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -191,15 +191,13 @@ class PolicyIteration:
             improvable = problem.improvable(estimate)
             # Every switch lowers some value and raises none; where rounding hides that, it is time to stop.
             stalled, total = estimate.value.sum() >= total, estimate.value.sum()
-            if stalled or not improvable.any() or problem.is_within(estimate, self._precision):
+            if stalled or not improvable.any() or problem.is_within(estimate, self.precision):
                 if tolerance > EXACT:
                     # Once more, as precisely as can be, for every cost whatever its weight.
                     total, tolerance, values = inf, 0.0, None
                     continue
                 costs = self.balance.initial @ values
-                return ScalarOptimum(
-                    rows, values, costs, problem.lower_bound(estimate, self._precision), dead
-                )
+                return ScalarOptimum(rows, values, costs, problem.lower_bound(estimate, self.precision), dead)
             if may_sweep:
                 swept = self._sweep(problem, estimate, improvable)
                 if swept is not estimate:

@@ -261,7 +261,7 @@ class Factoriser:
         """
         order = self._order
         if order is None:
-            lu = _eliminate(self._balance.matrix[rows], "MMD_AT_PLUS_A")
+            lu = eliminate(self._balance.matrix[rows], "MMD_AT_PLUS_A")
             if len(rows) > MIN_STATES_TO_KEEP_ORDERING:
                 self._order = np.argsort(lu.perm_c)
                 self._place = lu.perm_c
@@ -271,13 +271,14 @@ class Factoriser:
         columns = self._place[system.indices].astype(system.indices.dtype)
         system = csr_array((system.data, columns, system.indptr), shape=system.shape)
         system.sort_indices()
-        lu = _eliminate(system, "NATURAL")
+        lu = eliminate(system, "NATURAL")
         if lu.nnz > MAX_FILL * self._fill:
             self._order = None
         return Factors(lu, order)
 
 
-def _eliminate(system: SparseMatrix, ordering: Literal["MMD_AT_PLUS_A", "NATURAL"]) -> SparseMatrix:
+def eliminate(system: SparseMatrix, ordering: Literal["MMD_AT_PLUS_A", "NATURAL"]) -> SparseMatrix:
+    """The factors of the transpose of a policy's system, in CSR; RuntimeError if it is singular."""
     # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
     transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
     return splu(

@@ -1,0 +1,111 @@
+"""The oracle of a flat C-SSP whose good policies touch few of its states: regions are searched there.
+
+All policies together are solved as a whole, at the prices that the dual's ascent asks for. What that proves
+about every state is the floor under everything after it (:mod:`hcssp.dual.floors`). A region is then solved
+above the floor, in the states that its policies touch (:mod:`hcssp.ssp.envelope`), and its bound is certified
+for the whole problem. Where that is not to be had, the whole problem is solved after all.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
+from hcssp.dual.floors import Floors
+from hcssp.dual.oracle import Minimum, estimated_rounding
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.envelope import MAX_SHARE, EnvelopeOptimum, envelope_visits, minimise_above
+from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import ScalarProblem
+
+MIN_STATES = 100
+"""A smaller problem is solved as a whole: that costs no more than looking after a part."""
+
+
+class EnvelopeVertex(FlatVertex):
+    """A policy of which only the states it touches were planned.
+
+    Parameters
+    ----------
+    balance
+        The problem.
+    optimum
+        The policy, and the states that it does not leave.
+    system
+        Evaluates policies of the whole problem.
+    """
+
+    def __init__(self, balance: Balance, optimum: EnvelopeOptimum, system: object) -> None:
+        self.costs = balance.initial[optimum.states] @ optimum.values
+        self.optimum = optimum
+        self._balance = balance
+        self._rows = optimum.rows
+        self._system = system
+
+    @cached_property
+    def values(self) -> FloatArray:  # type: ignore[override]
+        """Expected costs to go from every live state; a solve of the whole problem."""
+        values: FloatArray = self._system.values(self._rows)
+        return values
+
+    @cached_property
+    def visits(self) -> FloatArray:
+        return envelope_visits(self._balance, self.optimum.states, self._rows)
+
+    @property
+    def rounding(self) -> FloatArray:
+        return estimated_rounding(self.optimum.values, self.costs, float(self.visits.sum()))
+
+
+class EnvelopeOracle(FlatOracle):
+    """As :class:`~hcssp.dual.flat_oracle.FlatOracle`, without superfluous rows; regions are solved in part.
+
+    Parameters
+    ----------
+    problem, evaluation, affordable
+        As there.
+    """
+
+    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
+        super().__init__(problem, evaluation, affordable=affordable, thin=True)
+        self._floors = Floors()
+
+    def minimise(
+        self, weights: FloatArray, region: Region, near: FlatVertex | None = None
+    ) -> Minimum[FlatVertex] | None:
+        if region.forbidden and weights[0] == 1.0 and near is not None and len(self._floors):
+            found = self._above_the_floor(weights, region, near)
+            if found is not None:
+                return found
+        values = near.values if near is not None and not isinstance(near, EnvelopeVertex) else None
+        minimum = self._solve(weights, region, None if near is None else near.rows, values)
+        if minimum is not None and weights[0] == 1.0 and not region.forbidden:
+            self._floors.add(weights, minimum.vertex.values @ weights)
+        return minimum
+
+    def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
+        if not isinstance(vertex, EnvelopeVertex):
+            return super().values_of(vertex, weights)
+        return self._prepared.lift_values(self._balance.live, vertex.optimum.potential)
+
+    def _alike(self, problem: CSSP) -> EnvelopeOracle:
+        return EnvelopeOracle(problem, self._evaluation, affordable=self._affordable)
+
+    def _above_the_floor(
+        self, weights: FloatArray, region: Region, near: FlatVertex
+    ) -> Minimum[FlatVertex] | None:
+        """The best policy of the region, from the states that `near` touches; None if not to be had so."""
+        balance = self._balance
+        reached = near.reached
+        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > MAX_SHARE * balance.num_live:
+            return None
+        problem = ScalarProblem(balance, weights, region.allowed(balance.num_rows))
+        floor = self._floors.at(weights, region.forbidden)
+        optimum = minimise_above(problem, floor, near.rows, reached, self._solver.precision)
+        if optimum is None:
+            return None
+        self._floors.add(weights, optimum.potential, region.forbidden)
+        return Minimum(EnvelopeVertex(balance, optimum, self._solver.system), optimum.bound)

@@ -1,0 +1,203 @@
+r"""Scalar SSP by way of the states that good policies touch, above a floor that is known everywhere.
+
+**Problem.** As :mod:`hcssp.ssp.policy_iteration`, with a *floor*: a potential :math:`h` of the whole problem
+(:mod:`hcssp.ssp.potential`) for the weights at hand, and a policy near the answer.
+
+**Method.** The *envelope* is a set of states that the present policy does not leave. The policy is evaluated
+there, by a factorisation of that part alone, and improved there, where a step out of the envelope is taken to
+cost what the floor says. A row that then promises most may lead out, and the envelope grows by where it leads
+to. Once nothing improves, the values in the envelope and the floor elsewhere are a potential of the whole:
+rows outside hold because they held for :math:`h`, and values are not below it.
+
+**Guarantee.** The policy's costs come from a linear solve. The bound is certified on all rows of the whole
+problem. Where the envelope grows too large, or a policy on the way may not end, there is no answer, and the
+whole problem has to be solved.
+
+**Reference.** Hansen and Zilberstein, *LAO\*: a heuristic search algorithm that finds solutions with loops*,
+2001.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_system import LARGEST_VALUE, Factors, eliminate
+from hcssp.ssp.scalar_problem import ScalarProblem, tie
+
+MAX_SHARE = 0.5
+"""An envelope with more than this share of the states is not worth it."""
+
+MAX_ROUNDS = 60
+RAISING_SWEEPS = 20
+
+RESIDUAL_TOLERANCE = 1e-9
+"""Values whose residual is larger, relative to the largest value, are not trusted: the policy hardly ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class EnvelopeOptimum:
+    """The best policy of a region under given weights.
+
+    Attributes
+    ----------
+    rows
+        A row for each live state; outside of the envelope it does not matter which.
+    states, values
+        The live states of the envelope, and the policy's expected costs to go from each.
+    potential
+        What proves the bound: a number for each live state.
+    bound
+        A certified lower bound on the weighted cost of every policy of the region.
+    """
+
+    rows: IntArray
+    states: IntArray
+    values: FloatArray
+    potential: FloatArray
+    bound: float
+
+
+def minimise_above(
+    problem: ScalarProblem, floor: FloatArray, rows: IntArray, reached: BoolArray, precision: float = 0.0
+) -> EnvelopeOptimum | None:
+    """The best policy of the region, or None if that is not to be found so.
+
+    Parameters
+    ----------
+    problem
+        The weights and the region.
+    floor
+        A potential of the whole problem under these weights.
+    rows, reached
+        A policy near the answer, and the states it touches. It may use rows that the region forbids.
+    precision
+        The share of the bound that may be lost where that saves work.
+    """
+    balance, allowed = problem.balance, problem.allowed
+    envelope = _Envelope(problem, floor, rows.copy(), reached.copy())
+    if allowed is not None:
+        envelope.switch(np.flatnonzero(reached & ~allowed[rows]))
+    for _ in range(MAX_ROUNDS):
+        states = np.flatnonzero(envelope.inside)
+        if envelope.is_stuck or len(states) > MAX_SHARE * balance.num_live:
+            return None
+        values = envelope_values(balance, states, envelope.rows)
+        if values is None:
+            # The floor is so low that going in circles looks cheap.
+            envelope.raise_floor(states)
+            envelope.switch(states)
+            continue
+        envelope.take(states, values @ problem.weights)
+        wrong = envelope.improvable(states)
+        if len(wrong) == 0:
+            estimate = problem.estimate(envelope.potential)
+            bound = problem.lower_bound(estimate, precision)
+            return EnvelopeOptimum(envelope.rows, states, values, envelope.potential, bound)
+        envelope.switch(wrong)
+    return None
+
+
+class _Envelope:
+    """States that a policy does not leave, and a potential of the whole problem above the floor.
+
+    Attributes
+    ----------
+    rows, inside
+        The policy, and the states of the envelope.
+    potential
+        The values of the policy before its last switches in the envelope, and the floor elsewhere.
+    is_stuck
+        Whether the region allows no row in some state of the envelope.
+    """
+
+    def __init__(self, problem: ScalarProblem, floor: FloatArray, rows: IntArray, inside: BoolArray) -> None:
+        self._problem = problem
+        self._balance = problem.balance
+        self._floor = floor.copy()
+        self.rows = rows
+        self.inside = inside
+        self.potential = floor.copy()
+        self.is_stuck = False
+
+    def take(self, states: IntArray, values: FloatArray) -> None:
+        """The policy has these `values` in the envelope's `states`."""
+        self.potential = self._floor.copy()
+        self.potential[states] = np.maximum(self._floor[states], values)
+
+    def raise_floor(self, states: IntArray) -> None:
+        """Bellman sweeps over `states`, from the floor upwards: what comes out is a higher floor."""
+        self.potential = self._floor
+        for _ in range(RAISING_SWEEPS):
+            _, least, _ = self._best(states)
+            self._floor[states] += np.where(np.isfinite(least), np.maximum(least, 0.0), 0.0)
+        self.potential = self._floor.copy()
+
+    def improvable(self, states: IntArray) -> IntArray:
+        """Those of `states` where some row is better than the policy's."""
+        _, least, _ = self._best(states)
+        wrong: IntArray = states[least < -tie(self.potential)[states]]
+        return wrong
+
+    def switch(self, states: IntArray) -> None:
+        """Take the most promising rows in `states`, and in those outside that they lead to."""
+        while len(states):
+            best, _, stuck = self._best(states)
+            self.is_stuck |= stuck
+            self.rows[states] = best
+            self.inside[states] = True
+            successors = self._balance.successors(best)
+            states = np.unique(successors[~self.inside[successors]])
+
+    def _best(self, states: IntArray) -> tuple[IntArray, FloatArray, bool]:
+        """The first best row of each state, its reduced cost, and whether some state has none at all."""
+        balance, problem = self._balance, self._problem
+        firsts = balance.row_start[states]
+        counts = balance.row_start[states + 1] - firsts
+        begins = np.cumsum(counts) - counts
+        rows = np.repeat(firsts - begins, counts) + np.arange(int(counts.sum()))
+        reduced = problem.row_costs[rows] - balance.times(rows, self.potential[:, np.newaxis])[:, 0]
+        if problem.allowed is not None:
+            reduced[~problem.allowed[rows]] = np.inf
+        least = np.minimum.reduceat(reduced, begins)
+        attained = np.flatnonzero(reduced == np.repeat(least, counts))
+        first = attained[np.searchsorted(attained, begins)]
+        return rows[first], least, bool(np.isinf(least).any())
+
+
+def envelope_values(balance: Balance, states: IntArray, rows: IntArray) -> FloatArray | None:
+    """Expected costs to go in `states`, which the policy `rows` does not leave; None if it may not end."""
+    costs = np.ascontiguousarray(balance.costs[:, rows[states]].T)
+    factors = envelope_factors(balance, states, rows)
+    if factors is None:
+        return None
+    values = factors.solve(costs)
+    largest = costs.max(axis=0, initial=0.0)
+    if not np.all((values >= -RESIDUAL_TOLERANCE * largest) & (values <= LARGEST_VALUE * largest)):
+        return None
+    return np.maximum(values, 0.0)
+
+
+def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> FloatArray:
+    """Expected visits of each live state under a policy that does not leave `states`."""
+    visits = np.zeros(balance.num_live)
+    factors = envelope_factors(balance, states, rows)
+    if factors is not None:
+        visits[states] = np.maximum(factors.solve_transposed(balance.initial[states]), 0.0)
+    return visits
+
+
+def envelope_factors(balance: Balance, states: IntArray, rows: IntArray) -> Factors | None:
+    """The factors of the policy's system in `states`; None if it is singular."""
+    system = balance.matrix[rows[states]]
+    number = np.zeros(balance.num_live, dtype=system.indices.dtype)
+    number[states] = np.arange(len(states))
+    part = csr_array((system.data, number[system.indices], system.indptr), shape=(len(states), len(states)))
+    try:
+        return Factors(eliminate(part, "MMD_AT_PLUS_A"), None)
+    except RuntimeError:
+        return None
