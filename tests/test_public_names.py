@@ -114,6 +114,7 @@ def test_the_list_of_public_names() -> None:
         "Verification",
         "Vertex",
         "__version__",
+        "campus",
         "check",
         "dump_problem",
         "evacuation",

@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
     from hcssp.proofs.search_record import Claim as Claim
     from hcssp.proofs.search_record import SearchRecord as SearchRecord
+    from hcssp.scenarios.campus import campus as campus
     from hcssp.scenarios.evacuation import evacuation as evacuation
     from hcssp.scenarios.evacuation import evacuation_text as evacuation_text
     from hcssp.scenarios.evacuation import small_building as small_building
@@ -145,6 +146,7 @@ _HOME = {
     "Anytime": "hcssp.methods.anytime",
     "BudgetAllocation": "hcssp.methods.paper",
     "CannotWrite": "hcssp.errors",
+    "campus": "hcssp.scenarios.campus",
     "Certificate": "hcssp.checker.format",
     "check": "hcssp.checker.check",
     "Choice": "hcssp.procedure.model",

@@ -6,16 +6,18 @@
 Traceback (most recent call last):
     ...
 hcssp.errors.UnknownName: there is no problem 'evacuation-txt'; did you mean 'evacuation-text'? there are:
-evacuation, evacuation-text, small-building
+campus, evacuation, evacuation-text, small-building
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hcssp.errors import UnknownName
 from hcssp.procedure import HCSSP
 from hcssp.scenarios.building import Building
+from hcssp.scenarios.campus import Campus, campus
 from hcssp.scenarios.evacuation import DEFAULT_BOUND, SMALL, TABLE, TEXT
 
 
@@ -25,31 +27,38 @@ class Scenario:
 
     Attributes
     ----------
+    name, description
+        What people call it, and what it is, in a line.
+    make
+        The problem, with every length multiplied by a whole number, 1 if none is given.
     building
-        The building that it takes place in, kept for pictures.
-    bound
-        The damage allowed if nothing is said.
+        The building that it takes place in, if it is a single one.
     """
 
-    building: Building
-    bound: float = DEFAULT_BOUND
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.building.name
-
-    @property
-    def description(self) -> str:
-        """What it is, in a line."""
-        return self.building.description
-
-    def make(self, scale: int = 1) -> HCSSP:
-        """The problem, with every length multiplied by `scale`."""
-        return self.building.scaled(scale).procedure(self.bound)
+    name: str
+    description: str
+    make: Callable[..., HCSSP]
+    building: Building | None = None
 
 
-SCENARIOS = {scenario.name: scenario for scenario in (Scenario(TABLE), Scenario(TEXT), Scenario(SMALL))}
+def _in(building: Building) -> Scenario:
+    def make(scale: int = 1) -> HCSSP:
+        return building.scaled(scale).procedure(DEFAULT_BOUND)
+
+    return Scenario(building.name, building.description, make, building)
+
+
+def _campus(scale: int = 1) -> HCSSP:
+    return campus(size=Campus.size * scale)
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        *(_in(building) for building in (TABLE, TEXT, SMALL)),
+        Scenario("campus", "buildings of floors of rooms: procedures inside procedures", _campus),
+    )
+}
 """By name."""
 
 
