@@ -12,6 +12,8 @@ STAMP := .venv/.installed
 # Small matrices gain nothing from threads, and the test workers would fight over the cores.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start many processes; compiling the package anew takes a third of the life of most of them.
+export PYTHONDONTWRITEBYTECODE :=
 # Pictures are drawn to files, also where there is no screen.
 export MPLBACKEND ?= Agg
 # Material for MkDocs advertises its successor on every build.

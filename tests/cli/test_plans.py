@@ -25,9 +25,9 @@ from hcssp.solving.solve import solve
 
 PROBLEM = small_building(2.0)
 
-# Gaps that no proof of this size of problem reaches while a test waits.
-LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--verbose"]
-SHARED = [*LONG, "--method", "budget-allocation"]
+# Gaps that the first does not close while a test waits, and the second never.
+LONG = ("evacuation", "damage=5")
+SHARED = ("small-building", "damage=4", "--method", "budget-allocation", "--mode", "published")
 
 
 def solved(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> Any:
@@ -46,7 +46,7 @@ def claim(path: Path) -> FileClaim:
 def stopped(arguments: list[str], number: signal.Signals) -> tuple[int, str]:
     """The exit code and the last words of a run that gets a signal once it has told of a plan."""
     with subprocess.Popen(
-        [sys.executable, "-m", "hcssp", *arguments],
+        [sys.executable, "-m", "hcssp", "solve", *arguments, "--gap", "0", "--verbose"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -63,17 +63,18 @@ def stopped(arguments: list[str], number: signal.Signals) -> tuple[int, str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("command", [LONG, SHARED], ids=["exact", "budget-allocation"])
 def test_whatever_ends_a_run_its_plan_is_left(
-    tmp_path: Path, command: list[str], number: signal.Signals
+    tmp_path: Path, command: tuple[str, ...], number: signal.Signals
 ) -> None:
     path = tmp_path / "plan.json"
-    code, told = stopped([*command, "--out", str(path)], number)
+    scenario, bound, *method = command
+    code, told = stopped([scenario, "--bound", bound, *method, "--out", str(path)], number)
     assert "Traceback" not in told
     killed = number == signal.SIGKILL
     assert code == (-signal.SIGKILL if killed else 130)
     assert list(tmp_path.iterdir()) == [path]
-    plan = load_plan(path, find_scenario("evacuation").make())
+    plan = load_plan(path, find_scenario(scenario).make())
     evaluation = plan.evaluate()
-    assert plan.bounds == {"damage": 5.0}
+    assert plan.bounds == {"damage": float(bound.removeprefix("damage="))}
     assert evaluation.keeps_bounds()
     assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
     assert plan.claim is not None

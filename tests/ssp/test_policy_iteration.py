@@ -237,11 +237,11 @@ def test_an_enormous_cost_hides_no_gain_from_the_bound(penalty: float) -> None:
     assert optimum.bound <= 0.0
 
 
-@pytest.mark.parametrize("scale", [1e5, 1e8])
 @pytest.mark.parametrize("first", range(0, 300, 50))
-def test_the_unit_of_a_cost_does_not_matter_where_loops_are_free(first: int, scale: float) -> None:
+def test_the_unit_of_a_cost_does_not_matter_where_loops_are_free(first: int) -> None:
     failures = []
     for seed in range(first, first + 50):
+        scale = (1e5, 1e8)[seed % 2]
         problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
         problem = replace(problem, costs=problem.costs * scale)
         costs = brute_force(problem).costs
