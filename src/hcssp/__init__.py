@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.exact import evaluate as evaluate
     from hcssp.evaluation.procedure_simulation import ProcedureSimulation as ProcedureSimulation
+    from hcssp.evaluation.robustness import Influence as Influence
+    from hcssp.evaluation.robustness import Robustness as Robustness
+    from hcssp.evaluation.robustness import robustness as robustness
     from hcssp.evaluation.simulation import Estimate as Estimate
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
@@ -184,6 +187,7 @@ _HOME = {
     "ImproperPolicy": "hcssp.errors",
     "Infeasibility": "hcssp.dual.ascent",
     "Infeasible": "hcssp.contract.proof",
+    "Influence": "hcssp.evaluation.robustness",
     "Interrupter": "hcssp.contract.stop",
     "Interval": "hcssp.contract.proof",
     "InvalidCertificate": "hcssp.errors",
@@ -223,6 +227,8 @@ _HOME = {
     "Reason": "hcssp.contract.ending",
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
+    "robustness": "hcssp.evaluation.robustness",
+    "Robustness": "hcssp.evaluation.robustness",
     "Run": "hcssp.execution.run",
     "save_certificate": "hcssp.files.certificate",
     "save_plan": "hcssp.files.plan_file",

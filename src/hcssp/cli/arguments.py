@@ -53,6 +53,14 @@ def bound(text: str) -> tuple[str, float]:
     return name.strip(), at_most
 
 
+def deviation(text: str) -> float:
+    """A share from 0 to less than 1, by which probabilities may be wrong."""
+    value = amount(text)
+    if not 0.0 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is no share from 0 to less than 1; write 10% or 0.1")
+    return value
+
+
 def gap(text: str) -> float:
     """A relative gap: a finite number that is not negative."""
     value = amount(text)

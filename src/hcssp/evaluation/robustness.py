@@ -1,0 +1,305 @@
+r"""How wrong the probabilities may be: the worst case of a plan, and what it is most sensitive to.
+
+Problem: a fixed policy, and probabilities that are known only up to a share :math:`x` of themselves. Each row
+of the policy may have any probabilities in :math:`[(1 - x) p, (1 + x) p]` that sum to one, whatever the other
+rows do. Wanted is the largest expectation of every cost, each over all of these on its own.
+
+Method: nature is a player whose policy is a distribution for every row. For given values the worst one puts
+as much as it may on the dearest successors: sort them, and fill up. Policy iteration alternates that with the
+exact evaluation of the chain that results. For a share below one no probability becomes nought, so every such
+chain ends almost surely as the policy does, and the iteration ends at the worst case.
+
+What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes.
+
+**Derivatives.** If one probability grows by a small :math:`\delta` at the expense of the others of its row,
+in proportion, a cost with values :math:`V` grows by
+:math:`\delta \, v(s) \, (V(s') - \bar V(s)) / (1 - p)`, where :math:`v(s)` is how often the state is visited
+and :math:`\bar V(s)` the mean value after the row.
+
+Reference: Nilim and El Ghaoui 2005; Iyengar 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.absorption import Absorbed, absorb
+from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.errors import CostOverflow, InvalidProblem, OutOfPrecision
+from hcssp.evaluation.chain import InducedChain, induced_chain, mismatch
+from hcssp.numerics import tolerated
+from hcssp.procedure.chain import policy_chain
+from hcssp.procedure.labels import FlatActionLabels
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
+
+MAX_ITERATIONS = 1_000
+
+SWITCH_TOLERANCE = 1e-13
+"""Nature takes another distribution only if that raises the value after a row by more than this share of it:
+less is rounding."""
+
+LARGEST_SHARE = 1.0 - 2.0**-10
+"""Shares are looked for below one, where every probability stays positive."""
+
+SHARE_PRECISION = 1e-3
+"""How precisely the largest bearable share is found, relative to itself."""
+
+LEAST_SHARE = 1e-9
+"""A share that is smaller is told as nought: the plan uses its bound up."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What a small error of one figure does to a cost.
+
+    Attributes
+    ----------
+    state, action
+        The row whose figure it is.
+    successor
+        Whose probability it is; None if it is the cost of the row itself.
+    figure
+        The probability, or the cost.
+    change
+        How much the expected cost grows, to first order, if the figure is larger by one percent of itself.
+    """
+
+    state: Hashable
+    action: Hashable
+    successor: Hashable | None
+    figure: float
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """A plan whose probabilities may be wrong.
+
+    Attributes
+    ----------
+    within
+        The share of itself by which every probability may be wrong.
+    cost_names, bounds
+        Of the problem.
+    expected
+        The expected costs if no probability is wrong.
+    worst
+        The largest expectation of each cost, over all probabilities within the share.
+    bearable
+        For each bound, the largest share within which it is kept; ``inf`` if every share below one is borne,
+        and 0 if none is.
+    influences
+        For each cost, the figures it is most sensitive to, the strongest first.
+    """
+
+    within: float
+    cost_names: tuple[str, ...]
+    bounds: FloatArray
+    expected: FloatArray
+    worst: FloatArray
+    bearable: FloatArray
+    influences: tuple[tuple[Influence, ...], ...]
+
+    def keeps_bounds(self) -> bool:
+        """Whether every bound is kept in its worst case."""
+        return bool(np.all(self.worst[1:] <= tolerated(self.bounds)))
+
+
+def robustness(
+    problem: CSSP | HCSSP,
+    policy: DeterministicPolicy | ProcedurePolicy,
+    within: float = 0.1,
+    *,
+    most: int = 5,
+) -> Robustness:
+    """The worst case of a policy if its probabilities may be wrong, and what it is most sensitive to.
+
+    >>> from hcssp.cssp.builder import CSSPBuilder
+    >>> plan = CSSPBuilder(cost_names=("time",))
+    >>> here, out = plan.add_state("here"), plan.add_goal("out")
+    >>> _ = plan.add_action(here, "try", to={here: 0.5, out: 0.5}, costs=1.0)
+    >>> problem = plan.build()
+    >>> found = robustness(problem, DeterministicPolicy(problem, np.array([0, -1])), within=0.2)
+    >>> round(float(found.expected[0]), 9), round(float(found.worst[0]), 9)
+    (2.0, 2.5)
+
+    Parameters
+    ----------
+    problem, policy
+        A C-SSP or a procedure, and a deterministic policy of it that ends almost surely.
+    within
+        The share of itself by which every probability may be wrong, from 0 to less than 1.
+    most
+        How many influences are told for each cost.
+
+    Raises
+    ------
+    InvalidProblem
+        If the share is none, or the policy does not fit the problem.
+    ImproperPolicy, CostOverflow
+        As for :func:`~hcssp.evaluation.exact.evaluate`.
+    """
+    if not 0.0 <= within < 1.0:
+        raise InvalidProblem(
+            [f"probabilities within {within} of themselves: give a share from 0 to less than 1, such as 0.1"]
+        )
+    chain, actions = _chain(problem, policy)
+    chain.require_proper()
+    nature = _Nature(chain, actions)
+    bounds = np.asarray(problem.bounds)
+    expected = nature.expected()
+    worst = np.array([nature.worst(cost, within) for cost in range(len(chain.costs))])
+    bearable = np.array(
+        [
+            nature.bearable(1 + index, float(limit), (within, float(worst[1 + index])))
+            for index, limit in enumerate(tolerated(bounds))
+        ]
+    )
+    names = chain.problem.cost_names
+    return Robustness(within, names, bounds, expected, worst, bearable, nature.influences(most))
+
+
+def _chain(
+    problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
+) -> tuple[InducedChain, Callable[[int], Hashable]]:
+    """The policy's chain, and what people call the action that it takes in a state."""
+    labels: Sequence[Hashable]
+    if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
+        policy = policy if policy.problem is problem else policy.under(problem)
+        chain, labels = induced_chain(*policy_chain(policy)), FlatActionLabels(problem.flattening)
+    elif isinstance(problem, CSSP) and isinstance(policy, DeterministicPolicy):
+        chain, labels = induced_chain(problem, policy), problem.action_labels
+    else:
+        raise mismatch(problem, policy)
+    rows = policy.rows
+    return chain, lambda state: labels[int(rows[state])]
+
+
+class _Nature:
+    """The player who chooses the probabilities of a policy's rows."""
+
+    def __init__(self, chain: InducedChain, action: Callable[[int], Hashable]) -> None:
+        self._chain = chain
+        self._action = action
+        self._inner: IntArray = np.flatnonzero(chain.reached & ~chain.problem.goals)
+        rows = chain.transitions[self._inner]
+        self._row: IntArray = np.repeat(np.arange(len(self._inner)), np.diff(rows.indptr))
+        self._heads: IntArray = rows.indices.astype(np.int64)
+        totals = np.bincount(self._row, rows.data, len(self._inner))
+        # Rows may miss a sum of one by rounding; they are proportions.
+        self._nominal: FloatArray = rows.data / totals[self._row]
+
+    def expected(self) -> FloatArray:
+        """Every cost if no probability is wrong."""
+        totals: FloatArray = self._evaluate(self._nominal, self._chain.costs).totals
+        return totals
+
+    def worst(self, cost: int, share: float) -> float:
+        """The largest expectation of a cost within a share."""
+        costs, chosen = self._chain.costs[cost : cost + 1], self._nominal
+        for _ in range(MAX_ITERATIONS):
+            found = self._evaluate(chosen, costs)
+            if share == 0.0:
+                return float(found.totals[0])
+            value = np.zeros(self._chain.problem.num_states)
+            value[self._inner] = found.values[:, 0]
+            after = value[self._heads]
+            dearest = self._dearest(after, share)
+            now, then = self._means(chosen, after), self._means(dearest, after)
+            better = then > now * (1.0 + SWITCH_TOLERANCE)
+            if not better.any():
+                return float(found.totals[0])
+            chosen = np.where(better[self._row], dearest, chosen)
+        raise OutOfPrecision(f"the worst case was not found within {MAX_ITERATIONS} iterations")
+
+    def bearable(self, cost: int, limit: float, known: tuple[float, float]) -> float:
+        """The largest share within which a cost stays within its limit; `known` is a share and its worst."""
+        if self.worst(cost, 0.0) > limit:
+            return 0.0
+        share, worst = known
+        low, high = (share, LARGEST_SHARE) if worst <= limit else (0.0, share)
+        if high == LARGEST_SHARE and self._worst_or_more(cost, high) <= limit:
+            return inf
+        while high - low > SHARE_PRECISION * high:
+            if high <= LEAST_SHARE:
+                return 0.0
+            # By factors as long as not even the order of magnitude is known.
+            is_close = low > 0.25 * high
+            middle = 0.5 * (low + high) if is_close else sqrt(max(low, 0.25 * LEAST_SHARE) * high)
+            low, high = (middle, high) if self._worst_or_more(cost, middle) <= limit else (low, middle)
+        return low
+
+    def _worst_or_more(self, cost: int, share: float) -> float:
+        """The worst case, or ``inf`` where that is beyond any number."""
+        try:
+            return self.worst(cost, share)
+        except CostOverflow:
+            return inf
+
+    def influences(self, most: int) -> tuple[tuple[Influence, ...], ...]:
+        """For each cost the figures whose errors change it most."""
+        costs = self._chain.costs[:, self._inner]
+        found = self._evaluate(self._nominal, self._chain.costs)
+        value = np.zeros((self._chain.problem.num_states, len(costs)))
+        value[self._inner] = found.values
+        probabilities = self._nominal
+        chancy = probabilities < 1.0
+        told = []
+        for cost, own in enumerate(costs):
+            after = value[self._heads, cost]
+            mean = self._means(probabilities, after)[self._row]
+            changes = np.zeros(len(probabilities))
+            odds = probabilities[chancy] / (1.0 - probabilities[chancy])
+            changes[chancy] = found.visits[self._row[chancy]] * odds * (after - mean)[chancy]
+            every = np.concatenate([changes, found.visits * own]) / 100.0
+            strongest = np.argsort(-np.abs(every), kind="stable")[:most]
+            told.append(tuple(self._influence(int(n), own, every) for n in strongest if every[n] != 0.0))
+        return tuple(told)
+
+    def _influence(self, number: int, costs: FloatArray, changes: FloatArray) -> Influence:
+        """The figure `number`: first come the probabilities, then the costs of the rows."""
+        labels, change = self._chain.problem.state_labels, float(changes[number])
+        if number >= len(self._heads):
+            row = number - len(self._heads)
+            figure, successor = float(costs[row]), None
+        else:
+            row = int(self._row[number])
+            figure, successor = float(self._nominal[number]), labels[int(self._heads[number])]
+        state = int(self._inner[row])
+        return Influence(labels[state], self._action(state), successor, figure, change)
+
+    def _means(self, probabilities: FloatArray, after: FloatArray) -> FloatArray:
+        """The mean of what comes after each row."""
+        return np.bincount(self._row, probabilities * after, len(self._inner)).astype(np.float64)
+
+    def _dearest(self, after: FloatArray, share: float) -> FloatArray:
+        """The distribution of each row that puts as much as it may on the dearest successors."""
+        order = np.lexsort((-after, self._row))
+        nominal, row = self._nominal[order], self._row[order]
+        least = (1.0 - share) * nominal
+        room = np.minimum((1.0 + share) * nominal, 1.0) - least
+        filled = np.cumsum(room)
+        first = np.searchsorted(row, np.arange(len(self._inner)))
+        before = filled - room - np.where(first > 0, filled[first - 1], 0.0)[row]
+        chosen = np.empty(len(nominal))
+        chosen[order] = least + np.clip(share - before, 0.0, room)
+        return chosen
+
+    def _evaluate(self, probabilities: FloatArray, costs: FloatArray) -> Absorbed:
+        """The chain with these probabilities, until it is absorbed."""
+        size = self._chain.problem.num_states
+        heads = (self._inner[self._row], self._heads)
+        transitions: SparseMatrix = csr_array((probabilities, heads), shape=(size, size))
+        try:
+            return absorb(transitions, self._inner, self._chain.problem.initial, costs[:, self._inner])
+        except OverflowError as error:
+            raise CostOverflow(
+                "the policy's expected costs are too large for double precision if probabilities are so wrong"
+            ) from error

@@ -1,0 +1,164 @@
+"""The worst case of a plan against all vertices of its rows, and derivatives against differences."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from math import inf
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
+from hcssp.errors import ImproperPolicy, InvalidProblem
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.robustness import Robustness, robustness
+from hcssp.solving.solve import solve
+from random_problems import random_cssp
+from small_procedures import retrying
+
+
+def a_policy(problem: CSSP, seed: int) -> DeterministicPolicy | None:
+    """A random policy of the problem if it ends almost surely, else None."""
+    generator = np.random.default_rng(seed)
+    starts, ends = problem.row_start[:-1], problem.row_start[1:]
+    rows = np.where(ends > starts, generator.integers(starts, np.maximum(ends, starts + 1)), NO_ROW)
+    rows[problem.goals] = NO_ROW
+    policy = DeterministicPolicy(problem, rows)
+    try:
+        evaluate(problem, policy)
+    except ImproperPolicy:
+        return None
+    return policy
+
+
+def vertices(odds: np.ndarray, share: float) -> list[np.ndarray]:
+    """The extreme distributions: in some order, fill up whatever comes first."""
+    found = {}
+    for order in permutations(range(len(odds))):
+        vertex, left = (1.0 - share) * odds, share
+        for entry in order:
+            more = min(left, min((1.0 + share) * odds[entry], 1.0) - vertex[entry])
+            vertex[entry] += more
+            left -= more
+        found[tuple(np.round(vertex, 12))] = vertex
+    return list(found.values())
+
+
+def worst_by_enumeration(problem: CSSP, policy: DeterministicPolicy, share: float) -> np.ndarray:
+    live = np.flatnonzero(~problem.goals)
+    rows = [problem.transitions[[int(policy.rows[state])]].toarray()[0] for state in live]
+    options = []
+    for row in rows:
+        heads = np.flatnonzero(row)
+        own = []
+        for vertex in vertices(row[heads] / row.sum(), share):
+            full = np.zeros(problem.num_states)
+            full[heads] = vertex
+            own.append(full)
+        options.append(own)
+    worst = np.zeros(len(problem.costs))
+    for chosen in product(*options):
+        matrix = np.array(chosen)[:, live]
+        values = np.linalg.solve(np.eye(len(live)) - matrix, problem.costs[:, policy.rows[live]].T)
+        worst = np.maximum(worst, problem.initial[live] @ values)
+    return worst
+
+
+def problems_with_policies() -> list[tuple[CSSP, DeterministicPolicy]]:
+    problems = [random_cssp(seed, max_states=5) for seed in range(40)]
+    policies = [a_policy(problem, seed) for seed, problem in enumerate(problems)]
+    return [
+        (problem, policy)
+        for problem, policy in zip(problems, policies, strict=True)
+        if policy is not None and (policy.rows[~problem.goals] != NO_ROW).all()
+    ]
+
+
+@pytest.mark.parametrize(("problem", "policy"), problems_with_policies())
+def test_the_worst_case_is_that_of_the_worst_vertices(problem: CSSP, policy: DeterministicPolicy) -> None:
+    share = 0.3
+    found = robustness(problem, policy, share)
+    assert found.expected == pytest.approx(evaluate(problem, policy).costs)
+    assert found.worst == pytest.approx(worst_by_enumeration(problem, policy, share), rel=1e-9)
+
+
+def trying(success: float, bound: float = inf) -> tuple[CSSP, DeterministicPolicy]:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": bound})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "try", to={here: 1.0 - success, out: success}, costs={"time": 1.0, "damage": 2.0})
+    problem = plan.build()
+    return problem, DeterministicPolicy(problem, np.array([0, NO_ROW]))
+
+
+def test_the_largest_bearable_share_has_a_closed_form() -> None:
+    # 2 / (0.5 (1 - x)) <= 5, so x <= 0.2.
+    problem, policy = trying(0.5, bound=5.0)
+    found = robustness(problem, policy, 0.1)
+    assert found.keeps_bounds()
+    assert found.bearable[0] == pytest.approx(0.2, rel=2e-3)
+    assert not robustness(problem, policy, 0.25).keeps_bounds()
+    assert robustness(problem, policy, 0.25).bearable[0] == pytest.approx(0.2, rel=2e-3)
+
+
+def test_a_bound_that_is_used_up_bears_nothing_and_one_that_cannot_be_reached_everything() -> None:
+    problem, policy = trying(0.5, bound=4.0)
+    assert robustness(problem, policy, 0.1).bearable[0] < 1e-8
+    assert robustness(problem.with_bounds(damage=3.0), policy, 0.1).bearable[0] == 0.0
+    certain, policy = trying(1.0, bound=2.0)
+    found = robustness(certain, policy, 0.5)
+    assert found.bearable[0] == inf
+    assert found.worst == pytest.approx(found.expected)
+
+
+def cost_if(problem: CSSP, policy: DeterministicPolicy, entry: int, share: float, cost: int) -> float:
+    """A cost if the probability `entry` is larger by a share of itself, at the expense of the others."""
+    transitions = problem.transitions.copy()
+    row = int(np.searchsorted(transitions.indptr, entry, side="right")) - 1
+    own = slice(transitions.indptr[row], transitions.indptr[row + 1])
+    before = transitions.data[entry]
+    transitions.data[own] *= 1.0 - share * before / (1.0 - before)
+    transitions.data[entry] = before * (1.0 + share)
+    changed = problem.derive(transitions=transitions)
+    return float(evaluate(changed, DeterministicPolicy(changed, policy.rows)).costs[cost])
+
+
+def test_influences_are_derivatives() -> None:
+    problem, policy = trying(0.25)
+    found = robustness(problem, policy, most=10)
+    by_successor = {each.successor: each for each in found.influences[0]}
+    assert set(by_successor) == {"here", "out", None}
+    for entry in range(2):
+        head = problem.state_labels[int(problem.transitions.indices[entry])]
+        step = 1e-6
+        slope = cost_if(problem, policy, entry, step, 0) - cost_if(problem, policy, entry, -step, 0)
+        assert by_successor[head].change == pytest.approx(slope / (2.0 * step) / 100.0, rel=1e-5)
+    # A percent more for each of four tries.
+    assert by_successor[None].change == pytest.approx(0.04)
+    assert [abs(each.change) for each in found.influences[0]] == sorted(
+        (abs(each.change) for each in found.influences[0]), reverse=True
+    )
+
+
+def test_a_procedure_is_judged_with_the_odds_of_its_outcomes() -> None:
+    plan = solve(retrying())
+    found = robustness(plan.problem, plan.policy, 0.1)
+    assert isinstance(found, Robustness)
+    assert found.expected == pytest.approx(plan.evaluation.costs)
+    assert (found.worst >= found.expected).all()
+    assert found.worst[0] > found.expected[0]
+    names = {each.state for influences in found.influences for each in influences}
+    assert names & set(plan.problem.events)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, float("nan")])
+def test_a_share_must_leave_every_probability_positive(share: float) -> None:
+    with pytest.raises(InvalidProblem, match="give a share from 0 to less than 1"):
+        robustness(*trying(0.5), share)
+
+
+def test_a_policy_that_draws_lots_is_refused() -> None:
+    problem, _ = trying(0.5)
+    with pytest.raises(InvalidProblem, match="RandomisedPolicy is no policy"):
+        robustness(problem, RandomisedPolicy(problem, np.ones(1)))  # type: ignore[arg-type]
