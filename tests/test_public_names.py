@@ -31,6 +31,7 @@ def test_the_list_of_public_names() -> None:
         "CSSP",
         "CSSPBuilder",
         "CannotWrite",
+        "Capacity",
         "Certificate",
         "Choice",
         "Claim",
@@ -138,6 +139,7 @@ def test_the_list_of_public_names() -> None:
         "solve",
         "stationary",
         "trade_off",
+        "with_capacities",
         "with_giving_up",
     ]
 

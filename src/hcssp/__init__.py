@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
     from hcssp.cssp.grid_drawing import render_policy as render_policy
+    from hcssp.cssp.levels import Capacity as Capacity
     from hcssp.cssp.model import CSSP as CSSP
     from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
     from hcssp.cssp.policy import RandomisedPolicy as RandomisedPolicy
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.builder import ActivityHandle as ActivityHandle
     from hcssp.procedure.builder import EventHandle as EventHandle
     from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
+    from hcssp.procedure.capacities import with_capacities as with_capacities
     from hcssp.procedure.flattening import Flattening as Flattening
     from hcssp.procedure.model import HCSSP as HCSSP
     from hcssp.procedure.model import Activity as Activity
@@ -150,6 +152,7 @@ _HOME = {
     "BudgetAllocation": "hcssp.methods.paper",
     "CannotWrite": "hcssp.errors",
     "campus": "hcssp.scenarios.campus",
+    "Capacity": "hcssp.cssp.levels",
     "Certificate": "hcssp.checker.format",
     "check": "hcssp.checker.check",
     "Choice": "hcssp.procedure.model",
@@ -257,6 +260,7 @@ _HOME = {
     "Verification": "hcssp.contract.proof",
     "Verdict": "hcssp.checker.check",
     "Vertex": "hcssp.dual.oracle",
+    "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",
 }
 

@@ -114,7 +114,7 @@ class Layout:
                     if outcome.runs is None:
                         starts, shares = [self.flattening.event_state(outcome.event, entry)], [Fraction(1)]
                     else:
-                        first = entry_distribution(self.procedure.activities[outcome.runs].cssp, entry)
+                        first = entry_distribution(self.procedure.activities[outcome.runs], entry)
                         starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
                     exact = zip(
                         starts, [share / whole for whole in [sum(shares)] for share in shares], strict=True

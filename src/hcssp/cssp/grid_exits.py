@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse import csr_array, hstack
 
 from hcssp.cssp.grid_map import Rectangle
 from hcssp.cssp.model import FloatArray, SparseMatrix
@@ -60,8 +60,11 @@ def with_exits(transitions: SparseMatrix, probabilities: FloatArray) -> SparseMa
     """Transitions to cells, and behind them to exits, of which `probabilities` has a column each."""
     # Three thirds may sum to a little more than one.
     staying = np.maximum(1.0 - probabilities.sum(axis=1), 0.0)
-    joined = csr_array(hstack([diags_array(staying) @ transitions, csr_array(probabilities)]))
+    data = transitions.data * np.repeat(staying, np.diff(transitions.indptr))
+    inside = csr_array((data, transitions.indices, transitions.indptr), shape=transitions.shape)
+    joined = csr_array(hstack([inside, csr_array(probabilities)]))
     joined.eliminate_zeros()
+    joined.sort_indices()
     return joined
 
 

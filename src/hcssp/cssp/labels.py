@@ -21,7 +21,7 @@ import numpy as np
 from hcssp.cssp.model import IntArray
 
 
-class _LazyLabels(Sequence[Any]):
+class LazyLabels(Sequence[Any]):
     """A read-only sequence whose subclasses say how long it is and make one label."""
 
     def _label(self, position: int) -> Any:
@@ -45,7 +45,7 @@ class _LazyLabels(Sequence[Any]):
         return f"{type(self).__name__}({shown}{', ...' if len(self) > 3 else ''}; {len(self)} labels)"
 
 
-class RepeatedNames(_LazyLabels):
+class RepeatedNames(LazyLabels):
     """Few names, used many times: ``names[codes[i]]`` is the label of row ``i``.
 
     Parameters
@@ -67,7 +67,7 @@ class RepeatedNames(_LazyLabels):
         return self.names[int(self.codes[position])]
 
 
-class SelectedLabels(_LazyLabels):
+class SelectedLabels(LazyLabels):
     """Some labels of another sequence: ``base[chosen[i]]``, not copied until asked for."""
 
     def __init__(self, base: Sequence[Hashable], chosen: IntArray) -> None:
@@ -86,7 +86,7 @@ class SelectedLabels(_LazyLabels):
         return self.base[int(self.chosen[position])]
 
 
-class JoinedLabels(_LazyLabels):
+class JoinedLabels(LazyLabels):
     """The labels of one sequence, then those of another."""
 
     def __init__(self, first: Sequence[Hashable], second: Sequence[Hashable]) -> None:
@@ -101,7 +101,7 @@ class JoinedLabels(_LazyLabels):
         return self.first[position] if position < before else self.second[position - before]
 
 
-class TupleLabels(_LazyLabels):
+class TupleLabels(LazyLabels):
     """Labels that are rows of an integer matrix, given as tuples: cells, positions with velocities.
 
     >>> cells = TupleLabels(np.array([[1, 1], [2, 1]]))

@@ -180,7 +180,7 @@ def _steps(flattening: Flattening, rows: IntArray) -> tuple[Steps, IntArray]:
                 entered = np.array([flattening.event_state(outcome.event, entry)])
                 chances = np.ones(1)
             else:
-                local, chances = entry_distribution(flattening.problem.activities[outcome.runs].cssp, entry)
+                local, chances = entry_distribution(flattening.problem.activities[outcome.runs], entry)
                 entered = flattening.flat_state(outcome.runs)[local]
             counts[state] += len(entered)
             probabilities.append(outcome.probability * chances)

@@ -262,7 +262,7 @@ class Run:
                 if not any(other.runs is None and other.event == each.event for other, _ in found):
                     found.append((each, None))
             else:
-                starts, _ = entry_distribution(self._problem.activities[each.runs].cssp, self._entry)
+                starts, _ = entry_distribution(self._problem.activities[each.runs], self._entry)
                 found += [(each, int(start)) for start in starts]
         return found
 

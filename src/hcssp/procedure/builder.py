@@ -33,7 +33,7 @@ constraint damage <= 2: counts damage of cross-room, leave
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NewType
 
 from hcssp.cssp.grid_map import Cell
@@ -69,6 +69,7 @@ class ProcedureBuilder:
         self._positions = dict(positions or {})
         self._events: list[str] = []
         self._activities: list[tuple[str, CSSP | HCSSP, str]] = []
+        self._entries: list[Mapping[Hashable, Hashable]] = []
         self._choices: list[Choice] = []
         self._constraints: list[tuple[str, float, dict[ActivityHandle, str]]] = []
 
@@ -77,7 +78,13 @@ class ProcedureBuilder:
         self._events.append(name)
         return EventHandle(len(self._events) - 1)
 
-    def add_activity(self, name: str, problem: CSSP | HCSSP, room: str = "") -> ActivityHandle:
+    def add_activity(
+        self,
+        name: str,
+        problem: CSSP | HCSSP,
+        room: str = "",
+        entries: Mapping[Hashable, Hashable] | None = None,
+    ) -> ActivityHandle:
         """Add an activity, to be run by exactly one outcome.
 
         Parameters
@@ -90,8 +97,12 @@ class ProcedureBuilder:
         room
             Activities of the same room are drawn in one picture. The map of a procedure is laid down where
             the room lies.
+        entries
+            Where it starts when the activity before it hands over a label: from that label to the one of its
+            own state. By default it starts in its state of the same label.
         """
         self._activities.append((name, problem, room))
+        self._entries.append(entries or {})
         return ActivityHandle(len(self._activities) - 1)
 
     def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
@@ -135,7 +146,12 @@ class ProcedureBuilder:
             start=start,
             end=end,
             activities=tuple(
-                Activity(name, problem if isinstance(problem, CSSP) else self._stand_in(index, problem), room)
+                Activity(
+                    name,
+                    problem if isinstance(problem, CSSP) else self._stand_in(index, problem),
+                    room,
+                    entries=self._entries[index],
+                )
                 for index, (name, problem, room) in enumerate(self._activities)
             ),
             choices=tuple(self._choices),

@@ -50,4 +50,9 @@ def _candidates(problem: HCSSP, trapped: Hashable | None) -> Iterator[tuple[Acti
     """Activities and states that may be meant: a flattened procedure calls a state by its activity, too."""
     if isinstance(trapped, tuple) and len(trapped) == 2:
         yield from ((activity, trapped[1]) for activity in problem.activities if activity.name == trapped[0])
+    if isinstance(trapped, tuple) and len(trapped) == 3 and trapped[0] == "event":
+        for index, activity in enumerate(problem.activities):
+            choice = problem.choices[int(problem.activity_choice[index])]
+            if problem.events[choice.event] == trapped[1]:
+                yield activity, activity.entries.get(trapped[2], trapped[2])
     yield from ((activity, trapped) for activity in problem.activities)

@@ -10,7 +10,7 @@ on the state it was entered in.
 - A goal that is the only one of its activity to lead to its event enters it with None; where several do,
   each enters it with its label.
 - An activity run from an event entered with None starts in its own initial distribution; entered with a
-  label, it starts in its state of that label.
+  label, it starts in its state of that label, unless its `entries` name another.
 - An outcome without an activity passes the label on.
 """
 
@@ -21,9 +21,9 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.reachability import reachable
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Activity
 
 EventState = tuple[int, Hashable | None]
 """An event, and the label of the state it was entered in (None where there is none)."""
@@ -48,11 +48,12 @@ def reachable_event_states(problem: HCSSP) -> tuple[tuple[EventState, ...], list
                         end if outcome.event == problem.end else (outcome.event, entry)
                     ]
                 else:
-                    cssp = problem.activities[outcome.runs].cssp
-                    if entry is not None and entry not in cssp.state_index:
+                    activity = problem.activities[outcome.runs]
+                    cssp = activity.cssp
+                    if entry is not None and activity.entry_state(entry) is None:
                         violations[_missing_entry(problem, event, index, outcome.runs, entry)] = None
                         continue
-                    goals = reached_goals(cssp, entry)
+                    goals = reached_goals(activity, entry)
                     if len(goals) > 1 and any(cssp.state_labels[goal] is None for goal in goals):
                         violations[_unnamed_exit(problem, outcome.runs)] = None
                     leads_to = goal_event_states(problem, outcome.runs)
@@ -64,12 +65,12 @@ def reachable_event_states(problem: HCSSP) -> tuple[tuple[EventState, ...], list
     return tuple(sorted(found, key=lambda state: state[0])), list(violations)
 
 
-def entry_distribution(cssp: CSSP, entry: Hashable | None) -> tuple[IntArray, FloatArray]:
+def entry_distribution(activity: Activity, entry: Hashable | None) -> tuple[IntArray, FloatArray]:
     """Where an activity starts when its event was entered with the label `entry`: states, probabilities."""
     if entry is None:
-        states = np.flatnonzero(cssp.initial)
-        return states, cssp.initial[states]
-    return np.array([cssp.state_index[entry]], dtype=np.int64), np.ones(1)
+        states = np.flatnonzero(activity.cssp.initial)
+        return states, activity.cssp.initial[states]
+    return np.array([activity.entry_state(entry)], dtype=np.int64), np.ones(1)
 
 
 def goal_event_states(problem: HCSSP, activity: int) -> dict[int, EventState]:
@@ -84,12 +85,13 @@ def goal_event_states(problem: HCSSP, activity: int) -> dict[int, EventState]:
     }
 
 
-def reached_goals(cssp: CSSP, entry: Hashable | None) -> list[int]:
+def reached_goals(activity: Activity, entry: Hashable | None) -> list[int]:
     """The goals that an activity can end in if its event was entered with the label `entry`."""
+    cssp = activity.cssp
     goals = np.flatnonzero(cssp.goals).tolist()
     if len(goals) == 1:
         return goals
-    states, probabilities = entry_distribution(cssp, entry)
+    states, probabilities = entry_distribution(activity, entry)
     initial = np.zeros(cssp.num_states)
     initial[states] = probabilities
     reached = reachable(cssp.derive(initial=initial))

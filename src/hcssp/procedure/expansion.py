@@ -124,8 +124,7 @@ def expand(nesting: Nesting) -> HCSSP:
         found += [f"activity {activity.name!r}: {each}" for each in moved.violations()]
         choices += [moved.choice(choice) for choice in procedure.choices]
         activities += [
-            Activity(path + inner.name, inner.cssp, path + inner.room, inner.source)
-            for inner in procedure.activities
+            replace(inner, name=path + inner.name, room=path + inner.room) for inner in procedure.activities
         ]
         if activity.room in outline.positions:
             positions |= _moved_rooms(procedure, path, outline.positions[activity.room])

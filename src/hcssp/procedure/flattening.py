@@ -116,8 +116,8 @@ class Flattening:
                         states = np.array([self.event_state(outcome.event, entry)], dtype=np.int64)
                         probabilities = np.ones(1)
                     else:
-                        cssp = self.problem.activities[outcome.runs].cssp
-                        local, probabilities = entry_distribution(cssp, entry)
+                        activity = self.problem.activities[outcome.runs]
+                        local, probabilities = entry_distribution(activity, entry)
                         states = self.flat_state(outcome.runs)[local]
                     rows.append(np.full(len(states), row, dtype=np.int64))
                     columns.append(states)

@@ -60,16 +60,25 @@ class Activity:
         room of its own.
     source
         Where a file says it, for messages; empty if none does.
+    entries
+        Where it starts when its event was entered with a label: from that label to the one of its own state.
+        By default it starts in its state of the same label.
     """
 
     name: str
     cssp: CSSP
     room: str = field(default="", compare=False)
     source: str = field(default="", compare=False, repr=False)
+    entries: Mapping[Hashable, Hashable] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self.room:
             object.__setattr__(self, "room", self.name)
+        object.__setattr__(self, "entries", Frozen(self.entries))
+
+    def entry_state(self, label: Hashable) -> int | None:
+        """The state in which it starts when its event was entered with `label`; None if there is none."""
+        return self.cssp.state_index.get(self.entries.get(label, label))
 
     @property
     def exit_labels(self) -> list[Hashable]:

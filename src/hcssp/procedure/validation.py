@@ -47,6 +47,12 @@ def _parts(problem: HCSSP) -> Iterator[str]:
     for activity in problem.activities:
         if not activity.cssp.goals.any():
             yield f"activity {activity.name!r}: it has no goal, so that it never ends; give it one"
+        for label, state in activity.entries.items():
+            if state not in activity.cssp.state_index:
+                yield (
+                    f"activity {activity.name!r}: entered with {label!r} it starts in {state!r}, which it "
+                    "does not have; name one of its states"
+                )
     yield from _choices(problem)
     for constraint in problem.constraints:
         yield from _constraint(problem, constraint)

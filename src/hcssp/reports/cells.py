@@ -15,7 +15,7 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW
+from hcssp.reports.cell_visits import visited_cells
 from hcssp.reports.figures import short
 
 LEVELS = 63
@@ -54,11 +54,11 @@ class CellPool:
         visits
             The expected visits to each state in one execution.
         """
-        acting = np.flatnonzero((rows != NO_ROW) & (visits > 0.0))
-        most = float(visits[acting].max()) if len(acting) else 0.0
+        visited, headings, often = visited_cells(world, cssp, rows, visits)
+        most = float(often.max()) if len(often) else 0.0
         canvas = np.zeros((world.height + 2, world.width + 2), dtype=np.uint8)
-        columns, lines = world.cells[acting].T
-        canvas[lines, columns] = 4 * levels(visits[acting], most) + rows[acting] - cssp.row_start[acting]
+        columns, lines = visited.T
+        canvas[lines, columns] = 4 * levels(often, most) + headings
         cells, highest = b64encode(canvas.tobytes()).decode("ascii"), short(most)
         key = (cells, highest, world.width)
         if key not in self._known:

@@ -21,7 +21,7 @@ import numpy as np
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW
+from hcssp.reports.cell_visits import visited_cells
 from hcssp.reports.figures import given
 from hcssp.reports.pictures import literally, new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
@@ -80,8 +80,7 @@ def passages(plan: ProcedurePlan) -> list[Passage]:
         visits = np.zeros(activity.cssp.num_states)
         first, last = flattening.state_offset[index : index + 2]
         visits[~activity.cssp.goals] = evaluation.visits[first:last]
-        rows = policy.activities[index]
-        visited = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
+        cells, headings, often = visited_cells(grid, activity.cssp, policy.activities[index], visits)
         found.append(
             Passage(
                 name=activity.name,
@@ -92,9 +91,9 @@ def passages(plan: ProcedurePlan) -> list[Passage]:
                     problem.primary_name: share.cost / share.expected_executions,
                     **{name: used / share.expected_executions for name, used in share.usage.items()},
                 },
-                cells=grid.cells[visited],
-                headings=rows[visited] - activity.cssp.row_start[visited],
-                visits=visits[visited],
+                cells=cells,
+                headings=headings,
+                visits=often,
             )
         )
     return found

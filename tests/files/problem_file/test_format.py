@@ -62,6 +62,7 @@ SEMANTIC = (
     "the key 'procedure' is missing; with",
     "'120%' is not",
     "'1/0' is not",
+    "only a capacity can be given back",
 )
 SYNTACTIC = ("not YAML", "the tag", "the alias", "second document", "nested more than", "cannot be a key")
 
@@ -100,6 +101,8 @@ VARIANTS = [
     "activities: {a: {model: m, actions: {x: {go: {to: y, costs: {time: 1}}}}}}",
     "activities: {a: {table: {x: {go: {to: {y: 1/2, z: 1/2}}}}, start: x, goal: [y, z], give_up: {}}}\n"
     "procedure: {start: e, end: f, events: {e: {go: {runs: a, to: {y: f, z: g}}}, g: {go: {to: f}}}}",
+    "capacities: {b: {at_most: 9, step: 1/2, probability: 5%}}\n"
+    "activities: {a: {grid: {map: S.G, step_cost: {time: 1, b: 1}}, entries: {x: [1, 1]}}}",
     "activities: {a: {grid: {map: S.G, slip: 15%, step_cost: {time: 1/3}}}}",
     "activities: {}\nprocedure: {start: a, end: b, events: {a: {go: [{to: b}]}, b: }}",
     "activities: {}\nprocedure: {start: a, end: a, events: {}}",
@@ -128,6 +131,8 @@ REFUSED = [
     "activities: {a: {grid: {map: S.G}}}\nconstraints: [1]",
     "activities: {a: {grid: {map: S.G}}}\nmodels: 3",
     "activities: {a: {grid: {map: S.G, exit: {}}}}",
+    "activities: {a: {grid: {map: S.G}}}\ncapacities: {b: 9}",
+    "activities: {a: {grid: {map: S.G}}}\ncapacities: {b: {step: 1}}",
     "activities: {a: {grid: {map: S.G, exit: 3}}}",
     "activities: {a: {grid: {map: S.G}, slip: 0.1}}",
     "activities: {a: {grid: {width: 2, height: 1, hazards: [{at: [1, 1, 1, 1]}]}, start: [1, 1], goal: x}}",

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hcssp.errors import InvalidProblem
 from hcssp.files import Limits
 from hcssp.files.problem_file import format as problem_format
+from hcssp.files.problem_file import grid_format
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.forms import (
     WRITTEN,
@@ -138,7 +139,7 @@ def test_a_definition_stands_in_the_schema_once() -> None:
 
 FORMS = {
     name: form
-    for name, form in vars(problem_format).items()
+    for name, form in {**vars(problem_format), **vars(grid_format)}.items()
     if isinstance(form, Form) and form is not problem_format.PROBLEM
 }
 SCALARS = st.sampled_from(
@@ -150,7 +151,7 @@ SAMPLES: list[Any] = yaml.safe_load("""
 {left: 0.5, right: 0}, {left: 1}, {at: x, probability: 1}, [{at: [1, 2], probability: 1}], {to: x},
 {to: {x: 1, y: 0}, costs: {x: 3}}, {x: {y: {to: x}}}, {y: {to: x}}, [{to: x}], [{to: x}, {to: y}],
 [{to: x, probability: 0.5}, {to: y, probability: 0.5, runs: z}], {map: S.G}, {width: 1, height: 2},
-{x: {exit: {y: 0.5}}}, [{at: [1, 2, 3, 4], exit: {y: 0.5}}], {to: {x: y}}]
+{x: {exit: {y: 0.5}}}, {x: {at_most: 1}}, [{at: [1, 2, 3, 4], exit: {y: 0.5}}], {to: {x: y}}]
 """)
 LEAVES = SCALARS | st.sampled_from(SAMPLES)
 KEYS = st.sampled_from(["at", "probability", "to", "costs", "runs", "left", "right", "x"])

@@ -7,7 +7,7 @@ activity's; the nearest start and goal on the way to the model count. Or it is a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.cssp.validation import unknown_cost
 from hcssp.errors import InvalidProblem, did_you_mean
+from hcssp.files.problem_file.capacities import Carried, note_negative
 from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
 from hcssp.files.problem_file.format import Activity, Model, Problem, Target
 from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
 from hcssp.files.problem_file.other_numbers import changes_model, with_other_numbers
 from hcssp.files.problem_file.source import Limits, Unreadable, read_beside
-from hcssp.files.problem_file.tables import TableModel, label_text, read_table
+from hcssp.files.problem_file.tables import TableModel, label_text, read_table, state_label
 from hcssp.files.problem_file.tree import Field
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure import HCSSP
@@ -46,6 +47,8 @@ class LoadedActivity:
         What outcomes may call the ends of the activity, and the labels that are meant.
     position
         Where the room lies on a map of them all; None if that is not said.
+    entries
+        Where it starts when another activity hands over a label, if not in its state of that label.
     """
 
     field: Field
@@ -53,6 +56,7 @@ class LoadedActivity:
     room: str
     exits: Mapping[str, tuple[Hashable, ...]]
     position: Cell | None
+    entries: Mapping[Hashable, Hashable] | None = None
 
     @property
     def cost_names(self) -> tuple[str, ...]:
@@ -147,6 +151,7 @@ class ActivityReader:
     """
 
     def __init__(self, problem: Problem, cost_names: tuple[str, ...], folder: Path, limits: Limits) -> None:
+        self.carried = Carried.read(problem)
         self._cost_names = cost_names
         self._folder = folder
         self._limits = limits
@@ -214,6 +219,12 @@ class ActivityReader:
         costs = self._cost_names
         if part.costs is not None:
             costs = tuple(name for name in part.costs if name is not None)
+        capacities = tuple(name for name in self.carried.names if name not in costs)
+        model = self._read_model(part, (*costs, *capacities))
+        return None if model is None else replace(model, capacities=capacities)
+
+    def _read_model(self, part: Model, costs: tuple[str, ...]) -> GridModel | TableModel | None:
+        note_negative(part, costs, self.carried.names)
         if part.grid is not None:
             return read_grid(part.grid, costs, self._limits)
         if part.table is not None:
@@ -230,8 +241,10 @@ class ActivityReader:
         def wrong(line: int, path: str, message: str) -> None:
             findings.add(line, path, message, file)
 
-        read = read_csv_table if part.file.lower().endswith(".csv") else read_drn_table
-        return read(text, costs, wrong, self._limits.transitions)
+        most = self._limits.transitions
+        if part.file.lower().endswith(".csv"):
+            return read_csv_table(text, costs, wrong, most, self.carried.names)
+        return read_drn_table(text, costs, wrong, most)
 
     def _resolved(self, spec: _Spec | None, specs: _Specs) -> LoadedActivity | None:
         """Follow references to the model, and give it the nearest start and goal."""
@@ -255,7 +268,10 @@ class ActivityReader:
         }
         for what in (what for what, is_missing in missing.items() if is_missing):
             spec.part.place.wrong(f"the key {what!r} is missing, here and in the model")
-        if any(missing.values()) or not self._fits(spec.part.place, model.num_states, model.num_transitions):
+        levels = self.carried.num_levels
+        if any(missing.values()) or not self._fits(
+            spec.part.place, levels * model.num_states, levels * model.num_transitions
+        ):
             return None
         ends = _ends(model, start, goal)
         if ends is None:
@@ -267,13 +283,19 @@ class ActivityReader:
         key = (id(model), tuple(ends.starts.items()), ends.goals, priced)
         try:
             if key not in self._made:
-                cssp, _ = model.made(ends.starts, ends.goals)
-                self._made[key] = cssp if price is None else with_giving_up(cssp, price)
+                cssp = model.made(ends.starts, ends.goals)
+                if self.carried.capacities:
+                    # Where one must give up depends on what is left, and that is not known yet.
+                    self.carried.uses[id(cssp)] = model.uses(cssp, self.carried.names), price
+                elif price is not None:
+                    cssp = with_giving_up(cssp, price)
+                self._made[key] = cssp
         except InvalidProblem as error:
             note_violations(error, ends.places, spec.part.place)
             return None
+        entries = _entries(spec.part, model, self._made[key])
         return LoadedActivity(
-            spec.part.place, self._made[key], at.name, model.exits(ends.goals), _position(at.part)
+            spec.part.place, self._made[key], at.name, model.exits(ends.goals), _position(at.part), entries
         )
 
     def _followed(self, spec: _Spec, specs: _Specs) -> _Followed | None:
@@ -335,6 +357,19 @@ class ActivityReader:
             f"{limits.transitions:,} transitions that are allowed"
         )
         return False
+
+
+def _entries(part: Model, model: GridModel | TableModel, cssp: CSSP) -> dict[Hashable, Hashable]:
+    """Where an activity starts, by the labels that are handed over; what does not exist is noted."""
+    found: dict[Hashable, Hashable] = {}
+    for text, target in ((part.entries if isinstance(part, Activity) else None) or {}).items():
+        where = part.where("entries", text)
+        states = [] if target is None else [*model.find(target, where)]
+        if len(states) > 1:
+            where.wrong(f"{target!r} are {len(states)} states; name one")
+        for state in states[:1]:
+            found[state_label(text)] = cssp.state_labels[state] if isinstance(state, int) else state
+    return found
 
 
 def _position(part: Model) -> Cell | None:

@@ -9,11 +9,12 @@ of their first lines.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from math import inf
 
 from hcssp.errors import did_you_mean
-from hcssp.files.problem_file.format import LARGEST_COST
 from hcssp.files.problem_file.forms import name_problem
+from hcssp.files.problem_file.grid_format import LARGEST_COST
 from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
 from hcssp.files.problem_file.written_numbers import written_number
 
@@ -21,7 +22,9 @@ COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000
 
 
-def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int) -> TableModel | None:
+def read_csv_table(
+    text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int, capacities: Collection[str] = ()
+) -> TableModel | None:
     """The table of a CSV file; None, and the mistakes noted, if it cannot be read.
 
     Parameters
@@ -34,6 +37,8 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
         Notes a mistake.
     most
         How many transitions there may be.
+    capacities
+        The costs that can be given back, and of which all lines of an action must use the same amount.
     """
     lines = _lines(text, wrong)
     header = next(lines, None)
@@ -44,8 +49,10 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
     if columns is None:
         return None
     draft = TableDraft(cost_names, wrong)
-    fields_of = _Fields(columns, cost_names, wrong)
+    fields_of = _Fields(columns, cost_names, wrong, capacities)
     rows: dict[tuple[str, str], int] = {}
+    carried = [(at, name) for at, name in enumerate(cost_names) if name in capacities]
+    first_costs: dict[int, list[float]] = {}
     free = [0.0] * len(cost_names)
     found: list[int] = []
     reached: list[str] = []
@@ -64,6 +71,10 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
         row = rows.get((state, action))
         if row is None:
             row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
+        for at, name in carried:
+            if first_costs.setdefault(row, costs)[at] != costs[at]:
+                told = "the lines of an action must agree on what it uses of a capacity"
+                wrong(line, name, f"{told}, but the first says {first_costs[row][at]:g}")
         found.append(row)
         reached.append(successor)
         probabilities.append(probability)
@@ -80,28 +91,39 @@ def read_csv_table(text: str, cost_names: tuple[str, ...], wrong: Wrong, most: i
 class _Fields:
     """Reads the fields of lines; texts that come again and again are looked at once."""
 
-    def __init__(self, columns: Mapping[str, int], cost_names: tuple[str, ...], wrong: Wrong) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, int],
+        cost_names: tuple[str, ...],
+        wrong: Wrong,
+        capacities: Collection[str],
+    ) -> None:
+        self._capacities = capacities
         self._columns = columns
         self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
-        self._costs = [columns.get(name) for name in cost_names]
         self._wrong = wrong
         self._names: dict[str, str] = {}
         self._chances: dict[str, float] = {}
         self._numbers: dict[str, float] = {"": 0.0}
+        self._given_back: dict[str, float] = {"": 0.0}
+        self._costs = [
+            (columns.get(name), self._given_back if name in capacities else self._numbers)
+            for name in cost_names
+        ]
 
     def read(self, line: int, fields: list[str]) -> tuple[str, str, str, float, list[float]] | None:
         """State, action, next state, probability and costs; None, and the mistakes noted, if unreadable."""
         if len(fields) != len(self._columns):
             self._wrong(line, "", f"{len(fields)} columns instead of {len(self._columns)}")
             return None
-        names, numbers = self._names, self._numbers
+        names = self._names
         try:
             return (
                 names[fields[self._state]],
                 names[fields[self._action]],
                 names[fields[self._next]],
                 self._chances[fields[self._probability]],
-                [0.0 if column is None else numbers[fields[column]] for column in self._costs],
+                [0.0 if column is None else known[fields[column]] for column, known in self._costs],
             )
         except KeyError:
             # Some text is new; now all are looked at, so that all mistakes of the line are told.
@@ -118,7 +140,9 @@ class _Fields:
             most, what, known = 1.0, "a probability between 0 and 1", self._chances
             if column != "probability":
                 most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
-            value = known.get(text, _number(text, most))
+            least = -LARGEST_COST if column in self._capacities else 0.0
+            known = self._given_back if least else known
+            value = known.get(text, _number(text, least, most))
             problem = f"{text.strip()[:60]!r} is not {what}"
             if value is not None:
                 known[text], problem = value, None
@@ -161,11 +185,11 @@ def _columns(
     return columns if sound else None
 
 
-def _number(text: str, most: float) -> float | None:
-    """A number from 0 to `most`, perhaps as a fraction or a percentage; None for anything else."""
+def _number(text: str, least: float, most: float) -> float | None:
+    """A number from `least` to `most`, perhaps as a fraction or a percentage; None for anything else."""
     value: float | None
     try:
-        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else -1.0
+        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else inf
     except ValueError:
         value = written_number(text.strip())
-    return value if value is not None and 0.0 <= value <= most else None
+    return value if value is not None and least <= value <= most else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from hcssp.errors import did_you_mean, listed
-from hcssp.files.problem_file.format import LARGEST_COST
+from hcssp.files.problem_file.grid_format import LARGEST_COST
 from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
 from hcssp.numerics import PROBABILITY_TOLERANCE
 

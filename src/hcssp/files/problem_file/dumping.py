@@ -15,6 +15,7 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.levels import LevelledGrid
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.format import FORMAT, VERSION
@@ -113,8 +114,10 @@ class _Writer:
 
     def activity(self, activity: Activity) -> dict[str, Any]:
         world = activity.cssp.world
-        if world is None:
-            return self._table(activity)
+        if world is None or isinstance(world, LevelledGrid):
+            written = self._table(activity)
+            entries = {label_text(label): label_text(state) for label, state in activity.entries.items()}
+            return type(written)({**written, **({"entries": Line(entries)} if entries else {})})
         ends = {"start": _start(world.starts, list), "goal": _goal(world.goals)}
         room = activity.room
         model = self._grid(room, world)

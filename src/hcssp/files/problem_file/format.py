@@ -1,7 +1,8 @@
 """The format of problem files, said once: the reader and the JSON Schema both come from these records.
 
 ``docs/file-format.md`` explains it with examples. What a record cannot say (whether names exist, rectangles
-lie inside, probabilities sum to one) is found when the problem is made of it.
+lie inside, probabilities sum to one) is found when the problem is made of it. The part about grids stands in
+:mod:`hcssp.files.problem_file.grid_format`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from hcssp.files.problem_file.forms import (
     Form,
     bound,
     constant,
-    letter,
     list_of,
     map_of,
     name_text,
@@ -26,8 +26,27 @@ from hcssp.files.problem_file.forms import (
     text,
     whole,
 )
+from hcssp.files.problem_file.grid_format import (
+    AMOUNTS,
+    COSTS,
+    DRAWN_HAZARDS,
+    EXITS,
+    GRID,
+    LARGEST_COST,
+    LISTED_HAZARDS,
+    PROBABILITY,
+    SLIP,
+    SLIP_ONCE,
+    STEP_COST,
+    Costs,
+    CostsAndExits,
+    DrawnGrid,
+    Exits,
+    HazardArea,
+    ListedGrid,
+    Sides,
+)
 from hcssp.files.problem_file.records import (
-    AnyOf,
     NotBeside,
     OneOf,
     OnlyBeside,
@@ -39,42 +58,16 @@ from hcssp.files.problem_file.records import (
 )
 
 FORMAT, VERSION = "hcssp-problem", 1
-LARGEST_COST = 1e100
-"""So that sums of costs do not overflow."""
 
-Costs = dict[str, float | None]
-Exits = dict[str, float | None]
-CostsAndExits = dict[str, float | Exits | None]
-Rectangles = tuple[int, ...] | list[tuple[int, ...] | None]
 Target = tuple[int, ...] | str
 """A cell, or the name of a place or a state."""
 
-PROBABILITY = number("a probability between 0 and 1", 0, 1).defined("probability")
-COST = number(f"a cost: a number from 0 to {LARGEST_COST:g}", 0, LARGEST_COST).defined("cost")
-COSTS = map_of("a mapping from costs to numbers", COST).defined(
-    "costs", "From costs to numbers; a cost that is not named is 0."
-)
 COST_NAMES = list_of(
     "a list of costs, the one to minimise first",
     name_text("the name of a cost"),
     empty="the list of costs is empty; name at least the one to minimise",
     twice="the cost {!r} is named twice",
 ).defined("costNames", "The cost to minimise, then the others, which constraints can count.")
-EXITS = map_of(
-    "a mapping from exits to probabilities",
-    PROBABILITY,
-    empty="no exit is named; name one, or leave the key out",
-).defined("exits", "From exits, which end the activity, to the probabilities that a step ends there.")
-HAZARD = map_of("a mapping from costs to numbers", COST, special={"exit": COST | EXITS}).defined(
-    "drawnHazard", "What every step from there costs, and in which exits it may end."
-)
-CELL = numbers("a cell [column, row]", 2).defined(
-    "cell", "[column, row]; the wall around a grid is column 0 and row 0, and one beyond the last ones."
-)
-RECTANGLE = "a rectangle [column, row, width, height]"
-RECTANGLES = (
-    list_of("rectangles", numbers(RECTANGLE, 4)) | numbers(f"{RECTANGLE}, or a list of them", 4)
-).defined("rectangles", "[column, row, width, height], or a list of such rectangles.")
 
 
 def _target(what: str) -> Form[Target]:
@@ -85,92 +78,6 @@ def _target(what: str) -> Form[Target]:
 
 
 @dataclass(frozen=True)
-class Sides(Part):
-    """The probabilities of slipping to either side."""
-
-    left: float | None = required(PROBABILITY)
-    right: float | None = required(PROBABILITY)
-
-
-SIZE = whole("a whole number of at least 1", 1, 10**15)
-SLIP = (record("a probability for each side", Sides) | PROBABILITY).defined(
-    "slip", "The probability that a step slips to a side, half of it to either; or one for each."
-)
-STEP_COST = (COSTS | COST).defined(
-    "stepCost", "What every step costs: a number of the first cost, or costs by name. By default 1."
-)
-INTENDED = "The probability that a step goes as intended; 1 - slip."
-SLIP_ONCE = NotBeside("slip", ("intended",), "slip and intended say the same thing; keep one of them")
-
-
-EXIT = "In which exits any step may end, with what probabilities."
-
-
-@dataclass(frozen=True)
-class HazardArea(Part):
-    """Rectangles, what every step from there costs besides, and in which exits it may end."""
-
-    rules = (AnyOf(("costs", "exit"), "the key 'costs' is missing, or 'exit'"),)
-
-    at: Rectangles | None = required(RECTANGLES)
-    costs: Costs | None = optional(COSTS)
-    exit: Exits | None = optional(EXITS)
-
-
-LISTED_HAZARDS = list_of(
-    "a list of hazards",
-    record("a hazard, {at: [column, row, width, height], costs: {...}}", HazardArea),
-)
-DRAWN_HAZARDS = map_of("a mapping from letters of the map to costs", HAZARD, keys=letter("a hazard")).defined(
-    "drawnHazards", "From letters of the map to the costs of every step from there, and its exits."
-)
-
-
-@dataclass(frozen=True)
-class ListedGrid(Part):
-    """A room by its size and rectangles."""
-
-    rules = (SLIP_ONCE,)
-
-    width: int | None = required(SIZE)
-    height: int | None = required(SIZE)
-    hazards: list[HazardArea | None] | None = optional(LISTED_HAZARDS)
-    slip: float | Sides = optional(SLIP, 0.0)
-    intended: float | None = optional(PROBABILITY, description=INTENDED)
-    step_cost: float | Costs = optional(STEP_COST, 1.0)
-    exit: Exits | None = optional(EXITS, description=EXIT)
-    places: dict[str, tuple[int, ...] | None] | None = optional(
-        map_of("a mapping from names to cells", CELL), description="Names for cells."
-    )
-    walls: Rectangles | None = optional(RECTANGLES)
-
-
-@dataclass(frozen=True)
-class DrawnGrid(Part):
-    """A room by its map."""
-
-    rules = (SLIP_ONCE,)
-
-    map: str | list[str | None] | None = required(
-        list_of("a map", text("a line of the map"), empty="the map is empty")
-        | text("a map: a text of several lines after |, or a list of texts"),
-        "'#' wall, '.' free, 'S' start, 'G' goal, and the letters of hazards and places.",
-    )
-    hazards: dict[str, CostsAndExits | None] | None = optional(DRAWN_HAZARDS)
-    slip: float | Sides = optional(SLIP, 0.0)
-    intended: float | None = optional(PROBABILITY, description=INTENDED)
-    step_cost: float | Costs = optional(STEP_COST, 1.0)
-    exit: Exits | None = optional(EXITS, description=EXIT)
-    places: dict[str, tuple[int, ...] | str | None] | None = optional(
-        map_of("a mapping from names to cells", CELL | letter("a place")),
-        description="Names for cells, or for the cells that a letter draws.",
-    )
-
-
-GRID = record("a grid", DrawnGrid, known_by="map") | record("a grid", ListedGrid)
-
-
-@dataclass(frozen=True)
 class Action(Part):
     """Where an action leads and what it costs."""
 
@@ -178,7 +85,7 @@ class Action(Part):
         map_of("states", PROBABILITY, empty="it leads nowhere; give it at least one next state")
         | name_text("a state, or a mapping from states to probabilities")
     )
-    costs: Costs | None = optional(COSTS)
+    costs: Costs | None = optional(AMOUNTS)
 
 
 def _table_problem(file: str) -> str | None:
@@ -256,7 +163,7 @@ class Activity(Model):
         POSITION_OF_A_GRID,
         *(
             NotBeside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
-            for key in ("costs", "start", "goal", "give_up")
+            for key in ("costs", "start", "goal", "give_up", "entries")
         ),
         *(
             NotBeside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
@@ -274,6 +181,10 @@ class Activity(Model):
     procedure: str | None = optional(
         name_text("the name of a procedure"),
         description="The one of 'procedures' that this activity is.",
+    )
+    entries: dict[str, Target | None] | None = optional(
+        map_of("a mapping from exits to states", _target("a state")),
+        description="From what another activity ended in and hands over to where this one then starts.",
     )
     slip: float | Sides | None = optional(SLIP, description="Instead of the slip of the model's grid.")
     intended: float | None = optional(PROBABILITY, description="Instead of that of the model's grid.")
@@ -385,6 +296,27 @@ class UsedProcedure(Part):
 
 
 @dataclass(frozen=True)
+class WrittenCapacity(Part):
+    """How much of something may be used in any single run."""
+
+    at_most: float | None = required(number("an amount: a number of at least 0", 0, LARGEST_COST))
+    step: float = optional(
+        number("a step: a positive number", 1e-100, LARGEST_COST),
+        1.0,
+        "How finely it is counted: uses are rounded up to whole steps. By default 1.",
+    )
+    probability: float = optional(
+        PROBABILITY, 0.0, "With what probability a run may use more. By default 0: never."
+    )
+
+
+CAPACITIES = map_of(
+    "a mapping from names to capacities",
+    record("a capacity, {at_most: a number, step: a number}", WrittenCapacity),
+)
+
+
+@dataclass(frozen=True)
 class Problem(Part):
     """A hierarchical constrained stochastic shortest path problem."""
 
@@ -395,6 +327,9 @@ class Problem(Part):
     name: str | None = optional(name_text("a name"))
     description: str | None = optional(text())
     costs: list[str | None] | None = required(COST_NAMES)
+    capacities: dict[str, WrittenCapacity | None] | None = optional(
+        CAPACITIES, description="What no run may use more of than there is, such as a battery."
+    )
     models: dict[str, Model | None] | None = optional(
         map_of("a mapping from names to models", record("a model", Model)),
         description="Models that several activities share, such as rooms.",

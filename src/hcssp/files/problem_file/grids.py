@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from hcssp.cssp.grid import GridWorld, Hazard, drawn_hazards
 from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.errors import InvalidProblem, Located, did_you_mean
-from hcssp.files.problem_file.format import DrawnGrid, ListedGrid, Rectangles, Sides, Target
+from hcssp.files.problem_file.format import Target
+from hcssp.files.problem_file.grid_format import DrawnGrid, ListedGrid, Rectangles, Sides
 from hcssp.files.problem_file.source import Limits
 from hcssp.files.problem_file.tree import Field, Scalar
 
@@ -34,16 +38,19 @@ class GridModel:
         Cells by the names that the file gives them.
     starts, goals
         The cells that a map draws as ``S`` and ``G``; empty if it draws none.
+    capacities
+        The last of the room's costs, which are only used up.
     """
 
     room: GridWorld
     places: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
     starts: tuple[Cell, ...] = ()
     goals: tuple[Cell, ...] = ()
+    capacities: tuple[str, ...] = ()
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        return self.room.cost_names
+        return real_costs(self.room.cost_names, self.capacities)
 
     @property
     def num_states(self) -> int:
@@ -83,12 +90,32 @@ class GridModel:
         found |= {str(goal): (goal,) for goal in goals if not isinstance(goal, str)}
         return {name: labels for name, labels in found.items() if labels}
 
-    def made(self, starts: Mapping[Cell, float], goals: tuple[Cell | str, ...]) -> tuple[CSSP, GridWorld]:
-        """The room with a start and a goal, validated, and its grid."""
+    def made(self, starts: Mapping[Cell, float], goals: tuple[Cell | str, ...]) -> CSSP:
+        """The room with a start and a goal, validated; what is only used up costs nothing."""
         # An exit is a goal anyway; naming it among the goals changes nothing.
         cells = tuple(goal for goal in goals if not isinstance(goal, str))
         world = replace(self.room, start=starts, goal=cells)
-        return world.to_cssp(), world
+        step_cost = world.step_cost if isinstance(world.step_cost, float) else self._paid(world.step_cost)
+        hazards = tuple(replace(hazard, costs=self._paid(hazard.costs)) for hazard in world.hazards)
+        return replace(world, step_cost=step_cost, hazards=hazards, cost_names=self.cost_names).to_cssp()
+
+    def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:
+        """How much of each capacity the rows of what was made use, or give back if negative."""
+        acting = np.flatnonzero(~cssp.goals)
+        world = replace(self.room, start={}, goal=())
+        labels = np.array([cssp.state_labels[state] for state in acting.tolist()], dtype=np.int64)
+        columns, rows = labels.reshape(-1, 2).T
+        used = [world.cell_costs(name)[rows, columns] for name in names]
+        return np.repeat(np.array(used), len(DIRECTIONS), axis=1)
+
+    def _paid(self, costs: Mapping[str, float]) -> dict[str, float]:
+        """Costs without what is only used up; what is given back makes them no less."""
+        return {name: max(cost, 0.0) for name, cost in costs.items() if name in self.cost_names}
+
+
+def real_costs(names: tuple[str, ...], capacities: tuple[str, ...]) -> tuple[str, ...]:
+    """The costs without what is only used up."""
+    return tuple(name for name in names if name not in capacities)
 
 
 def note_violations(error: InvalidProblem, places: Places, otherwise: Field) -> None:

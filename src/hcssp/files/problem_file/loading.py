@@ -117,7 +117,13 @@ def _load(
     if problem is None:
         raise InvalidProblem([f"{findings.file}: the procedure cannot be read"])
     name = read.name or (source.stem if source is not None else "problem")
-    return problem.named(name, read.description or "", sources=sources(activities))
+    problem = made.carried.over(
+        problem.named(name, read.description or "", sources=sources(activities)), document
+    )
+    findings.raise_if_any()
+    if problem is None:
+        raise InvalidProblem([f"{findings.file}: the capacities cannot be kept"])
+    return problem
 
 
 def _load_beside(name: str, where: Field, folder: Path, limits: Limits, inside: _Chain) -> HCSSP | None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hcssp.errors import listed
-from hcssp.files.problem_file.format import GRID, OTHER_NUMBERS, TABLE, Model
+from hcssp.files.problem_file.format import OTHER_NUMBERS, TABLE, Model
+from hcssp.files.problem_file.grid_format import GRID
 from hcssp.files.problem_file.tree import Entries, Field
 
 _SAME = {"slip": "intended", "intended": "slip"}

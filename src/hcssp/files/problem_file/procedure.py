@@ -42,7 +42,7 @@ class ProcedureReader:
         self._ends: tuple[str, str] | None = None
         self._constraints: dict[str, Field] = {}
         self._handles: dict[str, ActivityHandle] = {
-            name: self._builder.add_activity(name, activity.problem, activity.room)
+            name: self._builder.add_activity(name, activity.problem, activity.room, activity.entries)
             for name, activity in activities.items()
         }
         if problem.procedure is not None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from hcssp.cssp.assembly import Assembly, Table
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
 from hcssp.errors import did_you_mean
 from hcssp.files.problem_file.format import Table as WrittenTable
@@ -41,6 +43,8 @@ class TableModel:
         The states that a DRN file labels ``init`` and ``goal``; empty if there are none.
     unlisted
         The states that are only led to, each with what to call if that turns out to be a mistake.
+    capacities
+        The last of the table's costs, which are only used up.
     """
 
     table: Table
@@ -49,10 +53,11 @@ class TableModel:
     starts: tuple[int, ...] = ()
     goals: tuple[int, ...] = ()
     unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
+    capacities: tuple[str, ...] = ()
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        return self.table.cost_names
+        return tuple(name for name in self.table.cost_names if name not in self.capacities)
 
     @property
     def num_states(self) -> int:
@@ -88,9 +93,17 @@ class TableModel:
         found |= {label_text(labels[goal]): (labels[goal],) for goal in goals}
         return {name: meant for name, meant in found.items() if meant}
 
-    def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> tuple[CSSP, None]:
-        """The table with a start and a goal, validated; it has no grid."""
-        return validated(self.table.without_actions_of(goals).cssp(starts, goals)), None
+    def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> CSSP:
+        """The table with a start and a goal, validated; what is only used up costs nothing."""
+        table = self.table.without_actions_of(goals)
+        # What is given back makes a cost no less.
+        costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
+        return validated(replace(table, costs=costs, cost_names=self.cost_names).cssp(starts, goals))
+
+    def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:
+        """How much of each capacity the rows of what was made use, or give back if negative."""
+        table = self.table.without_actions_of(np.flatnonzero(cssp.goals).tolist())
+        return table.costs[[table.cost_names.index(name) for name in names]]
 
 
 class TableDraft:

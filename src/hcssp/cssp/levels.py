@@ -1,0 +1,258 @@
+r"""Capacities: amounts that are carried in the state, so that no run ever uses more than there is.
+
+A bound on an expected cost lets single runs exceed it. A capacity does not: the amount used so far, in whole
+steps, becomes a part of the state, actions that would exceed it cannot be taken, and what an action gives
+back (a negative use) makes it less, though never less than nothing. A problem of :math:`S` states under a
+capacity of :math:`N` steps has :math:`S (N + 1)` states.
+
+A capacity that may be exceeded with some probability has one level more, in which a run that has exceeded it
+stays; the step into it costs 1 of a cost of its own, whose expectation is the probability.
+
+>>> from hcssp.cssp.builder import CSSPBuilder
+>>> way = CSSPBuilder(cost_names=("time",))
+>>> here, out = way.add_state("here"), way.add_goal("out")
+>>> fast = way.add_action(here, "fast", to={out: 0.5, here: 0.5}, costs=1.0)
+>>> slow = way.add_action(here, "slow", to=out, costs=4.0)
+>>> carried = with_levels(way.build(), [Capacity("battery", at_most=3.0)], np.array([[2.0, 1.0]]))
+>>> list(carried.state_labels)[:5]
+['here, battery 0', 'here, battery 1', 'here, battery 2', 'here, battery 3', 'out, battery 0']
+>>> [carried.action_labels[row] for row in range(carried.num_rows)]
+['fast', 'slow', 'fast', 'slow', 'slow']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from math import isfinite
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.labels import LazyLabels, SelectedLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.preprocessing import with_giving_up
+from hcssp.cssp.reachability import can_reach_goal
+from hcssp.errors import InvalidProblem
+
+_ROUNDING = 1e-9
+"""What is so near to a whole number of steps is meant to be one."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How much of something may be used in any single run.
+
+    Attributes
+    ----------
+    name
+        What is used.
+    at_most
+        How much of it there is.
+    step
+        How finely it is counted: what an action uses is rounded up to whole steps, what it gives back down.
+    probability
+        With what probability a run may exceed it; 0 means never.
+    """
+
+    name: str
+    at_most: float
+    step: float = 1.0
+    probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        found = []
+        if not (isfinite(self.step) and self.step > 0.0):
+            found.append(f"capacity {self.name!r}: a step of {self.step}; give a positive number")
+        if not (isfinite(self.at_most) and self.at_most >= 0.0):
+            found.append(
+                f"capacity {self.name!r}: at most {self.at_most}; give a finite number of at least 0"
+            )
+        if not 0.0 <= self.probability <= 1.0:
+            found.append(f"capacity {self.name!r}: {self.probability} is not a probability between 0 and 1")
+        if found:
+            raise InvalidProblem(found)
+
+    @property
+    def last(self) -> int:
+        """The highest level that keeps the capacity."""
+        return int(self.at_most / self.step + _ROUNDING)
+
+    @property
+    def num_levels(self) -> int:
+        return self.last + (2 if self.probability > 0.0 else 1)
+
+    @property
+    def exceeded(self) -> str:
+        """The cost of exceeding it: 1 in every run that does."""
+        return f"{self.name} above {self.at_most:g}"
+
+    def level_text(self, level: int) -> str:
+        """What people call a level."""
+        return self.exceeded if level > self.last else f"{self.name} {level * self.step:g}"
+
+    def steps(self, use: FloatArray) -> IntArray:
+        """What is used, in steps: rounded up, and what is given back down."""
+        return np.ceil(use / self.step - _ROUNDING).astype(np.int64)
+
+
+def with_levels(
+    problem: CSSP,
+    capacities: Sequence[Capacity],
+    uses: FloatArray,
+    give_up: Mapping[str, float] | None = None,
+) -> CSSP:
+    """The problem with what has been used so far as a part of its states; not validated.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    capacities
+        What is carried. For those that may be exceeded there is a further cost, in this order.
+    uses
+        How much of each capacity each row uses, or gives back if negative; a row for each capacity.
+    give_up
+        What it costs to end in a state from which no goal can be reached with what is left; None: it does
+        not end there.
+    """
+    if give_up is not None:
+        return _giving_up(problem, capacities, uses, give_up)
+    levels = _Levels.of(capacities, uses)
+    count, num_rows = levels.count, problem.num_rows
+    rows, old = np.divmod(np.arange(num_rows * count), count)
+    kept = levels.allowed.ravel()
+    # By state, then by level, then in the order that the actions of a state had.
+    order = np.flatnonzero(kept)
+    order = order[np.argsort(problem.row_state[rows[order]] * count + old[order], kind="stable")]
+    chosen, reached = rows[order], levels.reached.ravel()[order]
+    part = problem.transitions[chosen]
+    indices = part.indices.astype(np.int64) * count + np.repeat(reached, np.diff(part.indptr))
+    num_states = problem.num_states * count
+    state = problem.row_state[chosen] * count + old[order]
+    initial = np.zeros((problem.num_states, count))
+    initial[:, 0] = problem.initial
+    exceeding = [each for each in capacities if each.probability > 0.0]
+    return CSSP.unchecked(
+        transitions=csr_array((part.data, indices, part.indptr), shape=(len(order), num_states)),
+        row_start=np.searchsorted(state, np.arange(num_states + 1)).astype(np.int64),
+        costs=np.vstack([problem.costs[:, chosen], *(each.ravel()[order] for each in levels.exceeding)]),
+        initial=initial.ravel(),
+        goals=np.repeat(problem.goals, count),
+        cost_names=(*problem.cost_names, *(each.exceeded for each in exceeding)),
+        bounds=np.concatenate([problem.bounds, [each.probability for each in exceeding]]),
+        state_labels=LevelLabels(problem.state_labels, levels.texts),
+        action_labels=SelectedLabels(problem.action_labels, chosen),
+        world=_levelled(problem, count),
+    )
+
+
+def _giving_up(
+    problem: CSSP, capacities: Sequence[Capacity], uses: FloatArray, price: Mapping[str, float]
+) -> CSSP:
+    """With an action that ends wherever no goal can be reached; what has been used stays used."""
+    everywhere = with_giving_up(problem, price, where="everywhere")
+    added = np.zeros(everywhere.num_rows, dtype=np.bool_)
+    added[everywhere.row_start[1:][~problem.goals] - 1] = True
+    used = np.zeros((len(capacities), everywhere.num_rows))
+    used[:, ~added] = uses
+    carried = with_levels(everywhere, capacities, used)
+    # The labels of actions cannot tell: an action of the problem may have the same name elsewhere.
+    ends = np.zeros(carried.num_rows, dtype=np.bool_)
+    ends[carried.row_start[1:][~carried.goals] - 1] = True
+    lost = ~can_reach_goal(carried, ~ends)
+    kept = np.flatnonzero(~ends | lost[carried.row_state])
+    states = np.arange(carried.num_states + 1)
+    return carried.derive(
+        transitions=carried.transitions[kept],
+        row_start=np.searchsorted(carried.row_state[kept], states).astype(np.int64),
+        costs=carried.costs[:, kept],
+        action_labels=SelectedLabels(carried.action_labels, kept),
+        world=_levelled(problem, carried.num_states // problem.num_states),
+    )
+
+
+def _levelled(problem: CSSP, count: int) -> LevelledGrid | None:
+    return None if problem.world is None else LevelledGrid.of(problem.world, count)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Where the rows of a problem lead between the levels of all capacities together, ``[row, level]``."""
+
+    texts: tuple[str, ...]
+    reached: IntArray
+    allowed: BoolArray
+    exceeding: tuple[FloatArray, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.texts)
+
+    @classmethod
+    def of(cls, capacities: Sequence[Capacity], uses: FloatArray) -> _Levels:
+        sizes = [capacity.num_levels for capacity in capacities]
+        joint = np.indices(sizes).reshape(len(sizes), -1)
+        shape = (uses.shape[1], joint.shape[1])
+        reached = np.zeros((len(sizes), *shape), dtype=np.int64)
+        allowed = np.ones(shape, dtype=np.bool_)
+        exceeding = []
+        for number, (capacity, use) in enumerate(zip(capacities, uses, strict=True)):
+            before = joint[number]
+            after = np.maximum(before + capacity.steps(use)[:, None], 0)
+            over = (after > capacity.last) | (before > capacity.last)
+            if capacity.probability > 0.0:
+                exceeding.append((over & (before <= capacity.last)).astype(np.float64))
+                after = np.where(over, capacity.last + 1, after)
+            else:
+                allowed &= ~over
+                after = np.minimum(after, capacity.last)
+            reached[number] = after
+        texts = tuple(
+            ", ".join(each.level_text(int(level)) for each, level in zip(capacities, levels, strict=True))
+            for levels in joint.T
+        )
+        together = np.asarray(np.ravel_multi_index(tuple(reached), sizes), dtype=np.int64)
+        return cls(texts, together, allowed, tuple(exceeding))
+
+
+class LevelLabels(LazyLabels):
+    """The labels of states with their levels, as texts."""
+
+    def __init__(self, base: Sequence[Hashable], levels: Sequence[str]) -> None:
+        self.base = base
+        self.levels = levels
+
+    def __len__(self) -> int:
+        return len(self.base) * len(self.levels)
+
+    def _label(self, position: int) -> str:
+        state, level = divmod(position, len(self.levels))
+        return level_label(self.base[state], self.levels[level])
+
+
+def level_label(label: Hashable, level: str) -> str:
+    """What a state at a level is called."""
+    return f"{label}, {level}"
+
+
+@dataclass(frozen=True, eq=False)
+class LevelledGrid(GridWorld):
+    """A grid world, for pictures, several states of which lie in each cell."""
+
+    states_of_a_cell: int = field(default=1, kw_only=True)
+
+    @classmethod
+    def of(cls, world: GridWorld, states_of_a_cell: int) -> LevelledGrid:
+        """The same grid with so many states in each of its cells, one after the other."""
+        given = {each.name: getattr(world, each.name) for each in fields(GridWorld)}
+        return cls(**given, states_of_a_cell=states_of_a_cell)
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The column and row of every state but the exits, which follow them."""
+        rows, columns = np.nonzero(self.free)
+        cells = np.column_stack((columns, rows)).astype(np.int64)
+        return np.repeat(cells, self.states_of_a_cell, axis=0)

@@ -1,0 +1,48 @@
+"""What a policy does in the cells of a grid, for pictures: where it goes, and how often it is there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.levels import LevelledGrid
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+
+CellVisits = tuple[IntArray, IntArray, FloatArray]
+"""Cells, the directions taken there (positions in `DIRECTIONS`), and the expected visits."""
+
+
+def visited_cells(world: GridWorld, cssp: CSSP, rows: IntArray, visits: FloatArray) -> CellVisits:
+    """The cells that a policy visits.
+
+    Where several states lie in a cell, such as one for each level of a battery, their visits are added up,
+    and the direction is that of the state which is visited most.
+
+    Parameters
+    ----------
+    world, cssp
+        The grid, and the problem made from it.
+    rows
+        The policy: a row of `cssp` for each state.
+    visits
+        The expected visits to each state.
+    """
+    acting = np.flatnonzero((rows != NO_ROW) & (visits > 0.0))
+    if not isinstance(world, LevelledGrid):
+        return world.cells[acting], rows[acting] - cssp.row_start[acting], visits[acting]
+    names = [cssp.action_labels[row] for row in rows[acting].tolist()]
+    # Giving up leads in no direction.
+    directed = np.array([name in DIRECTIONS for name in names], dtype=np.bool_)
+    acting = acting[directed]
+    headings = np.array([DIRECTIONS.index(str(name)) for name in names if name in DIRECTIONS], dtype=np.int64)
+    cells, where = np.unique(world.cells[acting], axis=0, return_inverse=True)
+    where = where.ravel()
+    total = np.zeros(len(cells))
+    np.add.at(total, where, visits[acting])
+    most_visited = np.zeros(len(cells), dtype=np.int64)
+    order = np.argsort(visits[acting], kind="stable")
+    # The last one written is the one that is visited most.
+    most_visited[where[order]] = headings[order]
+    return cells, most_visited, total

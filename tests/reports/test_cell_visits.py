@@ -1,0 +1,31 @@
+"""The states of a cell are drawn together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.levels import Capacity, with_levels
+from hcssp.cssp.policy import NO_ROW
+from hcssp.reports.cell_visits import visited_cells
+
+
+def test_visits_add_up_and_the_most_visited_state_points() -> None:
+    room = GridWorld(2, 1, (1, 1), (2, 1)).to_cssp()
+    carried = with_levels(room, [Capacity("battery", at_most=2.0)], np.ones((1, 4)), {"time": 3.0})
+    rows = np.full(carried.num_states, NO_ROW, dtype=np.int64)
+    visits = np.zeros(carried.num_states)
+    for level, (heading, often) in enumerate(((0, 0.25), (1, 0.5), (0, 4.0))):
+        rows[level], visits[level] = carried.row_start[level] + heading, often
+    assert carried.action_labels[int(rows[2])] == "give up"
+    cells, headings, total = visited_cells(carried.world, carried, rows, visits)
+    assert cells.tolist() == [[1, 1]]
+    assert [DIRECTIONS[heading] for heading in headings] == ["east"]
+    assert total.tolist() == [0.75]
+
+
+def test_without_levels_every_state_is_a_cell() -> None:
+    room = GridWorld(2, 1, (1, 1), (2, 1)).to_cssp()
+    cells, headings, total = visited_cells(room.world, room, np.array([1, NO_ROW]), np.array([2.0, 1.0]))
+    assert (cells.tolist(), headings.tolist(), total.tolist()) == ([[1, 1]], [1], [2.0])
