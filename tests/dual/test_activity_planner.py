@@ -211,16 +211,50 @@ def test_too_many_curves_are_dropped_but_for_that_of_the_whole(
         assert planner.num_plans == before
 
 
-def test_too_many_answers_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_ANSWERS", 2)
+def test_too_many_surfaces_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", 2)
     planner = CountingPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
     truth = brute_force(planner.prepared.problem)
     for price in (0.0, 0.5, 1.0, 2.0, 4.0, 0.5):
         weights = np.array([1.0, price, 0.0, 1.0])
-        answer = planner.plan(weights, frozenset())
-        assert answer is not None
-        assert answer[1] == pytest.approx((truth.costs @ weights).min(), rel=1e-8)
-        assert len(planner._answers) <= 3
+        for forbidden in (frozenset[int](), frozenset({0}), frozenset({1}), frozenset({0, 2})):
+            weighted = policies_avoiding(truth, forbidden) @ weights
+            answer = planner.plan(weights, forbidden)
+            assert len(planner._surfaces) <= 2
+            if answer is None:
+                assert len(weighted) == 0
+            else:
+                assert answer[1] == pytest.approx(weighted.min(), rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_known_about_several_costs_holds_within_every_region(seed: int) -> None:
+    planner = CountingPlanner(activity(seed, min_constraints=3), frozenset({1, 2, 3}))
+    truth = brute_force(planner.prepared.problem)
+    rng = np.random.default_rng(seed)
+    regions = [frozenset[int]()]
+    regions += [frozenset(rng.integers(0, planner.balance.num_rows, 2).tolist()) for _ in range(2)]
+    looked_up = 0
+    for _ in range(25):
+        weights = np.append(rng.choice([0.0, 1.0, 1.0]), rng.exponential(1.0, 3) * rng.integers(0, 2, 3))
+        for forbidden in regions:
+            weighted = policies_avoiding(truth, forbidden) @ weights
+            before = planner.num_plans
+            for look in (planner.glance, planner.bracket):
+                known = look(weights, forbidden)
+                if known is None:
+                    assert len(weighted) == 0
+                    continue
+                assert known.bound <= weighted.min() * (1.0 + 1e-12)
+                assert known.value >= weighted.min() * (1.0 - 1e-9) - 1e-12
+                assert known.plan.costs @ weights == pytest.approx(known.value, rel=1e-12, abs=1e-12)
+            closely = planner.bracket(weights, forbidden, closely=True)
+            assert closely is None or closely.bound <= weighted.min() * (1.0 + 1e-12)
+            looked_up += planner.num_plans == before
+            if rng.random() < 0.3:
+                planner.plan(weights, forbidden)
+    # Where something is known, a look plans nothing.
+    assert looked_up >= 25 * len(regions) - len(regions)
 
 
 def test_a_plan_made_afresh_has_the_bound_of_its_own_weights() -> None:

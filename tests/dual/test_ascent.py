@@ -110,7 +110,7 @@ def test_it_stops_once_the_bound_reaches_what_is_asked() -> None:
     for seed in range(40):
         problem = random_cssp(seed, infeasible=0.0)
         whole = maximise(FlatOracle(problem), Region())
-        if whole.infeasible or len(whole.vertices) < 4:
+        if whole.infeasible or len(whole.vertices) < 3:
             continue
         cutoff = 0.9 * whole.bound
         dual = maximise(FlatOracle(problem), Region(), cutoff=cutoff)

@@ -79,7 +79,7 @@ def test_planes_are_cut_until_the_model_meets_the_bound() -> None:
     for _ in range(20):
         optimum = planes.cut()
         models.append(optimum.value)
-        if planes.has_converged(optimum, np.inf):
+        if planes.has_converged(optimum):
             break
     # The model only falls, and the bound has come up to it.
     assert models == pytest.approx(sorted(models, reverse=True))
@@ -98,7 +98,7 @@ def test_multipliers_that_press_against_their_limits_are_noticed_and_let_go() ->
     ascent = Ascent(menu, Region())
     ascent.explore(np.zeros(2))
     planes = CuttingPlanes(ascent, BOTH)
-    while not planes.has_converged(optimum := planes.cut(), np.inf):
+    while not planes.has_converged(optimum := planes.cut()):
         pass
     assert optimum.violation > 0.1
     assert not planes.is_kept(optimum)
@@ -106,7 +106,7 @@ def test_multipliers_that_press_against_their_limits_are_noticed_and_let_go() ->
     assert not ascent.infeasible
     assert menu.asked[-1][0][0] == 0.0
     planes.lift_limits()
-    while not planes.has_converged(optimum := planes.cut(), np.inf):
+    while not planes.has_converged(optimum := planes.cut()):
         pass
     assert planes.is_kept(optimum)
     assert ascent.bound == pytest.approx(0.25 * 1.0 + 0.75 * 1e7, rel=1e-6)

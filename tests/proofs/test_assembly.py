@@ -255,7 +255,6 @@ def test_the_optimum_of_plans_that_draw_lots_has_a_proof_of_one_leaf(problem: Pr
 
 def test_what_was_forgotten_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity_planner, "MAX_CURVES", 2)
-    monkeypatch.setattr(activity_planner, "MAX_ANSWERS", 2)
     plan = solve(small_building(2.0), stop=[])
     assert len(plan.certificate.leaves) > 5
     assert_as_told(plan, verified(plan))

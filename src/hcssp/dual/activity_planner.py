@@ -1,7 +1,8 @@
 """An activity under changing prices: plans, look-ups on its budget curve, and certified bounds.
 
 Within a region (some rows forbidden) an activity has another curve. A plan that avoids the forbidden rows
-is optimal there on the same interval of prices, so a new region begins with most of its curve known.
+is optimal there on the same interval of prices, so a new region begins with most of its curve known. Where
+several costs are counted the curve is a surface, see :mod:`hcssp.dual.value_surface`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
 from hcssp.dual.price_interval import price_interval
+from hcssp.dual.value_surface import ValueSurface
 from hcssp.errors import DeadEnd
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
@@ -24,10 +26,7 @@ from hcssp.ssp.region import Region
 from hcssp.ssp.system import System
 
 MAX_CURVES = 400
-"""Of so many regions a curve is kept; then all but that of the whole activity are dropped."""
-
-MAX_ANSWERS = 4 * MAX_CURVES
-"""So many answers under weights that are no price are kept; then all are dropped."""
+"""Of so many regions a curve, or a surface, is kept; then all but that of the whole activity are dropped."""
 
 UNPRICED = 0
 """In place of the counted cost where no constraint counts one: its price is always zero."""
@@ -49,6 +48,8 @@ class ActivityPlanner:
     ----------
     counted
         As given.
+    weighted
+        The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
     """
@@ -67,9 +68,10 @@ class ActivityPlanner:
         # With at most one counted cost the weights are one price, and the curve is a curve.
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
-        self._answers: dict[tuple[frozenset[int], tuple[float, ...]], tuple[ActivityPlan, float] | None] = {}
-        # With several counted costs there is no curve; the last plan of a region is the best start there is.
-        self._latest: dict[frozenset[int], ActivityPlan] = {}
+        # Under weights that are no price, or of several counted costs.
+        self._surfaces: dict[frozenset[int], ValueSurface] = {}
+        self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
+        self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
 
     @property
     def system(self) -> System:
@@ -100,18 +102,43 @@ class ActivityPlanner:
             return self.plan_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
         if self._is_impossible(forbidden):
             return None
-        key = (forbidden, tuple(weights.tolist()))
-        if key not in self._answers:
-            if len(self._answers) > MAX_ANSWERS:
-                self._answers.clear()
-                self._latest = {region: plan for region, plan in self._latest.items() if not region}
-            optimum = self._solve(weights, forbidden, self._warm_start(forbidden))
+        if weights[self._unweighted].any():
+            return self.plan_afresh(weights, forbidden, self._warm_start(forbidden))
+        surface = self._surface(forbidden)
+        known = surface.at(weights)
+        if known is None:
+            optimum = self._solve(weights, forbidden, surface.best(weights) or self._warm_start(forbidden))
             if optimum is None:
-                self._answers[key] = None
-            else:
-                self._latest[forbidden] = ActivityPlan(optimum, self.system)
-                self._answers[key] = self._latest[forbidden], optimum.bound
-        return self._answers[key]
+                return None
+            known = surface.add(weights, ActivityPlan(optimum, self.system), optimum.bound)
+        return known.plan, known.bound
+
+    def bracket(
+        self, weights: FloatArray, forbidden: frozenset[int], closely: bool = False
+    ) -> Bracket | None:
+        """What is known under weights; something is planned only where nothing is. None if no proper plan is.
+
+        With several counted costs, one may look `closely`, see :meth:`ValueSurface.bracket`.
+        """
+        if self._index is not None and weights[0] == 1.0:
+            return self.bracket_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
+        if self._is_impossible(forbidden):
+            return None
+        known = self._surface(forbidden).bracket(weights, closely)
+        if known is not None:
+            return known
+        answer = self.plan(weights, forbidden)
+        return (
+            None if answer is None else Bracket(answer[0], float(weights @ answer[0].costs), answer[1], True)
+        )
+
+    def glance(self, weights: FloatArray, forbidden: frozenset[int]) -> Bracket | None:
+        """As :meth:`bracket`, but with several counted costs the bound may be nought: that is far quicker."""
+        if not self.priced and not self._is_impossible(forbidden):
+            known = self._surface(forbidden).glance(weights)
+            if known is not None:
+                return known
+        return self.bracket(weights, forbidden)
 
     def plan_at(self, price: float, forbidden: frozenset[int]) -> tuple[ActivityPlan, float] | None:
         """As :meth:`plan`, at a price of the one counted cost: a look-up wherever the curve is known."""
@@ -178,6 +205,13 @@ class ActivityPlanner:
         """The rows of the user's activity that rows of the prepared one are."""
         return [int(self.prepared.rows[row]) for row in sorted(rows)]
 
+    def known_points(self, forbidden: frozenset[int]) -> FloatArray:
+        """The `weighted` costs of the plans that are known to avoid the `forbidden` rows, a row each."""
+        if self._index is None:
+            return self._surface(forbidden).points
+        pieces = self._curve(forbidden).pieces
+        return np.array([piece.plan.costs[self.weighted] for piece in pieces]).reshape(-1, len(self.weighted))
+
     def known_around(self, price: float, forbidden: frozenset[int]) -> tuple[Piece | None, Piece | None]:
         """What is known at a price and next to it, without planning; see :meth:`BudgetCurve.around`."""
         curve = self._curves.get(forbidden)
@@ -205,8 +239,6 @@ class ActivityPlanner:
             curve = self._curves.get(region)
             if curve is not None and curve.pieces:
                 return curve.pieces[0].plan
-            if region in self._latest:
-                return self._latest[region]
         return None
 
     def _curve(self, forbidden: frozenset[int]) -> BudgetCurve:
@@ -228,6 +260,24 @@ class ActivityPlanner:
         curve = BudgetCurve(pieces)
         self._curves[forbidden] = curve
         return curve
+
+    def _surface(self, forbidden: frozenset[int]) -> ValueSurface:
+        """The surface of a region, begun with what the closest larger region knows."""
+        surface = self._surfaces.get(forbidden)
+        if surface is not None:
+            return surface
+        if len(self._surfaces) >= MAX_CURVES:
+            root = self._surfaces.get(frozenset())
+            self._surfaces = {} if root is None else {frozenset(): root}
+        larger = [known for known in self._surfaces if known < forbidden]
+        if larger:
+            closest = max(larger, key=len)
+            new = forbidden - closest
+            surface = self._surfaces[closest].part(lambda plan: not self.uses_any(plan, new))
+        else:
+            surface = ValueSurface(self.weighted)
+        self._surfaces[forbidden] = surface
+        return surface
 
     def _certify(self, optimum: ScalarOptimum, price: float, forbidden: frozenset[int], index: int) -> Piece:
         """The interval of prices around `price` on which no reduced cost turns negative, up to ties."""

@@ -29,7 +29,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.one_bound import intersect_lines
 from hcssp.dual.oracle import Minimum, Oracle, V
-from hcssp.dual.precision import DUAL_TOLERANCE
+from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.dual.several_bounds import cut_planes
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import tolerated
@@ -37,10 +37,6 @@ from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
 logger = logging.getLogger(__name__)
-
-CUTOFF_SHARE = 0.02
-"""With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
-missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 
 REPEAT_TOLERANCE = 1e-13
 """Policies whose costs differ by no more than this share of the cost are one point of the model."""
@@ -324,5 +320,13 @@ class Ascent(Generic[V]):
     def repeats(self) -> bool:
         """Whether the newest policy has the costs of one met before: nothing new is to be learnt from it."""
         newest = self.vertices[-1].costs
-        tolerance = REPEAT_TOLERANCE * np.abs(newest)
-        return any(bool(np.all(np.abs(old.costs - newest) <= tolerance)) for old in self.vertices[:-1])
+        if len(self.vertices) == 1:
+            return False
+        older = np.array([vertex.costs for vertex in self.vertices[:-1]])
+        return bool(np.any(np.all(np.abs(older - newest) <= REPEAT_TOLERANCE * np.abs(newest), axis=1)))
+
+    def lagrangian(self, vertex: V, prices: FloatArray) -> float:
+        """What a policy costs at `prices`, less what the bounds are worth there."""
+        paid = prices > 0.0
+        excess = vertex.costs[1:][paid] - tolerated(self.oracle.bounds)[paid]
+        return float(vertex.costs[0] + prices[paid] @ excess)

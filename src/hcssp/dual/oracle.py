@@ -63,6 +63,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.dual.known_model import KnownCosts
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
@@ -228,6 +229,13 @@ class Oracle(ABC, Generic[V]):
         anything is known.
         """
         return self.minimise(weights, region, near)
+
+    def known_costs(self, region: Region) -> KnownCosts | None:
+        """A quick way to the costs of the best policy *known* in a region, under any weights.
+
+        By default None: there is no such way. It is a first look, see :mod:`hcssp.dual.known_model`.
+        """
+        return None
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again, such as factors: a search has ended.

@@ -25,6 +25,10 @@ bound is certified wherever the ascent ends, so this only decides how tight it i
 PRECISION_SHARE = 0.05
 """Multipliers are solved to this share of the distance between the model and the bound."""
 
+CUTOFF_SHARE = 0.02
+"""With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
+missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
+
 COARSE_PRECISION = 1e-3
 """How precisely a multiplier is solved before another one is tried, relative to the value."""
 
@@ -58,6 +62,10 @@ class Precision:
     def coarsen(self) -> None:
         """Ask for a little more than what is known."""
         self.value = COARSE_PRECISION
+
+    def demand(self, precision: float) -> None:
+        """Ask for `precision` at once; exactly, if that was not enough."""
+        self.value = precision if DUAL_TOLERANCE < precision < self.value else 0.0
 
     def refine(self, gap: float = inf) -> None:
         """Ask for more than before; exactly, once there is nothing to be gained from less.

@@ -22,6 +22,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, first_alike
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
+from hcssp.dual.known_model import KnownCosts
 from hcssp.dual.oracle import Minimum, Oracle, without, zero_bounds
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
@@ -63,6 +64,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
+        self._is_surface = not all(planner.priced for planner in self.planners)
         self.alike = AlikeActivities(self.planners, self.counts, self.row_offset)
         starts = [self.procedure.row_start[:-1]]
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
@@ -84,13 +86,18 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
     ) -> Minimum[ProcedureVertex] | None:
         slots = self.alike.slots(region)
         plain = weights.tolist()
+        # Where several costs are counted, bounds take longer to look up than plans, and can wait.
+        is_glance = precision == np.inf and self._is_surface
 
         def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
             planner = self.planners[activity]
             if planner.priced and plain[0] == 1.0:
                 return planner.bracket_at(self._price(activity, plain), slots.forbidden[slot])
-            return plan(slot)
+            own = self.own_weights(activity, weights)
+            if is_glance:
+                return planner.glance(own, slots.forbidden[slot])
+            return planner.bracket(own, slots.forbidden[slot])
 
         def plan(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
@@ -101,18 +108,26 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
             best, bound = answer
             return Bracket(best, float(own @ best.costs), bound, True)
 
+        def look_closely(slot: int) -> Bracket | None:
+            activity = slots.activities[slot]
+            own = self.own_weights(activity, weights)
+            return self.planners[activity].bracket(own, slots.forbidden[slot], closely=True)
+
+        seen: set[int] = set()
         known = self._each(look_up, slots, range(len(slots.activities)))
         while True:
-            found = self._compose(known, slots)
-            if found is None:
-                return None
-            if precision == np.inf:
+            found = self._compose(known, slots, is_glance)
+            if found is None or precision == np.inf:
                 return found
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
             loose = _loose_slots(known, slots.executions(found.vertex.executions), tolerance)
             if not loose:
                 return found
-            for slot, bracket in zip(loose, self._each(plan, slots, loose), strict=True):
+            fresh = [slot for slot in loose if not self.planners[slots.activities[slot]].priced]
+            fresh = [slot for slot in fresh if slot not in seen]
+            seen.update(fresh)
+            ask, turn = (look_closely, fresh) if fresh else (plan, loose)
+            for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
 
     def _make_planners(self) -> list[ActivityPlanner]:
@@ -165,6 +180,15 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
             own[index] += weights[1 + constraint]
         return own
 
+    def _spread(self, activity: int) -> FloatArray:
+        """What the costs of an activity that may have weights are to the whole problem."""
+        weighted = self.planners[activity].weighted
+        spread = np.zeros((len(weighted), 1 + len(self._bounds)))
+        spread[0, 0] = 1.0
+        for constraint, own in self.counts[activity]:
+            spread[weighted == own, 1 + constraint] = 1.0
+        return spread
+
     def totals(self, executions: FloatArray, plans: Sequence[ActivityPlan | None]) -> FloatArray:
         """The whole procedure's expected costs: the primary, then one for each constraint."""
         return self._add_up(executions, plans, range(len(plans)))
@@ -183,12 +207,16 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
                 costs[1 + constraint] += times * own_costs[own]
         return np.array(costs)
 
-    def _compose(self, known: list[Bracket | None], slots: Slots) -> Minimum[ProcedureVertex] | None:
-        """The best choices if every activity costs what it does at least."""
+    def _compose(
+        self, known: list[Bracket | None], slots: Slots, by_plans: bool = False
+    ) -> Minimum[ProcedureVertex] | None:
+        """The best choices if every activity costs what it does at least; or, unbounded, by known plans."""
         procedure = self.procedure
         impossible = np.array([each is None for each in known], dtype=np.bool_)
         # A bound that rounding has made negative would be a gain, in a cycle without end.
-        bounds = np.array([0.0 if each is None else max(0.0, each.bound) for each in known])
+        bounds = np.array(
+            [0.0 if each is None else each.value if by_plans else max(0.0, each.bound) for each in known]
+        )
         row_costs = procedure.runs @ bounds[slots.of]
         if impossible.any():
             row_costs[procedure.rows_that_run(impossible[slots.of])] = np.inf
@@ -201,7 +229,40 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         plans = [None if each is None else each.plan for each in known]
         costs = self._add_up(slots.executions(executions), plans, slots.activities)
         every = tuple(plans[slot] for slot in slots.of.tolist())
-        return Minimum(ProcedureVertex(self, choices, executions, every, costs), bound)
+        vertex = ProcedureVertex(self, choices, executions, every, costs)
+        return Minimum(vertex, 0.0 if by_plans else bound)
+
+    def known_costs(self, region: Region) -> KnownCosts | None:
+        slots, procedure = self.alike.slots(region), self.procedure
+        known = [
+            self.planners[activity].known_points(forbidden)
+            for activity, forbidden in zip(slots.activities, slots.forbidden, strict=True)
+        ]
+        counts = [len(points) for points in known]
+        if not all(counts):
+            return None
+        costs = np.concatenate(
+            [
+                points @ self._spread(activity)
+                for points, activity in zip(known, slots.activities, strict=True)
+            ]
+        )
+        owner = np.repeat(np.arange(len(known)), counts)
+        starts = np.cumsum([0, *counts[:-1]])
+        allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
+
+        def best(weights: FloatArray) -> FloatArray | None:
+            values = costs @ weights
+            least = np.minimum.reduceat(values, starts)
+            answer = procedure.minimise(procedure.runs @ least[slots.of], allowed)
+            if answer is None:
+                return None
+            attained = np.flatnonzero(values == least[owner])
+            chosen = attained[np.searchsorted(owner[attained], np.arange(len(known)))]
+            total: FloatArray = slots.executions(procedure.executions(answer[0])) @ costs[chosen]
+            return total
+
+        return best
 
     def under(self, bounds: FloatArray) -> ProcedureOracle:
         zeros = zero_bounds(bounds) if self._affordable else ()

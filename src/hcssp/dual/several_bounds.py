@@ -19,13 +19,20 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.dual.known_model import carriers
 from hcssp.dual.oracle import V
-from hcssp.dual.precision import PRECISION_SHARE
+from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE, PRECISION_SHARE, Precision
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, scales, tolerated
 
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent, Dual
+
+FREE_FACTOR = 1e6
+"""As LIMIT_FACTOR, where there is no limit: only a first look is taken with it."""
+
+ENDING_SHARE = 0.5
+"""Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
 
 LIMIT_FACTOR = 10.0
 """The first limit of a multiplier prices its whole bound at so many times the primary cost. A limit that
@@ -80,10 +87,10 @@ def cut_planes(
         ascent.converge([first.vertex], np.ones(1))
         yield ascent.snapshot()
         return
-    planes = CuttingPlanes(ascent, bounded)
+    planes = CuttingPlanes(ascent, bounded, cutoff)
     for _ in ascent.rounds():
         optimum = planes.cut()
-        if not ascent.decided and planes.has_converged(optimum, cutoff):
+        if not ascent.decided and planes.has_converged(optimum):
             if planes.is_kept(optimum):
                 planes.converge(optimum)
             else:
@@ -124,46 +131,98 @@ class CuttingPlanes(Generic[V]):
 
     Parameters
     ----------
-    ascent, bounded
+    ascent, bounded, cutoff
         As for :func:`cut_planes`.
     """
 
-    def __init__(self, ascent: Ascent[V], bounded: IntArray) -> None:
+    def __init__(self, ascent: Ascent[V], bounded: IntArray, cutoff: float = inf) -> None:
         self._ascent = ascent
+        self._cutoff = cutoff
         self._bounded = bounded
         self._bounds = tolerated(ascent.oracle.bounds)[bounded]
         self._limited = True
-        self._repeats = False
-        self._precision = 0.0
+        self._precision = Precision()
+        self._is_stuck = False
         self._sizes = scales(self._bounds)
         self._begin()
 
     def cut(self) -> MasterOptimum:
         """Solve the master, and the problem at its multipliers."""
-        ascent, optimum = self._ascent, self._master.solve()
+        ascent = self._ascent
+        if self._precision.is_lookup and self._look_ahead() and not ascent.decided:
+            self._precision.coarsen()
+        optimum = self._master.solve()
         optimum = optimum._replace(
             value=optimum.value * self._scale,
             multipliers=optimum.multipliers * self._scale / self._sizes,
         )
-        prices = np.zeros(len(ascent.oracle.bounds))
-        prices[self._bounded] = optimum.multipliers
-        # As precisely as the distance between the model and the bound asks for; exactly where that leads
-        # no further.
-        distance = max(optimum.value - ascent.bound, 0.0)
-        is_last = self._repeats or ascent.bound == 0.0
-        self._precision = 0.0 if is_last else PRECISION_SHARE * distance / abs(ascent.bound)
-        minimum = ascent.explore(prices, self._precision)
-        if minimum is not None:
-            self._add(minimum.vertex)
-            self._repeats = ascent.repeats()
+        if ascent.decided:
+            return optimum
+        if not self._precision.is_lookup and not self._precision.is_exact:
+            self._precision.value = self._wanted(optimum.value)
+        prices = self._all_prices(optimum.multipliers)
+        minimum = ascent.explore(prices, self._precision.value)
+        if minimum is None:
+            return optimum
+        is_new = self._keep_newest()
+        # As long as what is known gives planes below the model, nothing is planned; then as precisely as the
+        # distance between the model and the bound asks for.
+        value = ascent.lagrangian(minimum.vertex, prices)
+        if is_new and value < optimum.value - DUAL_TOLERANCE * abs(optimum.value):
+            self._precision.look_up()
+        elif self._precision.is_exact:
+            self._is_stuck = True
+        elif self._precision.is_lookup:
+            self._precision.demand(self._wanted(optimum.value))
+        else:
+            self._precision.demand(0.0)
         return optimum
 
-    def has_converged(self, optimum: MasterOptimum, cutoff: float) -> bool:
+    def _look_ahead(self) -> bool:
+        """Meet the policies that carry the model of all that is known; False if the oracle cannot tell."""
+        ascent, bounded = self._ascent, self._bounded
+        known = ascent.oracle.known_costs(ascent.region)
+        if known is None:
+            return False
+        priced = np.append(0, 1 + bounded)
+
+        def at(prices: FloatArray) -> FloatArray | None:
+            found = known(np.append(1.0, self._all_prices(prices)))
+            return None if found is None else found[priced]
+
+        first = [vertex.costs[priced] for vertex in ascent.vertices]
+        limits = (LIMIT_FACTOR if self._limited else FREE_FACTOR) * self._scale / self._sizes
+        for prices in carriers(at, first, self._bounds, limits):
+            if ascent.explore(self._all_prices(prices), inf) is None:
+                break
+            self._keep_newest()
+        return True
+
+    def _all_prices(self, prices: FloatArray) -> FloatArray:
+        """The multipliers of all constraints, given those with a finite bound."""
+        every = np.zeros(len(self._ascent.oracle.bounds))
+        every[self._bounded] = prices
+        return every
+
+    def _keep_newest(self) -> bool:
+        """Add the policy met last to the master, and tell whether it was not known there."""
+        if self._ascent.repeats():
+            self._ascent.vertices.pop()
+            return False
+        self._add(self._ascent.vertices[-1])
+        return True
+
+    def _wanted(self, level: float) -> float:
+        """The precision with which the ascent may end if the bound comes close to the model's `level`."""
+        missing = abs(self._cutoff - level)
+        share = CUTOFF_SHARE * missing if missing < inf else PRECISION_SHARE * (level - self._ascent.bound)
+        return ENDING_SHARE * share / abs(level) if level else 0.0
+
+    def has_converged(self, optimum: MasterOptimum) -> bool:
         """Whether the model meets the bound, or nothing more can be learnt."""
         # A single policy is the answer only if nothing is missing.
-        tolerance = self._ascent.tolerance(cutoff if len(self._support(optimum)) > 1 else inf)
-        is_stuck = self._repeats and self._precision == 0.0
-        return optimum.value - self._ascent.bound <= tolerance or is_stuck
+        tolerance = self._ascent.tolerance(self._cutoff if len(self._support(optimum)) > 1 else inf)
+        return optimum.value - self._ascent.bound <= tolerance or self._is_stuck
 
     def is_kept(self, optimum: MasterOptimum) -> bool:
         """Whether the mixture keeps the bounds, rather than pay for breaking them."""
@@ -177,6 +236,7 @@ class CuttingPlanes(Generic[V]):
     def lift_limits(self) -> None:
         """Go on with multipliers of any size, once some mixture is known to keep the bounds."""
         self._limited = False
+        self._is_stuck = False
         # Some room, because HiGHS has tolerances of its own; the bounds come from the oracle anyway.
         self._bounds = tolerated(self._bounds)
         self._begin()

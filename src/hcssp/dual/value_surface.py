@@ -1,0 +1,266 @@
+r"""What is known about an activity under weights of several costs: its least weighted cost from both sides.
+
+With one counted cost the least weighted cost is a curve over the price (:mod:`hcssp.dual.activity_curve`);
+with several it is a surface :math:`L(w)` over the weights, concave, positively homogeneous and, since costs
+are not negative, never falling. Two things are kept: certified bounds at solved weights, and plans. If
+
+.. math:: \sum_k \alpha_k w_k \le w, \qquad \alpha_k \ge 0,
+
+then :math:`L(w) \ge \sum_k \alpha_k L(w_k)`, and the best such combination is a linear program with a row
+for each cost, of which there are a handful. Every known plan gives a plane from above.
+
+In a smaller region the bounds still hold; plans that use what is forbidden there are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.dual.activity_curve import POINT_TOLERANCE, ROUNDED_DOWN, ActivityPlan, Bracket
+
+MAX_POINTS = 200
+"""So many solved weights are kept of each region, and as many plans: the latest."""
+
+MAX_PIVOTS = 40
+"""A combination that is not the best one is a bound as well."""
+
+PIVOT_TOLERANCE = 1e-11
+"""A point joins the combination only if it raises the bound by more than this share of it."""
+
+SINGULAR = 1e-12
+"""Points whose weights are proportional but for this cannot be combined."""
+
+
+class ValueSurface:
+    """The least weighted cost of one activity within one region, as far as it is known.
+
+    Parameters
+    ----------
+    costs
+        Which of the activity's costs have weights, the primary among them; all others are worth nothing.
+    """
+
+    def __init__(self, costs: IntArray) -> None:
+        self._costs = costs
+        self._weights: FloatArray = np.zeros((0, len(costs)))
+        self._bounds: FloatArray = np.zeros(0)
+        self._plans: list[ActivityPlan] = []
+        self._points: FloatArray = np.zeros((0, len(costs)))
+        self._exact: dict[bytes, Bracket] = {}
+        self._bases = Combinations(len(costs))
+
+    @property
+    def points(self) -> FloatArray:
+        """The costs of the plans that are known, a row each: those that have weights."""
+        return self._points
+
+    def part(self, lies_in: Callable[[ActivityPlan], bool]) -> ValueSurface:
+        """What is known of a smaller region, given which plans lie in it."""
+        smaller = ValueSurface(self._costs)
+        smaller._weights, smaller._bounds = self._weights, self._bounds
+        smaller._bases = self._bases.copy()
+        kept = [index for index, plan in enumerate(self._plans) if lies_in(plan)]
+        smaller._plans = [self._plans[index] for index in kept]
+        smaller._points = self._points[kept]
+        smaller._exact = {key: found for key, found in self._exact.items() if lies_in(found.plan)}
+        return smaller
+
+    def add(self, weights: FloatArray, plan: ActivityPlan, bound: float) -> Bracket:
+        """Keep the best plan under `weights`, and the certified bound there."""
+        own = weights[self._costs]
+        point = plan.costs[self._costs]
+        found = Bracket(plan, float(own @ point), bound, True)
+        if len(self._exact) >= MAX_POINTS:
+            self._exact.clear()
+        self._exact[own.tobytes()] = found
+        self._weights = np.vstack([self._weights[1 - MAX_POINTS :], own])
+        self._bounds = np.append(self._bounds[1 - MAX_POINTS :], max(bound, 0.0))
+        same = np.all(np.abs(self._points - point) <= POINT_TOLERANCE * np.abs(point), axis=1)
+        if not same.any():
+            self._plans = [*self._plans[1 - MAX_POINTS :], plan]
+            self._points = np.vstack([self._points[1 - MAX_POINTS :], point])
+        return found
+
+    def at(self, weights: FloatArray) -> Bracket | None:
+        """What was found under these very weights."""
+        return self._exact.get(weights[self._costs].tobytes())
+
+    def best(self, weights: FloatArray) -> ActivityPlan | None:
+        """The best plan known under `weights`."""
+        if not self._plans:
+            return None
+        return self._plans[int(np.argmin(self._points @ weights[self._costs]))]
+
+    def glance(self, weights: FloatArray) -> Bracket | None:
+        """The best plan known under `weights`, without a bound; None if no plan is."""
+        if not self._plans:
+            return None
+        values = self._points @ weights[self._costs]
+        best = int(values.argmin())
+        return Bracket(self._plans[best], float(values[best]), 0.0, False)
+
+    def bracket(self, weights: FloatArray, closely: bool = False) -> Bracket | None:
+        """What is known under `weights`; None if no plan is.
+
+        Parameters
+        ----------
+        weights
+            Where to look.
+        closely
+            Whether to look for the best combination of bounds, rather than among those that were the best
+            elsewhere.
+        """
+        own = weights[self._costs]
+        known = self._exact.get(own.tobytes())
+        if known is not None:
+            return known
+        if not self._plans:
+            return None
+        values = self._points @ own
+        best = int(np.argmin(values))
+        value = float(values[best])
+        bound = self._bases.bound(own)
+        if closely or bound <= 0.0:
+            bound = max(bound, self._bases.learn(self._weights, self._bounds, own))
+        return Bracket(self._plans[best], value, min(bound, value), False)
+
+
+class Combinations:
+    """Sets of solved weights that were the best to combine somewhere: a triangulation that grows.
+
+    The combination of a set that amounts to other weights is a product with the inverse of the set's own, and
+    a bound there if no share is negative.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._inverses: FloatArray = np.zeros((0, size, size))
+        self._points: FloatArray = np.zeros((0, size, size))
+        self._bounds: FloatArray = np.zeros((0, size))
+
+    def copy(self) -> Combinations:
+        """The same, to go on with in a smaller region."""
+        other = Combinations(self._points.shape[1])
+        other._inverses, other._points, other._bounds = self._inverses, self._points, self._bounds
+        return other
+
+    def bound(self, weights: FloatArray) -> float:
+        """The best of the known combinations, rounded down; 0 if none amounts to `weights`."""
+        best = self._best(weights)
+        if best is None:
+            return 0.0
+        index, shares = best
+        return _rounded_down(shares, self._points[index], self._bounds[index], weights)
+
+    def _best(self, weights: FloatArray) -> tuple[int, FloatArray] | None:
+        """The best known combination for `weights`, and its shares."""
+        if len(self._bounds) == 0:
+            return None
+        shares = weights @ self._inverses
+        worth = np.where(shares.min(axis=1) >= 0.0, (shares * self._bounds).sum(axis=1), 0.0)
+        index = int(worth.argmax())
+        return (index, shares[index]) if worth[index] > 0.0 else None
+
+    def learn(self, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
+        """As :func:`combined_bound`, from the best known combination on; what it finds is kept."""
+        if np.any(weights <= 0.0):
+            return combined_bound(points, bounds, weights)
+        best, size = self._best(weights), len(weights)
+        columns = np.concatenate([points / weights, np.eye(size)])
+        worth = np.append(bounds, np.zeros(size))
+        basis = len(points) + np.arange(size)
+        if best is not None:
+            columns = np.concatenate([columns, self._points[best[0]] / weights])
+            worth = np.append(worth, self._bounds[best[0]])
+            basis += size
+        basis, inverse, shares = _best_combination(columns, worth, basis)
+        own, gained = columns[basis] * weights, worth[basis]
+        bound = _rounded_down(shares, own, gained, weights)
+        if best is None or not np.array_equal(gained, self._bounds[best[0]]):
+            # Shares of the scaled columns are `inverse @ (w / weights)`, a row for each column.
+            own_inverse = (inverse / weights).T
+            self._inverses = np.concatenate([self._inverses[1 - MAX_POINTS :], own_inverse[np.newaxis]])
+            self._points = np.concatenate([self._points[1 - MAX_POINTS :], own[np.newaxis]])
+            self._bounds = np.concatenate([self._bounds[1 - MAX_POINTS :], gained[np.newaxis]])
+        return bound
+
+
+def combined_bound(points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
+    """The best lower bound under `weights` that those at other weights amount to, rounded down.
+
+    >>> points, bounds = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([10.0, 14.0])
+    >>> round(combined_bound(points, bounds, np.array([1.0, 1.0])), 9)
+    12.0
+    >>> round(combined_bound(points, bounds, np.array([1.0, 3.0])), 9)
+    14.0
+
+    Parameters
+    ----------
+    points, bounds
+        Solved weights, a row each, and what the least weighted cost there certainly is.
+    weights
+        Where the bound is wanted.
+    """
+    paid = weights > 0.0
+    # What has a weight where there is none wanted cannot be part of it.
+    usable = np.flatnonzero(~points[:, ~paid].any(axis=1))
+    size = int(np.count_nonzero(paid))
+    if len(usable) == 0 or size == 0:
+        return 0.0
+    columns = np.concatenate([points[np.ix_(usable, paid)] / weights[paid], np.eye(size)])
+    worth = np.append(bounds[usable], np.zeros(size))
+    basis, _, shares = _best_combination(columns, worth, len(usable) + np.arange(size))
+    return _rounded_down(shares, columns[basis] * weights[paid], worth[basis], weights[paid])
+
+
+def _rounded_down(shares: FloatArray, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
+    """What shares of bounds amount to: as much of them as certainly fits into `weights`."""
+    shares = np.maximum(shares, 0.0)
+    taken = shares @ points
+    if np.any(taken > 0.0, where=weights <= 0.0):
+        return 0.0
+    load = float(np.max(taken / np.where(weights > 0.0, weights, 1.0)))
+    return ROUNDED_DOWN * ROUNDED_DOWN * float(shares @ bounds) / max(1.0, load)
+
+
+def _best_combination(
+    columns: FloatArray, worth: FloatArray, basis: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Maximise the worth of non-negative shares of the columns whose sum is nowhere above one.
+
+    The simplex method: there are as many rows as costs, and so pivots are cheap and few.
+
+    Parameters
+    ----------
+    columns, worth
+        A row for each column, slacks included, and what it is worth.
+    basis
+        Columns to begin with, whose shares are not negative.
+
+    Returns
+    -------
+    The best basis, its inverse, and its shares.
+    """
+    inverse: FloatArray = np.linalg.inv(columns[basis].T).astype(np.float64)
+    shares = np.maximum(inverse.sum(axis=1), 0.0)
+    for _ in range(MAX_PIVOTS):
+        prices = worth[basis] @ inverse
+        reduced = worth - columns @ prices
+        enters = int(reduced.argmax())
+        if reduced[enters] <= PIVOT_TOLERANCE * float(np.abs(prices).sum()):
+            break
+        direction = inverse @ columns[enters]
+        rising = direction > SINGULAR * float(np.abs(direction).max())
+        if not rising.any():
+            break
+        steps = np.where(rising, shares / np.where(rising, direction, 1.0), inf)
+        leaves = int(steps.argmin())
+        basis[leaves] = enters
+        row = inverse[leaves] / direction[leaves]
+        inverse = inverse - direction[:, np.newaxis] * row
+        inverse[leaves] = row
+        shares = np.maximum(inverse.sum(axis=1), 0.0)
+    return basis, inverse, shares

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from hcssp.cssp.model import FloatArray
+from hcssp.dual.known_model import Model, carriers
+
+
+def highest_point(costs: FloatArray, bounds: FloatArray, limits: FloatArray) -> float:
+    """The level of the highest point of the least of all planes, by a linear program over (prices, level)."""
+    planes = np.hstack([-(costs[:, 1:] - bounds), np.ones((len(costs), 1))])
+    objective = np.append(np.zeros(len(bounds)), -1.0)
+    limited = [*((0.0, limit) for limit in limits), (None, None)]
+    return float(-linprog(objective, A_ub=planes, b_ub=costs[:, 0], bounds=limited).fun)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_highest_point_is_that_of_a_linear_program(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = rng.exponential(1.0, (15, 1 + size))
+    bounds, limits = rng.exponential(0.5, size), np.full(size, 10.0)
+    model = Model(bounds, limits)
+    for known, each in enumerate(costs):
+        model.add(each)
+        level, prices = model.highest()
+        truth = highest_point(costs[: known + 1], bounds, limits)
+        assert level == pytest.approx(truth, rel=1e-8, abs=1e-9)
+        assert np.all((prices >= 0.0) & (prices <= limits * (1.0 + 1e-9)))
+        assert min(model.value(each, prices) for each in costs[: known + 1]) == pytest.approx(level, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_carriers_suffice(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = rng.exponential(1.0, (40, 3))
+    bounds, limits = rng.exponential(0.5, 2), np.full(2, 10.0)
+
+    def known(prices: FloatArray) -> FloatArray:
+        return costs[np.argmin(costs @ np.append(1.0, prices))]
+
+    found = [known(prices) for prices in carriers(known, costs[:1], bounds, limits)]
+    few = np.array([costs[0], *found])
+    assert len(few) <= 4
+    truth = highest_point(costs, bounds, limits)
+    assert highest_point(few, bounds, limits) == pytest.approx(truth, rel=1e-8)
+
+
+def test_nothing_known_leads_nowhere() -> None:
+    first = [np.array([1.0, 2.0])]
+    assert carriers(lambda prices: None, first, np.array([1.0]), np.array([10.0])) == []
