@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -171,3 +174,25 @@ def test_the_line_at_a_limit_supports_the_hull_of_all_points(
     assert np.all(cost + price * use >= level - 1e-9)
     hull = max(min(cost + each * (use - limit)) for each in (price, *(np.linspace(0.0, 13.0, 27).tolist())))
     assert level - price * limit == pytest.approx(hull, abs=1e-9)
+
+
+def test_at_the_ends_of_an_interval_the_bound_is_what_was_certified_there() -> None:
+    known = replace(piece(1.0, 3.0, 4.0, 2.0), low_bound=5.9, high_bound=9.8)
+    assert (known.bound(1.0), known.bound(3.0)) == (5.9, 9.8)
+    # Nothing else is known beyond them, either.
+    assert (known.bound(0.5), known.bound(4.0)) == (5.9, 9.8)
+    assert known.bound(2.0) == pytest.approx(7.85)
+    assert known.bound(2.0) < 7.85
+    endless = replace(known, high=inf, high_bound=2.0)
+    assert endless.bound(1.0) == 5.9
+    assert endless.bound(4.0) == pytest.approx(5.9 + 3.0 * 2.0)
+
+
+def test_around_a_price_there_is_its_own_piece_or_one_on_either_side() -> None:
+    curve = known_curve()
+    first, second, third = curve.pieces
+    assert curve.around(2.0) == (second, second)
+    assert curve.around(0.5) == (first, first)
+    assert curve.around(0.7) == (first, second)
+    assert curve.around(51.0) == (third, None)
+    assert BudgetCurve(curve.pieces[1:]).around(0.7) == (None, second)

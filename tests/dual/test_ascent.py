@@ -10,12 +10,12 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.ascent import MAX_ROUNDS, Ascent, Dual, ascend, lagrangian_bound, maximise
+from hcssp.dual.ascent import MAX_ROUNDS, REPEAT_TOLERANCE, Ascent, Dual, ascend, lagrangian_bound, maximise
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from hcssp.ssp.region import Region
-from menus import Menu
+from menus import Dish, Menu
 from mixtures import best_mixture
 from random_problems import random_cssp
 
@@ -296,3 +296,13 @@ def test_an_ascent_that_does_not_end_is_an_error() -> None:
     ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
     with pytest.raises(OutOfPrecision, match=f"not decided within {MAX_ROUNDS} rounds"):
         list(ascent.rounds())
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_policy_repeats_another_if_every_cost_is_the_same_relatively(size: float) -> None:
+    costs = np.array([2.0, 3.0]) * size
+    for share, repeats in ((0.1, True), (10.0, False)):
+        ascent = Ascent(Menu([(1.0, 1.0)], [1.0]), Region())
+        other = costs * [1.0, 1.0 + share * REPEAT_TOLERANCE]
+        ascent.vertices = [Dish(costs, 0), Dish(2.0 * costs, 1), Dish(other, 2)]
+        assert ascent.repeats() == repeats

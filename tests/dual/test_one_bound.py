@@ -226,3 +226,13 @@ def test_the_whole_search_finds_the_maximum_of_the_model(
     assert dual.converged
     assert dual.bound <= best + 1e-9 * (1.0 + abs(best))
     assert dual.bound == pytest.approx(best, abs=1e-6 * (1.0 + abs(best)))
+
+
+def test_without_a_cheaper_policy_that_breaks_the_bound_nothing_need_be_paid() -> None:
+    # At no price both cost the same; once the least use is looked at by itself, the bound is free.
+    search = searching(Menu([(5.0, 3.0), (5.0, 1.0)], [2.0]))
+    search.solve()
+    search._raises = MAX_RAISES
+    search._raise()
+    assert (search.pair.kept, search.pair.broken) == (search.ascent.vertices[-1], None)
+    assert search.multiplier == 0.0

@@ -9,11 +9,12 @@ from brute_force import brute_force
 from hcssp.contract.proof import Infeasible, Status
 from hcssp.contract.stop import Gap, MaxIterations, Target
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.ascent import maximise
+from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.oracle import Vertex
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.policy_branching import PolicyBranching, split, undecided_row
@@ -58,6 +59,48 @@ def test_a_split_loses_no_policy_but_those_it_cuts_off_twice(seed: int) -> None:
 def test_a_region_whose_relaxation_is_one_policy_is_decided() -> None:
     oracle = FlatOracle(knapsack(100.0))
     assert undecided_row(maximise(oracle, Region())) is None
+
+
+class Visiting(Vertex):
+    """A policy of which it is known how often it comes where."""
+
+    def __init__(self, rows: list[int], visits: list[float], reached: list[bool] | None = None) -> None:
+        self.costs = np.zeros(1)
+        self._rows, self._visits, self._reached = np.array(rows), np.array(visits), reached
+
+    @property
+    def rows(self) -> IntArray:
+        return self._rows
+
+    @property
+    def visits(self) -> FloatArray:
+        return self._visits
+
+    @property
+    def reached(self) -> BoolArray:
+        assert self._reached is not None, "it takes a search, which is not for nothing"
+        return np.array(self._reached)
+
+
+def test_branching_happens_where_two_policies_part_and_both_come_most_often() -> None:
+    # They part in the last three states; the first comes to all of them, the second seldom to the second.
+    first = Visiting([0, 2, 4, 6], [9.0, 3.0, 1.0, 0.5])
+    second = Visiting([0, 3, 5, 7], [9.0, 0.1, 2.0, 0.6])
+    assert undecided_row(Dual(support=(first, second), mixture=np.array([0.6, 0.4]))) == 4
+    assert undecided_row(Dual(support=(first, second), mixture=np.array([0.4, 0.6]))) == 5
+    # Of several pairs, the one that parts where both come most often.
+    third = Visiting([1, 2, 4, 6], [2.0, 3.0, 1.0, 0.5])
+    assert undecided_row(Dual(support=(first, second, third), mixture=np.array([0.5, 0.3, 0.2]))) == 0
+    assert undecided_row(Dual(support=(first,), mixture=np.ones(1))) is None
+
+
+def test_however_seldom_both_come_there_they_part() -> None:
+    first = Visiting([0, 2, 4], [1.0, 1e-14, 1e-13], [True, True, False])
+    second = Visiting([0, 3, 5], [1.0, 1e-14, 1e-13], [True, True, True])
+    mixture = np.array([0.6, 0.4])
+    assert undecided_row(Dual(support=(first, second), mixture=mixture)) == 2
+    nowhere = Visiting([0, 3, 5], [1.0, 1e-14, 1e-13], [True, False, True])
+    assert undecided_row(Dual(support=(first, nowhere), mixture=mixture)) is None
 
 
 def shortest_ways(problem: CSSP) -> int:

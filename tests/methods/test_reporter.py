@@ -116,3 +116,45 @@ def test_a_policy_that_costs_more_than_any_number_is_no_incumbent() -> None:
     assert search.upper_bound == inf
     reporter.offer(DoubtfulDish(menu.table[1], 1))
     assert search.upper_bound == 9.0
+
+
+class RoundedDish(Dish):
+    """One whose costs may be off by a little."""
+
+    def __init__(self, costs: FloatArray, row: int, rounding: list[float]) -> None:
+        super().__init__(costs, row)
+        self._rounding = np.array(rounding)
+
+    @property
+    def rounding(self) -> FloatArray:
+        return self._rounding
+
+
+@pytest.mark.parametrize(
+    ("calories", "rounding", "told"),
+    [
+        # Far from its bound, and exact: the search is taken at its word.
+        (1.0, [0.0, 0.0], 8.0),
+        (1.0, [1e-15, 0.5], 8.0),
+        # It may cost anything, or lie beyond its bound: it does, says the other evaluation.
+        (1.0, [1.0, 0.0], inf),
+        (4.0, [0.0, 1e-6], inf),
+    ],
+)
+def test_what_rounding_may_hide_is_evaluated_anew(
+    calories: float, rounding: list[float], told: float
+) -> None:
+    plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
+    hungry, full = plan.add_state("hungry"), plan.add_goal("full")
+    plan.add_action(hungry, "cake", to=full, costs=(8.0, 5.0))
+    menu = CountingMenu([(8.0, calories)], [4.0])
+    search: BestFirst[None, Dish] = BestFirst()
+    reporter = Reporter(plan.build(), menu, search, time.perf_counter())
+    reporter.offer(RoundedDish(menu.table[0], 0, rounding))
+    assert search.upper_bound == told
+
+
+def test_only_what_may_be_better_is_evaluated_at_all() -> None:
+    menu, search, reporter = reporting(known_cost=5.0)
+    reporter.offer(DoubtfulDish(menu.table[0], 0))
+    assert (menu.num_lifted, search.incumbent) == (0, None)

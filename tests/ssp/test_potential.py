@@ -10,7 +10,7 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.potential import Certificate, Certifier
+from hcssp.ssp.potential import Certificate, Certifier, lowered
 
 EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
 
@@ -188,3 +188,10 @@ def test_a_problem_without_steps_costs_nothing() -> None:
     plan.set_initial(out)
     problem = plan.build()
     assert Certifier.of(problem).certify(problem.costs[0], np.array([5.0])).bound == 0.0
+
+
+def test_a_value_is_lowered_by_its_length_and_a_little_and_never_below_nothing() -> None:
+    for value, length, step in ((10.0, 3.0, 0.5), (1e6, 1e3, 1e-9), (3.0, 1.0, 0.0)):
+        exact = Fraction(value) - Fraction(length) * Fraction(step)
+        assert (1 - Fraction(1, 10**6)) * exact <= Fraction(lowered(value, length, step)) < exact
+    assert lowered(1.0, 3.0, 0.5) == 0.0

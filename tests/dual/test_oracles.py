@@ -1,0 +1,43 @@
+"""Which oracle a problem gets: one that plans its activities one by one where that is exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.oracles import oracle_of
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from small_procedures import forking, retrying
+
+
+def two_ways(bound: float) -> CSSP:
+    """One way is short and costs damage; another costs what the long one does and more."""
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": bound})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "short", to=out, costs=(1.0, 1.0))
+    plan.add_action(here, "long", to=out, costs=(3.0, 0.0))
+    plan.add_action(here, "longer", to=out, costs=(4.0, 0.0))
+    plan.set_initial(here)
+    return plan.build()
+
+
+def test_activities_are_planned_one_by_one_where_that_is_exact() -> None:
+    assert isinstance(oracle_of(retrying()), ProcedureOracle)
+    for problem in (forking(), two_ways(1.0)):
+        assert isinstance(oracle_of(problem), FlatOracle)
+
+
+@pytest.mark.parametrize(("bound", "rows"), [(1.0, 2), (0.0, 1)])
+def test_what_no_good_plan_uses_is_left_out(bound: float, rows: int) -> None:
+    assert len(oracle_of(two_ways(bound)).row_state) == rows
+
+
+def test_what_a_bound_of_nothing_forbids_is_left_out_of_procedures() -> None:
+    for problem in (retrying(), forking()):
+        free, bound = (
+            len(oracle_of(problem.with_bounds({each.name: limit for each in problem.constraints})).row_state)
+            for limit in (1e9, 0.0)
+        )
+        assert bound < free, problem.name

@@ -1,0 +1,100 @@
+"""Mending, step by step, on problems of which the values that hold are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.model import FloatArray
+from hcssp.ssp.mending import Mending
+
+# A corridor: from state 0 to 1 for 2, from 1 out for 3, from 0 out for 9; "out" is state 2.
+COSTS = np.array([2.0, 3.0, 9.0])
+STATE = np.array([0, 1, 0])
+HEADS = np.array([1, 2, 2])
+RIGHT = [5.0, 3.0]
+
+
+def mending(
+    values: list[float], costs: FloatArray = COSTS, rows: list[bool] | None = None, stays: float = 0.0
+) -> Mending:
+    """Values on a corridor, whose steps may fail and `stay`."""
+    leaves = np.full(3, 1.0 - stays)
+
+    def missing(potential: FloatArray, margin: float) -> FloatArray:
+        after = np.append(potential, 0.0)
+        return (1.0 + 1e-12 * margin) * leaves * (after[STATE] - after[HEADS]) - costs
+
+    some = np.ones(3, dtype=np.bool_) if rows is None else np.array(rows)
+    return Mending(some, costs, STATE, np.arange(3), HEADS, leaves, np.array(values), missing)
+
+
+@pytest.mark.parametrize("values", [[5.0 + 4e-6, 3.0 + 1e-6], [5.0 + 1e-6, 3.0 + 1e-6], [5.0 + 1e-6, 3.0]])
+def test_one_solve_subtracts_what_is_missing_all_the_way(values: list[float]) -> None:
+    wrong = mending(values)
+    assert wrong.solve(2.0)
+    assert wrong.values == pytest.approx(RIGHT, abs=1e-10)
+    assert np.all(wrong.values <= values)
+
+
+def test_sweeps_lower_what_is_too_high_and_end() -> None:
+    wrong = mending([8.0, 4.0])
+    sweeps = 0
+    while wrong.lower(2.0):
+        sweeps += 1
+        assert sweeps < 10
+    assert wrong.values == pytest.approx(RIGHT, abs=1e-9)
+    assert np.all(wrong.values <= RIGHT)
+
+
+def test_a_sweep_lowers_by_what_is_missing_and_not_more() -> None:
+    wrong = mending([6.0, 3.0 - 1e-9])
+    assert wrong.lower(2.0)
+    assert wrong.values == pytest.approx([5.0, 3.0 - 1e-9], rel=1e-9)
+    # A step that fails half of the time takes half of what is missing, each time.
+    slow = mending([12.0, 6.0 - 1e-9], stays=0.5)
+    assert slow.lower(2.0)
+    assert slow.values == pytest.approx([10.0, 6.0 - 1e-9], rel=1e-9)
+
+
+def test_where_nothing_is_missing_nothing_is_lowered() -> None:
+    right = mending([3.9, 2.0])
+    assert not right.lower(2.0)
+    assert right.values.tolist() == [3.9, 2.0]
+
+
+def test_rows_that_do_not_count_ask_for_nothing() -> None:
+    without = mending([8.0, 3.0 - 1e-9], rows=[False, True, True])
+    assert not without.lower(2.0)
+    assert without.values.tolist() == [8.0, 3.0 - 1e-9]
+
+
+def test_states_between_which_all_is_free_have_the_least_of_their_values() -> None:
+    # To and fro between both states for nothing, and out of the second for 3.
+    costs, state, heads = np.array([0.0, 0.0, 3.0]), np.array([0, 1, 1]), np.array([1, 0, 2])
+
+    def missing(potential: FloatArray, margin: float) -> FloatArray:
+        after = np.append(potential, 0.0)
+        return after[state] - after[heads] - costs
+
+    one = Mending(
+        np.ones(3, dtype=np.bool_),
+        costs,
+        state,
+        np.arange(3),
+        heads,
+        np.ones(3),
+        np.array([7.0, 4.0]),
+        missing,
+    )
+    assert one.values.tolist() == [4.0, 4.0]
+    assert one.lower(1.0)
+    assert one.values == pytest.approx([3.0, 3.0])
+    assert not one.lower(1.0)
+
+
+def test_no_value_is_below_nothing() -> None:
+    wrong = mending([2.0, 1.0], costs=np.array([0.0, 0.0, 0.0]))
+    while wrong.lower(2.0):
+        pass
+    assert wrong.values.tolist() == [0.0, 0.0]
