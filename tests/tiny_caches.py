@@ -19,6 +19,8 @@ CACHES = {
     "hcssp.dual.activity_budget": ("MAX_KNOWN_VERTICES",),
     "hcssp.dual.activity_planner": ("MAX_CURVES",),
     "hcssp.dual.alike_activities": ("MAX_SPLITS", "MAX_SPLIT_ENTRIES"),
+    "hcssp.dual.door_planner": ("MAX_ANSWERS", "MAX_PLANS"),
+    "hcssp.dual.doors_oracle": ("MAX_SPLITS",),
     "hcssp.dual.event_solver": ("MAX_CHAINS", "MAX_CHAIN_STATES"),
     "hcssp.dual.value_surface": ("MAX_POINTS",),
     "hcssp.proofs.builder": ("MAX_SEARCHES",),

@@ -115,15 +115,7 @@ class FlatOracle(Oracle[FlatVertex]):
         self._balance = Balance(self._prepared.problem)
         super().__init__(problem.bounds, self._balance.row_start)
         self._bounds = without(problem.bounds, self._zeros)
-        systems: dict[str, type[PolicySystem] | type[SweepSystem] | None] = {
-            "auto": None,
-            "factorise": PolicySystem,
-            "sweep": SweepSystem,
-        }
-        if evaluation not in systems:
-            known = ", ".join(repr(name) for name in systems)
-            raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])
-        system = systems[evaluation]
+        system = system_of(evaluation)
         self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
 
     def minimise(
@@ -271,6 +263,25 @@ def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool) -> Bool
     if needed.all():
         return usable
     return needed if usable is None else needed & usable
+
+
+def system_of(evaluation: Evaluation) -> type[PolicySystem] | type[SweepSystem] | None:
+    """How policies are evaluated; None if it depends on the problem.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no such evaluation.
+    """
+    systems: dict[str, type[PolicySystem] | type[SweepSystem] | None] = {
+        "auto": None,
+        "factorise": PolicySystem,
+        "sweep": SweepSystem,
+    }
+    if evaluation not in systems:
+        known = ", ".join(repr(name) for name in systems)
+        raise InvalidProblem([f"evaluation {evaluation!r}: choose one of {known}"])
+    return systems[evaluation]
 
 
 def free_rows(problem: CSSP, constraints: tuple[int, ...]) -> BoolArray | None:

@@ -90,11 +90,15 @@ class Part:
             values = self.system.values(rows, EXACT)
         except ImproperPolicy:
             return None
-        change: FloatArray = self.balance.initial @ (values - self.values)
         least, largest = np.min(values), np.max(np.abs(values))
         if not np.isfinite(largest) or least < -NEGATIVE_VALUE_TOLERANCE * largest:
             return None
-        return rows, values, change
+        return rows, values, self._change(values)
+
+    def _change(self, values: FloatArray) -> FloatArray:
+        """By how much the costs of one execution change with the values of the states."""
+        change: FloatArray = self.balance.initial @ (values - self.values)
+        return change
 
 
 def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds: int) -> FloatArray | None:

@@ -168,6 +168,10 @@ class Flattening:
     @cached_property
     def cssp(self) -> CSSP:
         """The flat problem: the primary cost and one cost for each constraint, called by its name."""
+        return self.assembled()
+
+    def assembled(self) -> CSSP:
+        """The flat problem, made anew for those who need it but for a moment."""
         problem = self.problem
         every = range(problem.num_activities)
         blocks = [self.event_transitions, *(self.activity_transitions(index) for index in every)]

@@ -21,7 +21,8 @@ import numpy as np
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.dual.activity_curve import ActivityPlan, Piece
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
+from hcssp.dual.doors_oracle import DoorsOracle
+from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.proofs.builder import ProofBuilder, Use
@@ -70,7 +71,7 @@ def witness_of(proof: ProofBuilder, problem: Any, oracle: Oracle[Any] | None) ->
     """The witness of an oracle; None for an oracle that is not ours, or none."""
     if isinstance(oracle, ProcedureOracle):
         return ProcedureWitness(proof, oracle)
-    if isinstance(oracle, FlatOracle):
+    if isinstance(oracle, FlatOracle | DoorsOracle):
         return FlatWitness(proof, oracle, problem)
     return None
 
@@ -103,16 +104,21 @@ def _narrowed(oracle: Oracle[Any], begins: Sequence[int], region: Blocks, row: i
 
 
 class FlatWitness:
-    """Of a problem that is solved flat."""
+    """Of a problem whose potentials are told for all of its flat states together.
 
-    def __init__(self, proof: ProofBuilder, oracle: FlatOracle, problem: Any) -> None:
-        self._proof, self._oracle = proof, oracle
+    That is a single problem, or a procedure where the exits of an activity decide what follows.
+    """
+
+    def __init__(self, proof: ProofBuilder, oracle: FlatOracle | DoorsOracle, problem: Any) -> None:
+        self._proof = proof
+        # An oracle takes its own vertices alone, and here it gets no others.
+        self._oracle: Any = oracle
         self._single = problem if isinstance(problem, CSSP) else None
-        self._near: FlatVertex | None = None
+        self._near: Any = None
         self.everything: Blocks = ((frozenset(),),)
 
     def flat_row(self, row: int) -> int:
-        original = self._oracle.original_row(row)
+        original: int = self._oracle.original_row(row)
         return original if self._single is None else self._proof.flat_row(0, original)
 
     def part(self, region: Blocks, row: int, used: bool) -> Blocks:
@@ -133,8 +139,10 @@ class FlatWitness:
         if found is not None:
             values = self._oracle.values_of(found.vertex, weights)
             dear = deterring(weights, self._proof.layout.flat.costs, DETERRENT * values, unaffordable)
-        everything = FlatOracle(
-            self._single or self._proof.layout.flattening.cssp, thin=self._single is not None
+        everything: Any = (
+            DoorsOracle(self._proof.layout.flattening)
+            if self._single is None
+            else FlatOracle(self._single, thin=True)
         )
         forbidden = {self._oracle.original_row(row) for row in region[0][-1]}
         rows = [r for r in range(len(everything.row_state)) if everything.original_row(r) in forbidden]

@@ -125,9 +125,9 @@ class Balance:
         ends = self.goal_probability[rows] > 0.0
         return bool(closure(self._graph(rows).T.tocsr(), ends).all())
 
-    def reached(self, rows: IntArray) -> BoolArray:
-        """The live states that the policy `rows` enters from the start, however improbably."""
-        return closure(self._graph(rows), self.initial > 0.0)
+    def reached(self, rows: IntArray, begins: BoolArray | None = None) -> BoolArray:
+        """The live states that the policy `rows` enters from the start, or `begins`, however improbably."""
+        return closure(self._graph(rows), self.initial > 0.0 if begins is None else begins)
 
     def _graph(self, rows: IntArray) -> SparseMatrix:
         """The moves between live states of the policy `rows`."""

@@ -27,6 +27,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows, starting_policy
 from hcssp.ssp.sweep_system import SweepSystem
@@ -80,6 +81,8 @@ class ScalarOptimum:
         A certified lower bound on the weighted cost of every policy of the region.
     dead
         Live states from which the region cannot reach a goal; the policy never goes there. None if none.
+    certificate
+        What proves the bound, and one for every live state that is not dead; None if nothing is proven.
     """
 
     rows: IntArray
@@ -87,6 +90,7 @@ class ScalarOptimum:
     costs: FloatArray
     bound: float
     dead: BoolArray | None = None
+    certificate: Certificate | None = None
 
 
 class PolicyIteration:
@@ -122,6 +126,8 @@ class PolicyIteration:
         allowed: BoolArray | None = None,
         warm: IntArray | None = None,
         values: FloatArray | None = None,
+        *,
+        partly: bool = False,
     ) -> ScalarOptimum | None:
         """The best policy of the region `allowed`, or None if it has no proper policy.
 
@@ -135,6 +141,8 @@ class PolicyIteration:
             A proper policy near the answer. It may use rows that the region forbids.
         values
             The exact values of `warm`, where they are known.
+        partly
+            Whether a policy will do that ends from some of the initial states only; the others are dead.
         """
         if self.balance.num_live == 0:
             # It begins in a goal: there is nothing to do, and it costs nothing.
@@ -153,7 +161,7 @@ class PolicyIteration:
             rows = self._cold_start(problem)
             if rows is not None:
                 return self._improve(problem, rows)
-        return self._from_the_goals(problem)
+        return self._from_the_goals(problem, partly)
 
     def _improve(
         self,
@@ -197,7 +205,8 @@ class PolicyIteration:
                     total, tolerance, values = inf, 0.0, None
                     continue
                 costs = self.balance.initial @ values
-                return ScalarOptimum(rows, values, costs, problem.lower_bound(estimate, self.precision), dead)
+                proof = problem.certificate(estimate, self.precision)
+                return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
             if may_sweep:
                 swept = self._sweep(problem, estimate, improvable)
                 if swept is not estimate:
@@ -298,7 +307,7 @@ class PolicyIteration:
         rows[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return rows, None
 
-    def _from_the_goals(self, problem: ScalarProblem) -> ScalarOptimum | None:
+    def _from_the_goals(self, problem: ScalarProblem, partly: bool = False) -> ScalarOptimum | None:
         """As :meth:`minimise`, from a policy that is proper wherever the region has one."""
         balance = self.balance
         everything = np.ones(balance.num_rows, dtype=np.bool_)
@@ -308,13 +317,15 @@ class PolicyIteration:
         lost = rows == NO_ROW
         if not lost.any():
             return self._improve(problem, rows)
-        if lost[balance.initial > 0.0].any():
+        begins = lost[balance.initial > 0.0]
+        if begins.all() if partly else begins.any():
             return None
         # The states of the region's dead ends are never entered; any proper rows serve there.
-        rows = np.where(lost, self._proper_policy(problem.row_costs), rows)
+        rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
-    def _proper_policy(self, row_costs: FloatArray) -> IntArray:
+    def proper_policy(self, row_costs: FloatArray) -> IntArray:
+        """Some policy that ends from every live state; `row_costs` only say which is preferred."""
         if self._proper is None:
             everything = np.ones(self.balance.num_rows, dtype=np.bool_)
             self._proper, _ = safe_rows(self.balance, row_costs, everything)

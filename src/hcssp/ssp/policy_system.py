@@ -99,7 +99,7 @@ class PolicySystem:
         values: FloatArray = np.maximum(self._values + columns @ correction, 0.0)
         return values
 
-    def visits(self, rows: IntArray) -> FloatArray:
+    def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
         changed = self._changed_from_reference(rows)
         update = None
@@ -111,14 +111,18 @@ class PolicySystem:
             if update is None:
                 self._refer_to(rows)
                 changed = np.empty(0, dtype=np.int64)
-        if self._visits is None:
-            self._visits = self._factors.solve_transposed(self.balance.initial)
+        if initial is not None:
+            base = self._factors.solve_transposed(initial)
+        elif self._visits is None:
+            base = self._visits = self._factors.solve_transposed(self.balance.initial)
+        else:
+            base = self._visits
         if update is None:
-            return np.maximum(self._visits, 0.0)
+            return np.maximum(base, 0.0)
         _, small, new_rows = update
-        weights, _ = dgetrs(*small, self._visits[changed], trans=1)
+        weights, _ = dgetrs(*small, base[changed], trans=1)
         spread = self.balance.row_times(weights, new_rows)
-        visits: FloatArray = self._visits - self._factors.solve_transposed(spread)
+        visits: FloatArray = base - self._factors.solve_transposed(spread)
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 

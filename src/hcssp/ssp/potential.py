@@ -264,6 +264,12 @@ def divided(values: FloatArray, share: float, initial: FloatArray) -> Certificat
     return Certificate(max(value * (1.0 - (len(initial) + 4) * ROUNDINGS), 0.0), values, share)
 
 
+def levels_of(certificate: Certificate, states: IntArray | slice) -> FloatArray:
+    """Lower bounds on the least costs to go from single states that a certificate proves."""
+    proven = certificate.values[states] / (1.0 + certificate.share)
+    return np.maximum(proven * (1.0 - 4.0 * ROUNDINGS), 0.0)
+
+
 def quick_shortfalls(
     reduced: FloatArray, values: FloatArray, row_state: IntArray, rounding: float
 ) -> tuple[IntArray, FloatArray]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.potential import Certificate
 
 SWITCH_TOLERANCE = 1e-12
 """A row is better than another only if it saves more than this share of its state's value. Smaller savings
@@ -118,7 +119,11 @@ class ScalarProblem:
         return precision > 0.0 and bool(np.all(estimate.reduced >= -precision * self.row_costs))
 
     def lower_bound(self, estimate: Estimate, precision: float = 0.0) -> float:
-        """A certain lower bound on the cost of every policy of the region, from values near the best.
+        """A certain lower bound on the cost of every policy of the region; see :meth:`certificate`."""
+        return self.certificate(estimate, precision).bound
+
+    def certificate(self, estimate: Estimate, precision: float = 0.0) -> Certificate:
+        """What proves a lower bound on the cost of every policy of the region, from values near the best.
 
         Parameters
         ----------
@@ -127,10 +132,9 @@ class ScalarProblem:
         precision
             The share of the bound that may be lost where that saves work.
         """
-        balance = self.balance
-        return balance.certify(
+        return self.balance.certify(
             self.weights, estimate.value, estimate.reduced, self.forbidden, 2.0 * precision
-        ).bound
+        )
 
 
 def tie(value: FloatArray) -> FloatArray:

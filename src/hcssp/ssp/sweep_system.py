@@ -71,10 +71,11 @@ class SweepSystem:
         self._values[order] = values
         return self._values
 
-    def visits(self, rows: IntArray) -> FloatArray:
+    def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
         self._split(rows)
-        initial = self.balance.initial[self._order]
+        begins = self.balance.initial if initial is None else initial
+        initial = begins[self._order]
         backwards = self._upper.T.tocsr()
         flow = self._lower.solve(initial)
         for _ in range(MAX_SWEEPS):

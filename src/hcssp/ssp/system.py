@@ -49,8 +49,16 @@ class System(Protocol):
             If it does, but so late that its values cannot be computed.
         """
 
-    def visits(self, rows: IntArray) -> FloatArray:
-        """Expected visits of each live state under the policy `rows`, from the initial distribution."""
+    def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`.
+
+        Parameters
+        ----------
+        rows
+            One row for each live state.
+        initial
+            How often it begins in each live state, in expectation; None for the problem's own distribution.
+        """
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again; answers stay the same."""

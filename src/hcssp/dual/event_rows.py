@@ -1,0 +1,111 @@
+"""What event rows lead to: values of choices, and the chain of events that a whole plan makes.
+
+An event row enters doors of activities and, where nothing is run, other events. Given a plan for every
+activity, the procedure is a Markov chain over its event states: an activity takes from a door to its exits
+with the probabilities of its plan, and costs what it costs from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.dual.door_layout import DoorLayout
+from hcssp.dual.door_planner import DoorPlan
+from hcssp.ssp.potential import ROUNDINGS
+from hcssp.ssp.scalar_problem import tie
+
+
+class EventRow(NamedTuple):
+    """Where one event row leads, and with which probabilities.
+
+    Attributes
+    ----------
+    events, event_chances
+        The events that are reached at once.
+    entered
+        For each activity that is run: its number, the places of its doors among all of its doors, and their
+        probabilities.
+    """
+
+    events: IntArray
+    event_chances: FloatArray
+    entered: tuple[tuple[int, IntArray, FloatArray], ...]
+
+
+class EventRows:
+    """The event rows of a layout."""
+
+    def __init__(self, layout: DoorLayout) -> None:
+        self.layout = layout
+        entered: list[list[tuple[int, IntArray, FloatArray]]] = [[] for _ in range(layout.num_event_rows)]
+        for activity, moves in enumerate(layout.door_moves):
+            for row in np.flatnonzero(np.diff(moves.indptr)).tolist():
+                span = slice(moves.indptr[row], moves.indptr[row + 1])
+                entered[row].append((activity, moves.indices[span], moves.data[span]))
+        self.rows: list[EventRow] = []
+        terms, moves = 1, layout.event_moves
+        for row in range(layout.num_event_rows):
+            span = slice(moves.indptr[row], moves.indptr[row + 1])
+            events = moves.indices[span]
+            self.rows.append(EventRow(events, moves.data[span], tuple(entered[row])))
+            terms = max(terms, len(events) + sum(len(doors) for _, doors, _ in entered[row]))
+        self._rounding = 1.0 - (2 * terms + 8) * ROUNDINGS
+
+    def rounded_down(self, value: float) -> float:
+        """No more than a sum of products with the entries of one row, whatever its rounding."""
+        return value * self._rounding
+
+    def value(self, row: int, values: FloatArray, levels: Sequence[FloatArray | None]) -> float:
+        """What follows an event row, if events are worth `values` and the doors of activities `levels`."""
+        moves = self.rows[row]
+        total = 0.0
+        if len(moves.events):
+            total = float(moves.event_chances @ values[moves.events])
+        for activity, doors, chances in moves.entered:
+            level = levels[activity]
+            if level is None:
+                return np.inf
+            total += float(chances @ level[doors])
+        return total
+
+    def best(
+        self, event: int, values: FloatArray, levels: Sequence[FloatArray | None], forbidden: frozenset[int]
+    ) -> tuple[int, float]:
+        """The best allowed row of an event and its value, rounded down; no row and ``inf`` if none ends."""
+        best, chosen = np.inf, NO_ROW
+        span = self.layout.rows_of_event(event)
+        for row in range(span.start, span.stop):
+            if row in forbidden:
+                continue
+            value = self.value(row, values, levels)
+            if value < best - float(tie(np.array([value]))[0]) if np.isfinite(value) else False:
+                best, chosen = value, row
+        return chosen, self.rounded_down(best) if chosen != NO_ROW else np.inf
+
+    def step(self, row: int, plans: Sequence[DoorPlan | None]) -> tuple[FloatArray, dict[int, float]]:
+        """What an event row costs until the next event under given plans, and which event comes next.
+
+        Returns
+        -------
+        costs, chances
+            One for each cost of the whole problem, and one for each event state that can be next.
+        """
+        layout, moves = self.layout, self.rows[row]
+        costs = np.zeros(layout.num_costs)
+        chances = dict(zip(moves.events.tolist(), moves.event_chances.tolist(), strict=True))
+        for activity, doors, shares in moves.entered:
+            block, plan = layout.blocks[activity], plans[activity]
+            if block is None or plan is None:
+                raise RuntimeError(f"activity {activity} is run without a plan")
+            from_doors = shares @ plan.values[block.doors[doors]]
+            costs += from_doors[: block.num_costs]
+            ends = from_doors[block.num_costs :] if len(block.exits) > 1 else shares.sum(keepdims=True)
+            for event, chance in zip(block.exits.tolist(), ends.tolist(), strict=True):
+                if chance > 0.0:
+                    chances[event] = chances.get(event, 0.0) + chance
+        return costs, chances

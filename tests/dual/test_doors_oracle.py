@@ -1,0 +1,218 @@
+"""The oracle of procedures with several exits and entries, against brute force and the flat oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.checker import check
+from hcssp.contract.stop import Gap
+from hcssp.dual.ascent import maximise
+from hcssp.dual.doors_oracle import DoorsOracle
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.oracles import oracle_of
+from hcssp.errors import DeadEnd, InvalidProblem
+from hcssp.evaluation.exact import evaluate
+from hcssp.numerics import is_feasible
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
+from random_procedures import random_procedure
+from small_procedures import drone, forking, with_a_pit
+
+CHUNK = 8
+
+
+def doors(seed: int, num_constraints: int | None = None) -> HCSSP:
+    """Procedures with several exits, half of them with cycles, half with an event for each exit."""
+    return random_procedure(
+        seed,
+        cycles=seed % 2 == 1,
+        several_exits=seed % 3 != 0,
+        exits_part=seed % 4 >= 2,
+        num_constraints=num_constraints,
+    )
+
+
+def random_weights(rng: np.random.Generator, problem: HCSSP) -> np.ndarray:
+    return np.append(rng.choice([1.0, 1.0, 0.0]), rng.choice([0.0, 0.2, 1.0, 30.0], problem.num_constraints))
+
+
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK, CHUNK))
+def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int) -> None:
+    empty = 0
+    for seed in range(first, first + CHUNK):
+        problem = doors(seed)
+        flattening = problem.flattening
+        oracle, flat = DoorsOracle(flattening), FlatOracle(flattening.cssp)
+        assert oracle.row_start.tolist() == flat.row_start.tolist()
+        numbers = np.array([oracle.original_row(row) for row in range(len(oracle.row_state))])
+        every = brute_force(problem)
+        rng = np.random.default_rng(seed)
+        near = None
+        for share in (0.0, 0.0, 0.05, 0.1, 0.2, 0.4):
+            weights = random_weights(rng, problem)
+            forbidden = np.flatnonzero(rng.random(flattening.num_rows) < share)
+            weighted = (every.costs @ weights)[~np.isin(every.rows, forbidden).any(axis=1)]
+            region = Region().forbid(np.flatnonzero(np.isin(numbers, forbidden)))
+            minimum, flat_minimum = oracle.minimise(weights, region, near), flat.minimise(weights, region)
+            if minimum is None:
+                assert flat_minimum is None
+                assert len(weighted) == 0
+                empty += 1
+                continue
+            least = weighted.min()
+            assert flat_minimum is not None
+            assert minimum.bound <= least + 1e-12 * (1.0 + least)
+            assert minimum.bound == pytest.approx(least, rel=1e-8, abs=1e-8)
+            assert minimum.bound == pytest.approx(flat_minimum.bound, rel=1e-8, abs=1e-8)
+            near = minimum.vertex
+            assert near.costs @ weights == pytest.approx(least, rel=1e-9, abs=1e-9)
+            assert near.lies_in(region, oracle.row_state)
+            # What is to come from the start is what the whole costs.
+            assert oracle.values_of(near, weights)[flattening.start] == pytest.approx(least, abs=1e-8)
+    assert empty > 0
+
+
+def test_some_of_them_lead_in_circles_and_some_do_not() -> None:
+    layouts = [DoorsOracle(doors(seed).flattening).layout for seed in range(CHUNK)]
+    circles = [sum(each.circular for each in layout.components) for layout in layouts]
+    assert 0 < sum(count > 0 for count in circles) < len(circles)
+
+
+@pytest.mark.parametrize("seed", range(CHUNK))
+def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int) -> None:
+    problem = doors(seed)
+    oracle = DoorsOracle(problem.flattening)
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        minimum = oracle.minimise(random_weights(rng, problem), Region())
+        assert minimum is not None
+        lifted = oracle.lift(minimum.vertex)
+        answer = evaluate(problem, ProcedurePolicy(problem, lifted))
+        np.testing.assert_allclose(answer.costs, minimum.vertex.costs, rtol=1e-10, atol=1e-10)
+        visited = minimum.vertex.visits > 1e-12
+        assert visited.tolist() == minimum.vertex.reached.tolist()
+        assert int(visited.sum()) == int(((answer.visits > 1e-12) & (lifted >= 0)).sum())
+
+
+@pytest.mark.parametrize("seed", range(CHUNK))
+def test_an_approximate_answer_is_as_precise_as_it_says(seed: int) -> None:
+    problem = doors(seed, num_constraints=1)
+    oracle, every = DoorsOracle(problem.flattening), brute_force(problem)
+    rng = np.random.default_rng(seed)
+    near = None
+    for precision in (np.inf, np.inf, 0.1, np.inf, 1e-3, 0.0):
+        weights = np.append(1.0, rng.exponential(2.0, problem.num_constraints))
+        minimum = oracle.approximate(weights, Region(), precision, near)
+        assert minimum is not None
+        near = minimum.vertex
+        least, value = (every.costs @ weights).min(), float(near.costs @ weights)
+        assert minimum.bound <= least + 1e-12 * (1.0 + least)
+        assert value >= least - 1e-9 * (1.0 + least)
+        assert value - minimum.bound <= max(precision, 1e-8) * (1.0 + abs(minimum.bound))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_caches_that_overflow_change_no_answer(seed: int, tiny_caches: None) -> None:
+    problem = doors(seed)
+    best = brute_force(problem).optimum(problem.bounds)
+    plan = solve(problem)
+    assert plan.found == (best is not None)
+    if best is not None:
+        assert plan.upper_bound == pytest.approx(best[0], rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(CHUNK))
+def test_what_is_proven_is_proven_exactly(seed: int) -> None:
+    problem = doors(seed)
+    best = brute_force(problem).optimum(problem.bounds)
+    plan = solve(problem, stop=Gap(1e-7))
+    verdict = check(problem, plan.certificate, exact=True)
+    if best is None:
+        assert verdict.lower_bound == np.inf
+    else:
+        assert verdict.lower_bound <= best[0] * (1.0 + 1e-12)
+        assert verdict.lower_bound == pytest.approx(best[0], rel=1e-6)
+        assert verdict.upper_bound == pytest.approx(best[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(CHUNK))
+def test_improving_finds_feasible_plans_that_cost_what_they_say(seed: int) -> None:
+    problem = doors(seed)
+    oracle = DoorsOracle(problem.flattening)
+    dual = maximise(oracle, Region())
+    for vertex in dual.vertices:
+        better = oracle.improve(vertex, 5)
+        if better is None:
+            assert not is_feasible(vertex.costs, oracle.bounds)
+            continue
+        assert is_feasible(better.costs, oracle.bounds)
+        answer = evaluate(problem, ProcedurePolicy(problem, oracle.lift(better)))
+        np.testing.assert_allclose(answer.costs, better.costs, rtol=1e-9, atol=1e-10)
+        if is_feasible(vertex.costs, oracle.bounds):
+            assert better.costs[0] <= vertex.costs[0]
+
+
+def test_a_switch_may_change_how_an_activity_ends() -> None:
+    problem = drone(0.15)
+    oracle = DoorsOracle(problem.flattening)
+    cheapest = oracle.minimise(np.array([1.0, 0.0]), Region())
+    assert cheapest is not None
+    assert cheapest.vertex.costs == pytest.approx([20.9, 0.19])
+    better = oracle.improve(cheapest.vertex, 3)
+    assert better is not None
+    assert better.costs == pytest.approx([25.4, 0.1])
+
+
+def test_it_serves_where_exits_matter_and_only_there() -> None:
+    assert isinstance(oracle_of(forking()), DoorsOracle)
+    assert isinstance(oracle_of(drone()), DoorsOracle)
+
+
+def test_under_a_bound_of_nought_what_costs_something_is_left_out() -> None:
+    oracle = oracle_of(drone(0.0))
+    minimum = oracle.minimise(np.array([1.0, 0.0]), Region())
+    assert minimum is not None
+    assert minimum.vertex.costs == pytest.approx([32.0, 0.0])
+    again = oracle.under(np.array([0.15])).minimise(np.array([1.0, 0.0]), Region())
+    assert again is not None
+    assert again.vertex.costs == pytest.approx([20.9, 0.19])
+    assert oracle.under(np.array([0.15])).under(np.array([0.0])).bounds.tolist() == [np.inf]
+
+
+def trapped(*, escape: bool) -> HCSSP:
+    """A leg may end in a pit, from which one gets out by an activity that perhaps cannot be ended."""
+    plan = ProcedureBuilder()
+    start, hall, pit, end = (plan.add_event(name) for name in ("start", "hall", "pit", "end"))
+    leg = drone().activities[0].cssp
+    first, second = plan.add_activity("first", leg), plan.add_activity("second", leg)
+    climb = plan.add_activity("climb", with_a_pit(1.0, trap=not escape))
+    plan.add_choice(start, "fly", to=[Outcome(1.0, hall, runs=first, exits={"crashed": pit})])
+    plan.add_choice(hall, "fly", to=[Outcome(1.0, end, runs=second, exits={"crashed": pit})])
+    plan.add_choice(pit, "climb", to=[Outcome(1.0, end, runs=climb)])
+    return plan.build(start=start, end=end)
+
+
+def test_an_exit_to_a_dead_end_is_not_taken() -> None:
+    minimum = DoorsOracle(trapped(escape=False).flattening).minimise(np.array([1.0]), Region())
+    assert minimum is not None
+    assert minimum.vertex.costs == pytest.approx([32.0])
+    minimum = DoorsOracle(trapped(escape=True).flattening).minimise(np.array([1.0]), Region())
+    assert minimum is not None
+    assert minimum.vertex.costs == pytest.approx([10 + 0.9 * (10 + 0.1) + 0.1])
+
+
+def test_where_nothing_ends_the_trap_is_named() -> None:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    jump = plan.add_activity("jump", with_a_pit(1.0, trap=True))
+    plan.add_choice(start, "jump", to=[Outcome(1.0, end, runs=jump)])
+    with pytest.raises(DeadEnd, match="pit"):
+        DoorsOracle(plan.build(start=start, end=end).flattening)
+
+
+def test_an_unknown_evaluation_is_told() -> None:
+    with pytest.raises(InvalidProblem, match="evaluation 'guess': choose one of 'auto'"):
+        DoorsOracle(drone().flattening, "guess")  # type: ignore[arg-type]
