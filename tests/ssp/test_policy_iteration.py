@@ -179,7 +179,7 @@ def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch:
     balance = Balance(prepare(hazard_grid(20, 20, seed=1)).problem)
     rough = PolicyIteration(balance)
     exact = PolicyIteration(balance)
-    exact._precision = 0.0
+    exact.precision = 0.0
     stopped_early = 0
     afar, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     # From afar and without sweeps: otherwise the first policy is as good as exact.
