@@ -134,10 +134,20 @@ def test_asked_bounds_include_both_ends() -> None:
     assert asked_bounds(2.0, 2.0, 5) == asked_bounds(2.0, 3.0, 1) == [2.0]
 
 
+def test_the_range_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    """From where there is a plan to where the bound is no bound any more."""
+    assert main(["curve", "small-building", "--points", "3", "--json", "--quiet"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert [point["bound"] for point in points] == [0.0, 6.8, 13.6]
+    assert points[-1]["upper_bound"] == pytest.approx(points[-1]["stochastic"])
+    assert main(["curve", "small-building", "--from", "20", "--json", "--quiet"]) == 0
+    assert [point["bound"] for point in json.loads(capsys.readouterr().out)["points"]] == [20.0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from", "0"], "the following arguments are required: --to"),
+        (["--to", "-1"], "--from 0 --to -1: the smallest bound comes first"),
         (["--from", "3", "--to", "1"], "--from 3 --to 1: the smallest bound comes first"),
         (["--from", "0", "--to", "inf"], "--from 0 --to inf: give finite numbers"),
         (["--from", "0", "--to", "1", "--points", "0"], "0 is no count; give a whole number of at least 1"),

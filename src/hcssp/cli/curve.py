@@ -45,10 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--constraint", metavar="NAME", help="whose bound varies (default: the problem's only constraint)"
     )
     parser.add_argument(
-        "--from", dest="low", type=amount, required=True, metavar="LOW", help="the smallest bound"
+        "--from",
+        dest="low",
+        type=amount,
+        metavar="LOW",
+        help="the smallest bound (default: the least that can be kept)",
     )
     parser.add_argument(
-        "--to", dest="high", type=amount, required=True, metavar="HIGH", help="the largest bound"
+        "--to",
+        dest="high",
+        type=amount,
+        metavar="HIGH",
+        help="the largest bound (default: the most that is of any use)",
     )
     parser.add_argument(
         "--points", type=positive_count, default=11, metavar="N", help="how many bounds (default: 11)"
@@ -72,7 +80,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.cli.curve_text import curve_csv, curve_document, curve_in_words
     from hcssp.files.atomic import check_writable, write_atomically
 
-    bounds = asked_bounds(arguments.low, arguments.high, arguments.points)
+    if arguments.low is not None and arguments.high is not None:
+        # What makes no sense is said before anything is read.
+        asked_bounds(arguments.low, arguments.high, arguments.points)
     if arguments.csv is not None:
         check_writable(arguments.csv)
     if arguments.plot is not None:
@@ -83,6 +93,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         printer.note(f"reading {arguments.problem}")
         problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
         constraint = varied(problem, arguments.constraint)
+        low, high = arguments.low, arguments.high
+        if low is None or high is None:
+            printer.note(f"looking for the bounds on {constraint} that matter")
+            low, high = _range(problem, constraint, low, high)
+        bounds = asked_bounds(low, high, arguments.points)
         curve = _compute(arguments, problem, constraint, bounds, printer, interruption)
     finally:
         printer.close()
@@ -112,6 +127,15 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         print(f"hcssp: no plan: {why}", file=sys.stderr)
         return NO_PLAN
     return SOLVED
+
+
+def _range(problem: HCSSP, constraint: str, low: float | None, high: float | None) -> tuple[float, float]:
+    """The ends of the curve, where the user has not named them."""
+    from hcssp.solving.bound_range import bound_range, rounded_range
+
+    least, most = rounded_range(*bound_range(problem, constraint))
+    first = least if low is None else low
+    return first, max(first, most) if high is None else high
 
 
 def asked_bounds(low: float, high: float, count: int) -> list[float]:

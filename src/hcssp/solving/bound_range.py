@@ -1,0 +1,72 @@
+"""The bounds that are worth asking about: from the least that can be kept to the most that is ever of use."""
+
+from __future__ import annotations
+
+from math import ceil, floor, inf, log10
+
+import numpy as np
+
+from hcssp.contract.memory import Memory, Problem
+from hcssp.dual.ascent import maximise
+from hcssp.errors import InvalidProblem
+from hcssp.procedure.dead_ends import explaining_dead_ends
+from hcssp.ssp.region import Region
+
+
+def bound_range(problem: Problem, constraint: str, memory: Memory | None = None) -> tuple[float, float]:
+    """The least that some plan can keep to, and what the best plan uses if it need not keep to anything.
+
+    Below the first there is no plan, above the second nothing changes. The other bounds are kept in the
+    second, as far as plans that draw lots are concerned.
+
+    >>> from hcssp.scenarios import small_building
+    >>> [round(bound, 4) for bound in bound_range(small_building(), "damage")]
+    [0.0, 13.5259]
+
+    Parameters
+    ----------
+    problem
+        A problem with constraints.
+    constraint
+        The name of the one whose bound is to vary.
+    memory
+        What was learnt about the problem before.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is no such constraint, or no plan keeps the other bounds.
+    """
+    names = problem.constraint_names
+    if constraint not in names:
+        known = ", ".join(repr(name) for name in names) or "none"
+        raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
+    index = names.index(constraint)
+    with explaining_dead_ends(problem):
+        oracle = (memory or Memory()).oracle(problem)
+    bounds = oracle.asked_bounds.copy()
+    bounds[index] = inf
+    free = oracle.under(bounds)
+    weights = np.zeros(1 + len(bounds))
+    weights[1 + index] = 1.0
+    least = free.minimise(weights, Region())
+    dual = maximise(free, Region())
+    if least is None or dual.infeasible or not dual.support:
+        raise InvalidProblem([f"no plan keeps the other bounds, whatever {constraint!r} may be; relax them"])
+    used = float(dual.mixture @ np.array([vertex.costs[1 + index] for vertex in dual.support]))
+    low = float(least.vertex.costs[1 + index])
+    return low, max(low, used)
+
+
+def rounded_range(low: float, high: float) -> tuple[float, float]:
+    """The same in figures that people like, at most a hundredth of the range away at each end.
+
+    >>> rounded_range(0.00572700587, 0.0590479484), rounded_range(2.2e-16, 13.52594), rounded_range(2.5, 2.5)
+    ((0.0058, 0.0591), (0.0, 13.6), (2.5, 2.5))
+    """
+    if not high > low:
+        return low, high
+    digits = 2 - floor(log10(high - low))
+    unit = 10.0**-digits
+    # What is above a round figure by rounding alone is meant to be it.
+    return round(ceil(low / unit - 1e-6) * unit, digits), round(ceil(high / unit - 1e-6) * unit, digits)
