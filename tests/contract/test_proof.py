@@ -56,22 +56,26 @@ def test_a_status_reads_as_a_word() -> None:
 
 def test_a_single_offending_bound_is_explained_with_the_least_that_can_be_kept() -> None:
     proof = Infeasible(Infeasibility(np.array([0.0, 1.0]), 3.0, 2.0))
-    assert proof.explain(("damage", "fuel")) == (
+    assert proof.explain(("damage", "fuel"), (1.0, 2.0)) == (
         "no policy keeps the bound on 'fuel': the least achievable fuel is 3, above the bound 2; "
         "raise the bound"
     )
     # The proof allows for rounding; no expected cost is negative.
     below_zero = Infeasible(Infeasibility(np.array([1.0]), -1e-12, -1.0))
-    assert "the least achievable damage is 0, above the bound -1" in below_zero.explain(("damage",))
+    assert "the least achievable damage is 0, above the bound -1" in below_zero.explain(("damage",), (-1.0,))
 
 
 def test_several_offending_bounds_are_explained_together() -> None:
     proof = Infeasible(Infeasibility(np.array([0.25, 0.0, 0.75]), 3.0, 2.0))
-    assert proof.explain(("noise", "risk", "fuel")) == (
-        "no policy keeps the bounds together: the least achievable 0.25 * noise + 0.75 * fuel is 3, "
-        "above what the bounds allow, 2; raise one of them"
+    # With noise at 2 and fuel at 2 the weighted sum is 2, but at least 3: noise misses 4, or fuel 4/3.
+    assert proof.explain(("noise", "risk", "fuel"), (2.0, 9.0, 2.0)) == (
+        "no policy keeps the bounds together: with fuel at most 2 no plan has an expected noise below 6 and "
+        "with noise at most 2 no plan has an expected fuel below 3.33333; raise one of them"
     )
 
 
 def test_a_complete_search_is_a_proof_without_weights() -> None:
-    assert Infeasible().explain(("noise",)) == "no deterministic policy keeps the bounds (proved by search)"
+    assert (
+        Infeasible().explain(("noise",), (1.0,))
+        == "no deterministic policy keeps the bounds (proved by search)"
+    )

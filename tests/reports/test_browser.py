@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from chromium import Browser, find_chromium
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.reports import page_data, save_page
 from hcssp.reports.candidates import draw_curve
+from hcssp.reports.report import curves_around
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
+from known_optima import roads
 from small_procedures import retrying
 
 PATH = find_chromium()
@@ -239,5 +242,43 @@ def test_a_problem_of_tables_is_shown_as_tables(browser: Browser, folder: Path) 
     assert browser.run("document.getElementById('bar').hidden")
     assert browser.run("document.querySelectorAll('#gallery table').length") == 2
     browser.run("document.getElementById('step').click()")
-    assert browser.run("document.querySelectorAll('#sheet .token').length") > 0
+    assert browser.run("document.getElementById('clock').value") == "1"
     assert browser.complaints == []
+
+
+def test_every_bound_is_offered_and_none_takes_the_choice_away(browser: Browser, folder: Path) -> None:
+    plan = solve(roads(damage=4.0, fuel=3.5))
+    save_page(folder / "two.html", page_data(plan, *curves_around(plan, points=4), samples=100))
+    browser.complaints.clear()
+    browser.open(folder / "two.html", 390, 844)
+    chosen = "document.getElementById('trade-off-title').textContent"
+    first = browser.run(chosen)
+    browser.run("document.getElementById('view').value = 1")
+    browser.run("document.getElementById('view').dispatchEvent(new Event('change'))")
+    assert browser.run(chosen) != first
+    assert browser.run("document.getElementById('view').offsetHeight") > 0
+    assert browser.run("document.documentElement.scrollWidth") == 390
+    assert browser.complaints == []
+
+
+def test_no_text_tells_of_controls_that_are_not_there(browser: Browser, folder: Path) -> None:
+    plan = solve(retrying().named("retrying"))
+    save_page(folder / "tables.html", page_data(plan, samples=100))
+    browser.open(folder / "tables.html")
+    shown = "[...document.querySelectorAll('{}')].some((each) => each.offsetHeight > 0)"
+    for absent in ("#trade-off-help", "#sheet", ".map-only", "#views", "#graph-hint"):
+        assert not browser.run(shown.format(absent))
+
+
+def test_names_of_two_hundred_letters_make_no_page_wider(browser: Browser, folder: Path) -> None:
+    long = "name " * 40
+    way = CSSPBuilder(cost_names=(f"time {long}", f"damage {long}"), bounds={f"damage {long}": 1.0})
+    start, goal = way.add_state(f"start {long}"), way.add_goal("goal")
+    way.add_action(start, f"walk {long}", to=goal, costs={f"time {long}": 2})
+    way.add_action(start, f"run {long}", to=goal, costs={f"time {long}": 1, f"damage {long}": 2})
+    way.set_initial(start)
+    plan = solve(way.build())
+    save_page(folder / "long.html", page_data(plan, *curves_around(plan, points=3), samples=100))
+    for width in (1280, 390):
+        browser.open(folder / "long.html", width, 844)
+        assert browser.run("document.documentElement.scrollWidth") == width

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import UnknownName
 from hcssp.evaluation.exact import evaluate
 from hcssp.reports.candidates import (
@@ -15,6 +17,7 @@ from hcssp.reports.candidates import (
     draw_curve,
     spaced,
     varied_constraint,
+    varied_constraints,
 )
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -87,3 +90,15 @@ def test_an_interrupted_curve_keeps_the_points_that_are_done() -> None:
     curve = draw_curve(solved, "damage", [0.0, 1.0, 2.0], on_point=stop)
     assert curve.points == tuple(seen)
     assert len(curve.points) == 2
+
+
+def test_a_plan_without_prices_is_varied_where_the_dual_says_it_hurts() -> None:
+    # Nobody needs the ten of `slack`; the half of `tight` is what makes the way long.
+    way = CSSPBuilder(cost_names=("time", "slack", "tight"), bounds={"slack": 10.0, "tight": 0.5})
+    start, goal = way.add_state("start"), way.add_goal("goal")
+    way.add_action(start, "run", to=goal, costs={"time": 1, "slack": 1, "tight": 1})
+    way.add_action(start, "walk", to=goal, costs={"time": 5, "slack": 1})
+    way.set_initial(start)
+    plan = replace(solve(way.build()).as_procedure(), prices=None)
+    assert varied_constraints(plan) == ["tight", "slack"]
+    assert varied_constraints(plan, "slack") == ["slack", "tight"]

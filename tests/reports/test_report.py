@@ -16,7 +16,7 @@ from hcssp.cssp.grid_steps import DIRECTIONS
 from hcssp.cssp.model import CSSP
 from hcssp.errors import CannotWrite, NoSolution, UnknownName
 from hcssp.files.fingerprint import fingerprint
-from hcssp.reports.report import curve_around
+from hcssp.reports.report import curves_around
 from hcssp.reports.rooms import passages
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -114,7 +114,7 @@ def test_whatever_was_solved_can_be_drawn_and_reported(problem: Any, tmp_path: P
 
 def test_without_a_constraint_there_is_no_slider(tmp_path: Path) -> None:
     plan = solve(attempts(0.5))
-    assert curve_around(plan) is None
+    assert curves_around(plan) == []
     plan.report(tmp_path / "page.html")
     assert data_of(tmp_path / "page.html")["varied"] is None
 

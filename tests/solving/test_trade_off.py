@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from brute_force_procedures import AllPolicies, brute_force
-from hcssp.contract.ending import Reason
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Memory
+from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Status
+from hcssp.contract.stop import MaxIterations
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP
@@ -16,6 +20,7 @@ from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import CurvePoint, trade_off
 from hcssp.ssp.policy_iteration import PolicyIteration
+from known_optima import roads
 from random_procedures import random_procedure
 from small_procedures import forking, retrying
 
@@ -191,3 +196,19 @@ def test_the_points_as_a_table() -> None:
     assert list(frame.columns) == ["lower_bound", "upper_bound", "stochastic", "price"]
     assert frame.loc[2.0, "upper_bound"] == curve.points[1].upper_bound
     assert frame.loc[-1.0, "upper_bound"] == inf
+
+
+def test_every_point_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[float, float]] = []
+
+    def noted(problem: object, *, stop: object, start: Plan | None, memory: Memory) -> Plan:
+        given.append((clock, stop.deadline))  # type: ignore[attr-defined]
+        plan = solve(problem, start=start, memory=memory, stop=MaxIterations(0))  # type: ignore[arg-type]
+        return replace(plan, ending=Ending(Reason.TIME_LIMIT))
+
+    clock = 100.0
+    monkeypatch.setattr("hcssp.solving.trade_off.solve", noted)
+    monkeypatch.setattr("hcssp.solving.trade_off.time.perf_counter", lambda: clock)
+    trade_off(roads(damage=4.0), "damage", [1.0, 2.0, 4.0], gap=0.0, time_limit=12.0)
+    # No time passes here: a third of it, half of it and all of it; then once more, for what is open.
+    assert [until - now for now, until in given] == [4.0, 6.0, 12.0, 4.0, 6.0, 12.0]

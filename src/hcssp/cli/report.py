@@ -35,7 +35,7 @@ HELP = "write a plan as one page: its costs, its map, its proof, and what other 
 DESCRIPTION = """\
 Write one page of HTML that needs no network: what the plan costs and what is proven about it,
 where it goes and how often, what it chooses, how the budget is spread, simulated runs, and a
-slider over one bound with a plan for each of its positions.
+slider over each bound with a plan for each of its positions.
 
 PLAN is a file that hcssp solve --out saved; without it the problem is solved first. What the file says was
 proven is told as a claim, unless --certificate proves it.
@@ -62,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="solve for at most S seconds (default: 60)",
     )  # fmt: skip
     parser.add_argument(
-        "--vary", metavar="NAME", help="the constraint whose bound the slider moves (default: the scarcest)"
+        "--vary",
+        metavar="NAME",
+        help="the constraint whose bound the slider moves at first (default: the scarcest)",
     )
     parser.add_argument(
         "--points", type=count_or_inf, default=11, metavar="N",
@@ -140,9 +142,9 @@ def _write(
     from hcssp.reports.page import save_page
     from hcssp.reports.page_data import page_data
 
-    curve = _curve(arguments, plan, printer, interruption)
+    curves = _curves(arguments, plan, printer, interruption)
     printer.note("simulating and writing")
-    save_page(arguments.output, page_data(plan, curve, seed=arguments.seed))
+    save_page(arguments.output, page_data(plan, *curves, seed=arguments.seed))
     written = [arguments.output]
     if arguments.pictures is not None:
         printer.note("drawing pictures")
@@ -150,31 +152,33 @@ def _write(
     return written
 
 
-def _curve(
+def _curves(
     arguments: argparse.Namespace, plan: Plan, printer: ProgressPrinter, interruption: Interruption
-) -> TradeOff | None:
-    """The trade-off curve around the plan's bound, as far as it gets; None if it is not wanted."""
-    from hcssp.reports.candidates import varied_constraint
-    from hcssp.reports.report import curve_around
+) -> list[TradeOff]:
+    """The trade-off curves around the plan's bounds, as far as they get; none if they are not wanted."""
+    from hcssp.reports.figures import given, rounded
+    from hcssp.reports.report import curves_around
 
-    constraint = varied_constraint(plan.as_procedure(), arguments.vary)
-    if constraint is None or not arguments.points or interruption.requested:
-        return None
+    if not arguments.points or interruption.requested:
+        return []
 
-    def tell(point: CurvePoint) -> None:
+    def tell(constraint: str, point: CurvePoint) -> None:
         if isfinite(point.upper_bound):
-            told = f"another plan: {constraint} at most {point.bound:g} costs {point.upper_bound:.4f}"
+            told = (
+                f"another plan: {constraint} at most {given(point.bound)} costs {rounded(point.upper_bound)}"
+            )
         else:
-            told = f"no plan yet for {constraint} at most {point.bound:g}"
+            told = f"no plan yet for {constraint} at most {given(point.bound)}"
         printer.note(told)
 
     try:
         interruption.begin()
-        printer.note(f"looking at other bounds on {constraint}")
-        return curve_around(plan, constraint, int(arguments.points), arguments.curve_time_limit, tell)
+        printer.note("looking at other bounds")
+        interruption.allow(interruption.seconds + arguments.curve_time_limit)
+        return curves_around(plan, arguments.vary, int(arguments.points), arguments.curve_time_limit, tell)
     except KeyboardInterrupt:
         # So early that there is no curve; the plan itself is still worth a page.
-        return None
+        return []
     finally:
         interruption.end()
 

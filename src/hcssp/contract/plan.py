@@ -153,7 +153,7 @@ class Plan:
     def message(self) -> str:
         """Why there is no policy, for people; empty if there is one."""
         if isinstance(self.proof, Infeasible):
-            return self.proof.explain(self.problem.constraint_names)
+            return self.proof.explain(self.problem.constraint_names, self.problem.bounds.tolist())
         if self.found:
             return ""
         return f"no feasible policy was found before the stop ({self.ending}); one may still exist"

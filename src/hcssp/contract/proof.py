@@ -133,7 +133,7 @@ class Infeasible:
         """What there is a lack of, in a word or three."""
         return "bounds" if self.ends else "no policy ends"
 
-    def explain(self, names: Sequence[str]) -> str:
+    def explain(self, names: Sequence[str], bounds: Sequence[float]) -> str:
         """Why nothing is feasible, for people, with the least achievable value of the offending cost."""
         proof = self.weights
         if not self.ends:
@@ -152,11 +152,17 @@ class Infeasible:
                 f"no policy keeps the bound on {name!r}: the least achievable {name} is {least:.9g}, "
                 f"above the bound {proof.allowed / weight:.9g}; raise the bound"
             )
-        terms = " + ".join(f"{proof.weights[k]:.6g} * {names[k]}" for k in used)
-        return (
-            f"no policy keeps the bounds together: the least achievable {terms} is {proof.least:.9g}, "
-            f"above what the bounds allow, {proof.allowed:.9g}; raise one of them"
-        )
+        # What the others may use at most leaves so much for this one.
+        short = proof.least - proof.allowed
+        parts = []
+        for this in used:
+            others = " and ".join(f"{names[k]} at most {bounds[k]:.9g}" for k in used if k != this)
+            least = bounds[this] + short / proof.weights[this]
+            # Six digits, and none of them rounded up.
+            least -= 5e-7 * abs(least)
+            parts.append(f"with {others} no plan has an expected {names[this]} below {least:.6g}")
+        told = f"{', '.join(parts[:-1])} and {parts[-1]}"
+        return f"no policy keeps the bounds together: {told}; raise one of them"
 
 
 @dataclass(frozen=True)

@@ -37,17 +37,42 @@ def varied_constraint(plan: ProcedurePlan, wanted: str | None = None) -> str | N
     UnknownName
         If there is no constraint of the wanted name.
     """
+    return next(iter(varied_constraints(plan, wanted)), None)
+
+
+def varied_constraints(plan: ProcedurePlan, wanted: str | None = None) -> list[str]:
+    """The constraints whose bounds are worth varying: first the one that is wanted, then the scarcest.
+
+    Those without a bound are left out, unless one is wanted or no other has one.
+
+    Raises
+    ------
+    UnknownName
+        If there is no constraint of the wanted name.
+    """
     problem, names = plan.problem, plan.problem.constraint_names
-    if wanted is not None:
-        if wanted not in names:
-            raise UnknownName("constraint", wanted, names)
-        return wanted
-    prices = plan.prices or {}
+    if wanted is not None and wanted not in names:
+        raise UnknownName("constraint", wanted, names)
     bounded = [each for each in problem.constraints if isfinite(each.at_most)] or list(problem.constraints)
-    worth = [
-        prices.get(each.name, 0.0) * (each.at_most if isfinite(each.at_most) else 1.0) for each in bounded
-    ]
-    return bounded[int(np.argmax(worth))].name if bounded else None
+    prices = (plan.prices or _prices(plan)) if len(bounded) > 1 else {}
+    # A price is for a unit; what counts is what the whole bound is worth.
+    worth = {
+        each.name: prices.get(each.name, 0.0) * (each.at_most if isfinite(each.at_most) else 1.0)
+        for each in bounded
+    }
+    order = sorted(worth, key=lambda name: -worth[name])
+    return order if wanted is None else [wanted, *(name for name in order if name != wanted)]
+
+
+def _prices(plan: ProcedurePlan) -> dict[str, float]:
+    """The prices of the plan's bounds, for a plan that comes without them: those of the dual."""
+    from hcssp.dual.ascent import maximise
+    from hcssp.ssp.region import Region
+
+    dual = maximise(plan.memory.oracle(plan.problem), Region())
+    if dual.infeasible:
+        return {}
+    return dict(zip(plan.problem.constraint_names, map(float, dual.prices), strict=True))
 
 
 def curve_bounds(plan: ProcedurePlan, constraint: str, count: int) -> list[float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.contract.plan import Plan
+from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.files.fingerprint import fingerprint
 from hcssp.procedure import HCSSP
 from hcssp.reports.candidates import along_curve
@@ -29,7 +29,7 @@ _HISTORY_POINTS = 400
 
 
 def page_data(
-    plan: Plan, curve: TradeOff | None = None, *, runs: int = 24, samples: int = 4000, seed: int = 0
+    plan: Plan, *curves: TradeOff, runs: int = 24, samples: int = 4000, seed: int = 0
 ) -> dict[str, Any]:
     """The data of a page.
 
@@ -37,8 +37,8 @@ def page_data(
     ----------
     plan
         What is reported; it must have a policy.
-    curve
-        The trade-off curve, if one was drawn.
+    curves
+        The trade-off curves that were drawn, each of another bound; the first is shown first.
     runs, samples, seed
         As for :class:`~hcssp.reports.plan_data.PlanWriter`.
 
@@ -50,8 +50,7 @@ def page_data(
     solved = plan.as_procedure()
     problem = solved.problem
     writer = PlanWriter(runs, samples, seed)
-    shown, own = along_curve(solved, curve)
-    plans = [writer.write(each) for each in shown]
+    views = [_view_data(writer, solved, curve) for curve in curves or (None,)]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -62,14 +61,24 @@ def page_data(
         "status": str(plan.status),
         "stopped": why_it_stopped(plan),
         "stochastic": None if plan.stochastic is None else plain(float(plan.stochastic.value)),
-        "varied": None if curve is None else curve.constraint,
-        "curve": None if curve is None else _curve_data(curve),
-        "plans": plans,
-        "reported": own,
+        **views[0],
+        # What the page shows once another bound is chosen; the first view is there already.
+        "views": [{"varied": view["varied"]} | (view if number else {}) for number, view in enumerate(views)],
         "grids": writer.pool.entries,
         "history": _history(plan),
         "historyWord": history_of(plan)[1],
         "samples": {"runs": runs, "samples": samples, "seed": seed},
+    }
+
+
+def _view_data(writer: PlanWriter, plan: ProcedurePlan, curve: TradeOff | None) -> dict[str, Any]:
+    """The plans along one curve."""
+    shown, own = along_curve(plan, curve)
+    return {
+        "varied": None if curve is None else curve.constraint,
+        "curve": None if curve is None else _curve_data(curve),
+        "plans": [writer.write(each) for each in shown],
+        "reported": own,
     }
 
 

@@ -11,6 +11,8 @@ from hcssp.reports.layered import layered
 
 _LETTER = 6.6
 """How wide a letter of the labels is, in the drawing's units."""
+_LONGEST = 48
+"""Letters of a label; more would push everything else out of the picture."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,12 @@ class Node:
 
     kind: str
     index: int
-    label: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The name, or its beginning if it is very long."""
+        return shortened(self.name)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -30,6 +37,15 @@ class Node:
         if self.kind == "chance":
             return 44.0 + _LETTER * len(self.label), 26.0
         return 26.0 + _LETTER * len(self.label), 24.0
+
+
+def shortened(name: str, most: int = _LONGEST) -> str:
+    """A name, or its beginning if it is longer than a drawing has room for.
+
+    >>> shortened("a very long name", 8)
+    'a very …'
+    """
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -82,6 +98,7 @@ def graph_data(problem: HCSSP) -> dict[str, Any]:
                 "kind": node.kind,
                 "index": node.index,
                 "label": node.label,
+                "name": node.name,
                 "x": round(place.x, 1),
                 "y": round(place.y, 1),
                 "width": node.size[0],
@@ -95,7 +112,7 @@ def graph_data(problem: HCSSP) -> dict[str, Any]:
                 "head": way.head,
                 "choice": way.choice,
                 "outcome": way.outcome,
-                "label": way.label,
+                "label": shortened(way.label),
                 "back": closing,
                 "points": [[round(x, 1), round(y, 1)] for x, y in points],
             }
@@ -123,7 +140,7 @@ def procedure_dot(problem: HCSSP, name: str = "procedure") -> str:
 
 
 def _node(problem: HCSSP, node: Node) -> str:
-    label = node.label
+    label = node.name
     attributes = [f"shape={_SHAPES[node.kind]}"]
     if node.kind == "activity":
         label += f"\n{problem.activities[node.index].cssp.num_states:,} states"

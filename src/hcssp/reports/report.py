@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from hcssp.contract.plan import Plan
-from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraint
+from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraints
 from hcssp.reports.page import save_page
 from hcssp.reports.page_data import page_data
 from hcssp.reports.words import history_of
@@ -37,7 +39,8 @@ def save_report(
     path
         Where to write the page.
     vary
-        The constraint whose bound the slider moves; by default the scarcest.
+        The constraint whose bound the slider moves at first; by default the scarcest. The page offers every
+        other bound as well.
     points
         About how many positions the slider has; 0 for no slider.
     time_limit
@@ -45,7 +48,7 @@ def save_report(
     seed
         Names the simulated runs for good.
     curve
-        The curve, if it is at hand; else it is drawn.
+        The curve, if it is at hand; else those of all bounds are drawn.
 
     Raises
     ------
@@ -54,27 +57,36 @@ def save_report(
     CannotWrite
         If the file cannot be written.
     """
-    if curve is None:
-        curve = curve_around(plan, vary, points, time_limit)
-    save_page(path, page_data(plan, curve, seed=seed))
+    curves = curves_around(plan, vary, points, time_limit) if curve is None else [curve]
+    save_page(path, page_data(plan, *curves, seed=seed))
 
 
-def curve_around(
+def curves_around(
     plan: Plan,
     vary: str | None = None,
     points: int = 11,
     time_limit: float = inf,
-    on_point: Callable[[CurvePoint], object] | None = None,
-) -> TradeOff | None:
-    """The trade-off curve around a plan's bound, as far as it gets; None if there is nothing to vary."""
+    on_point: Callable[[str, CurvePoint], object] | None = None,
+) -> list[TradeOff]:
+    """The trade-off curves around a plan's bounds, one for each, as far as they get.
+
+    That of `vary`, or else of the scarcest bound, comes first and has half of the time, or all that the
+    others leave.
+    """
     solved = plan.as_procedure()
-    constraint = varied_constraint(solved, vary)
-    if constraint is None or not points:
-        return None
-    bounds = curve_bounds(solved, constraint, points)
-    if not bounds:
-        return None
-    return draw_curve(solved, constraint, bounds, time_limit=time_limit, on_point=on_point)
+    curves: list[TradeOff] = []
+    waiting = varied_constraints(solved, vary) if points else []
+    left = time_limit
+    while waiting:
+        constraint = waiting.pop(0)
+        began = time.perf_counter()
+        bounds = curve_bounds(solved, constraint, points)
+        if bounds:
+            share = left if not waiting else left / 2
+            told = None if on_point is None else partial(on_point, constraint)
+            curves.append(draw_curve(solved, constraint, bounds, time_limit=share, on_point=told))
+        left = max(0.0, left - (time.perf_counter() - began))
+    return curves
 
 
 def save_plot(plan: Plan, path: str | Path) -> None:

@@ -148,8 +148,8 @@ def draw_marks(axes: Any, corner: Cell, marks: Marks) -> None:
         )  # fmt: skip
 
 
-def draw_legend(axes: Any) -> None:
-    """Explain the signs."""
+def draw_legend(axes: Any, left_out: int = 0) -> None:
+    """Explain the signs, and say how many activities are not drawn."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -167,6 +167,7 @@ def draw_legend(axes: Any) -> None:
         fontsize=11,
         frameon=False,
         labelspacing=0.9,
+        title=f"{left_out:,} more activities are not drawn" if left_out else None,
     )
     axes.set_axis_off()
 

@@ -22,11 +22,12 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.reports.cell_visits import visited_cells
-from hcssp.reports.figures import given
+from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import literally, new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
+from hcssp.reports.procedure_graph import shortened
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
-from hcssp.reports.words import quality_of
+from hcssp.reports.words import quality_of, used
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,9 @@ def passages(plan: ProcedurePlan) -> list[Passage]:
 _COLUMNS = 3
 _PANEL = 3.4
 """Inches that a panel is wide and high, its title included."""
-_NEGLIGIBLE = 5e-4
+_BETWEEN = "   ·   "
+_MOST_PANELS = 47
+"""Activities that have a panel of their own, the likeliest; more are counted."""
 
 
 def save_rooms(path: Path, plan: Plan) -> None:
@@ -135,7 +138,7 @@ def draw_rooms(plan: Plan) -> Any:
     problem = solved.problem
     executed = passages(solved)
     # The likeliest first; among equals the order of the procedure.
-    panels = sorted(executed, key=lambda passage: -passage.executions)
+    panels = sorted(executed, key=lambda passage: -passage.executions)[:_MOST_PANELS]
     columns = max(1, min(_COLUMNS, len(panels)))
     # One place more than panels: the legend has the last one.
     rows = max(2, ceil((len(panels) + 1) / columns))
@@ -145,7 +148,8 @@ def draw_rooms(plan: Plan) -> Any:
         across, down = sheet_size(on_map)
         width = min(height * across / down, 3.5 * columns * _PANEL)
     figure = new_figure(width + columns * _PANEL, height + 0.8)
-    figure.suptitle(_title(solved), fontsize=15, fontweight="bold")
+    # A letter of this size is some 0.13 inches wide.
+    figure.suptitle(_title(solved, int(figure.get_size_inches()[0] / 0.13)), fontsize=15, fontweight="bold")
     parts = figure
     if on_map:
         whole, parts = figure.subfigures(1, 2, width_ratios=(width, columns * _PANEL))
@@ -155,7 +159,7 @@ def draw_rooms(plan: Plan) -> Any:
         axes.set_axis_off()
     for axes, passage in zip(places, panels, strict=False):
         _draw_panel(axes, passage)
-    draw_legend(places[-1])
+    draw_legend(places[-1], left_out=len(executed) - len(panels))
     return figure
 
 
@@ -209,25 +213,30 @@ def _draw_panel(axes: Any, passage: Passage) -> None:
         draw_marks(axes, (0, 0), Marks(start=cell))
     for cell in grid.goals:
         draw_marks(axes, (0, 0), Marks(goal=cell))
-    each = ", ".join(f"{name} {_rounded(value)}" for name, value in passage.each.items())
+    each = ", ".join(f"{shortened(name, 24)} {rounded(value, 3)}" for name, value in passage.each.items())
     times = "once" if passage.executions == 1.0 else f"{passage.executions:.4g} times"
     room = "" if passage.room == passage.name else f" (room {passage.room})"
-    axes.set_title(f"{passage.name}{room}\nexecuted {times}\neach: {each}", fontsize=9)
+    title = shortened(f"{passage.name}{room}", 44)
+    axes.set_title(f"{title}\nexecuted {times}\neach: {each}", fontsize=9)
     finish(axes)
 
 
-def _rounded(value: float) -> str:
-    """Three decimals; a trace of something is neither nothing nor a power of ten."""
-    return "below 0.001" if 0.0 < value < _NEGLIGIBLE else f"{value:.3f}"
-
-
-def _title(plan: ProcedurePlan) -> str:
+def _title(plan: ProcedurePlan, letters: int) -> str:
+    """The figures that matter, in lines of so many letters at most, unless one alone is longer."""
     problem, costs = plan.problem, plan.costs
-    figures = [f"expected {problem.primary_name} {costs.cost(problem.primary_name):.4f}"]
+    figures = [f"expected {problem.primary_name} {rounded(costs.cost(problem.primary_name))}"]
     for constraint in problem.constraints:
-        expected = f"expected {constraint.name} {costs.cost(constraint.name):.4f}"
+        cost = costs.cost(constraint.name)
+        expected = f"expected {constraint.name} {used(cost, constraint.at_most)}"
         if isfinite(constraint.at_most):
             expected += f" of at most {given(constraint.at_most)}"
         figures.append(expected)
     figures.append(quality_of(plan))
-    return "   ·   ".join(filter(None, figures))
+    lines: list[str] = []
+    for each in filter(None, figures):
+        longer = f"{lines[-1]}{_BETWEEN}{each}" if lines else each
+        if lines and len(longer) <= letters:
+            lines[-1] = longer
+        else:
+            lines.append(shortened(each, max(letters, 30)))
+    return "\n".join(lines)

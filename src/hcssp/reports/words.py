@@ -7,6 +7,7 @@ from math import isfinite
 
 import numpy as np
 
+from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
@@ -91,6 +92,8 @@ def verification_of(plan: Plan) -> Verification | None:
 
 def why_it_stopped(plan: Plan) -> str:
     """Why the search ended, in a sentence."""
+    if plan.ending.reason is Reason.UNKNOWN and not plan.seconds:
+        return f"This plan, made by the method {plan.method}, was not searched for under these bounds."
     said = "The file says that the search" if plan.claim is not None else "The search"
     return f"{said} (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
 

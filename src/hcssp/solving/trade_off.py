@@ -174,7 +174,8 @@ def trade_off(
     gap
         The relative gap at which a point is done.
     time_limit
-        Seconds for the deterministic intervals in all; what is proven by then is reported.
+        Seconds for the deterministic intervals in all, which every point gets its share of; what is proven
+        by then is reported.
     on_point
         Called with every point when it is done.
     memory
@@ -204,10 +205,12 @@ def trade_off(
     if feasible:
         tangents = _tangents(oracle, index, feasible)
     done: list[CurvePoint] = []
-    for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, began + time_limit):
+    deadline = began + time_limit
+    for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline):
         done.append(point)
         if on_point is not None:
             on_point(point)
+    _narrow(done, shared, gap, deadline)
     for later in range(len(done) - 1, 0, -1):
         done[later - 1] = _raised(done[later - 1], done[later].lower_bound)
     breakpoints, prices = _pieces(tangents)
@@ -348,13 +351,16 @@ def _intervals(
 ) -> Iterator[CurvePoint]:
     """The points one by one, ascending; the best policy so far is the next one's first incumbent."""
     incumbent: Plan | None = None
-    for bound in asked:
+    for number, bound in enumerate(asked):
         under = problem.with_bounds({constraint: bound})
         value, price = _on_curve(tangents, bound)
         if _is_below(bound, least):
             plan = _unkept(under, constraint, bound, least, memory)
         else:
-            plan = solve(under, stop=_Enough(value, gap, deadline), start=incumbent, memory=memory)
+            # What the points before have left is shared by those that follow, so that none goes without.
+            now = time.perf_counter()
+            until = now + max(0.0, deadline - now) / (len(asked) - number)
+            plan = solve(under, stop=_Enough(value, gap, until), start=incumbent, memory=memory)
             if plan.ending.reason is Reason.INTERRUPTED:
                 # Ctrl-C is an ordinary end of one search, but it means all of them.
                 raise KeyboardInterrupt
@@ -366,6 +372,26 @@ def _intervals(
         if plan.found:
             incumbent = plan
         yield CurvePoint(bound, plan, value, price)
+
+
+def _narrow(points: list[CurvePoint], memory: Memory, gap: float, deadline: float) -> None:
+    """Spend the time that is left on the points that are not done, the widest interval first."""
+    # What a search has ended by itself, another would end in the same way.
+    open_points = [
+        index for index, point in enumerate(points) if point.plan.ending.reason is Reason.TIME_LIMIT
+    ]
+    for left, index in enumerate(sorted(open_points, key=lambda index: -points[index].gap)):
+        now = time.perf_counter()
+        if now >= deadline:
+            return
+        point = points[index]
+        stop = _Enough(point.stochastic, gap, now + (deadline - now) / (len(open_points) - left))
+        start = point.plan if point.plan.found else None
+        plan = solve(point.plan.problem, stop=stop, start=start, memory=memory)
+        if plan.ending.reason is Reason.INTERRUPTED:
+            raise KeyboardInterrupt
+        plan = replace(_at_least(plan, point.stochastic), prices=point.plan.prices)
+        points[index] = replace(point, plan=plan)
 
 
 def _unkept(problem: Problem, constraint: str, bound: float, least: float, memory: Memory) -> Plan:

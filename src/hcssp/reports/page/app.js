@@ -59,15 +59,33 @@ function describe() {
       + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. Hatched cells are hazards."
     : "The activities of this problem have no map; their busiest states are listed below.";
   byId("sheet-caption").textContent = grids ? "Expected visits count all executions of the plan's activities in one run of the procedure." : "";
-  document.querySelector(".stage").hidden = !grids && data.plans[data.reported].runs.length === 0;
+  const stage = document.querySelector(".stage");
+  stage.hidden = !grids && data.plans[data.reported].runs.length === 0;
+  // Without rooms there is nothing to draw; runs are told in words.
+  stage.classList.toggle("bare", !grids);
+  byId("sheet-figure").hidden = !grids;
+  document.querySelectorAll(".map-only").forEach((element) => { element.hidden = !grids; });
+  const several = data.plans.length > 1;
+  byId("trade-off").hidden = !data.curve || (!several && data.views.length < 2);
+  for (const id of ["trade-off-help", "trade-off-figure", "trade-off-table"]) byId(id).hidden = !several;
+  byId("bar").hidden = !data.curve || !several;
   if (data.curve) {
-    byId("trade-off").hidden = false;
     byId("trade-off-title").textContent = `What if more or less ${data.varied} were allowed?`;
-    byId("trade-off-text").textContent = `The less ${data.varied} is allowed, the more ${primary} must be expected.`;
+    byId("trade-off-text").textContent = several ? `The less ${data.varied} is allowed, the more ${primary} must be expected.`
+      : `For other bounds on ${data.varied} there is no other plan on this page.`;
     byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
   }
 }
 
+// One view for each bound that is varied; the first is that of the scarcest.
+const views = data.views.map((view, index) => (index ? view : { varied: data.varied, curve: data.curve, plans: data.plans, reported: data.reported }));
+byId("views").hidden = views.length < 2;
+byId("view").replaceChildren(...views.map((view, index) => html("option", { value: index }, shortened(view.varied ?? "", 60))));
+byId("view").addEventListener("change", () => {
+  Object.assign(data, views[Number(byId("view").value)]);
+  describe();
+  choosePlan(data.reported);
+});
 byId("bound").addEventListener("input", () => choosePlan(Number(byId("bound").value)));
 byId("back").addEventListener("click", () => choosePlan(data.reported));
 byId("activity").addEventListener("change", () => {

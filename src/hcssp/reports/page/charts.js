@@ -43,12 +43,12 @@ function drawCurve(current, choose) {
   byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches down to what is proven "
     + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies below the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
-    const row = [html("span", {}, given(plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), figure(plan.costs[name]), figure(plan.upper),
+    const row = [html("span", {}, given(plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), beside(plan.costs[name], plan.bounds[name]), figure(plan.upper),
       roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices ? figure(plan.prices[name]) : "–"];
     row.className = index === current ? "current" : null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`${name} allowed`, `expected ${name}`, `expected ${primary}`, "proven: not below", "gap", `price of ${name}`], rows));
+  byId("curve-table").replaceChildren(table([`${shortened(name)} allowed`, `expected ${shortened(name)}`, `expected ${shortened(primary)}`, "proven: not below", "gap", `price of ${shortened(name)}`], rows));
 }
 
 function drawHistory() {
@@ -136,7 +136,7 @@ function drawOutlook(plan) {
   byId("outlook-table").replaceChildren(table(
     ["cost of a run", "exact mean", "simulated mean (95% sure)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "greatest", "above the bound (95% sure)"],
     outlook.costs.map((cost) => [cost.name, figure(plan.costs[cost.name]),
-      cost.mean[0] === null ? "–" : `${figure(cost.mean[0], 2)} (${figure(cost.mean[1], 2)} to ${figure(cost.mean[2], 2)})`,
+      cost.mean[0] === null ? "–" : (([mean, low, high]) => `${mean} (${low} to ${high})`)(apart(cost.mean)),
       figure(cost.percentiles[1], 2), figure(cost.percentiles[2], 2), figure(cost.percentiles[3], 2), figure(cost.greatest, 2),
       cost.exceeding ? `${percent(cost.exceeding[0])} (${percent(cost.exceeding[1])} to ${percent(cost.exceeding[2])})` : "no bound"])));
 }
@@ -150,23 +150,28 @@ function drawBudgets(plan) {
       .filter((share) => share.used !== undefined && share.executions > 0).sort((a, b) => b.used - a.used);
     const left = bound === null ? null : bound - used;
     const price = plan.prices ? plan.prices[name] : null;
-    const words = `${capital(name)}: ${figure(used)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
+    const words = `${capital(name)}: ${beside(used, bound)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
       + (price ? ` Its price is ${figure(price, 3)}: about what a unit more would save in ${primary}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
     const scale = (value) => (value / most) * (width - label - 96);
     const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
+    if (bound !== null && bound > 0) {
+      // Below the bars, so that it crosses no figure.
+      const x = label + scale(bound);
+      picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
+    }
     rows.forEach((row, at) => {
       const y = at * line + 4;
-      picture.append(svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, row.name),
+      picture.append(svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, svg("title", {}, row.name), shortened(row.name, label / 7)),
         svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
         row.allotted === null ? "" : svg("rect", { class: "allotted", x: label, y: y - 1, width: scale(row.allotted), height: line - 6 }),
-        svg("text", { x: label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, y: y + 13 }, `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`));
+        svg("text", { class: "plated", x: label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, y: y + 13 }, `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`));
     });
     if (bound !== null && bound > 0) {
       const x = label + scale(bound), y = rows.length * line + 4;
-      picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: y }), svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${given(bound)}`));
+      picture.append(svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${given(bound)}`));
     }
     return html("div", { class: "bars" }, html("p", {}, words), rows.length ? picture : html("p", {}, "No activity that is executed counts here."));
   }));

@@ -19,14 +19,39 @@ const html = (tag, attributes = {}, ...children) => fill(document.createElement(
 // A computed figure: nearly two is not two, and a trace is not nothing. As figures.py has it.
 function figure(value, digits = 4) {
   if (value === null || value === undefined) return "–";
-  if (value > 0 && value < 0.5 * 10 ** -digits) return "< " + (10 ** -digits).toFixed(digits);
-  return Number.isInteger(value) ? String(value) : value.toFixed(digits);
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e15 || size < 1e-9) return String(Number(value.toPrecision(digits)));
+  if (Number.isInteger(value)) return String(value);
+  const text = value.toFixed(decimals(value, digits)), point = text.indexOf(".");
+  return text.slice(0, point + 1 + Math.max(digits, text.replace(/0+$/, "").length - point - 1));
 }
+// A small figure keeps as many digits that mean something.
+const decimals = (value, digits) => (value === 0 ? digits : Math.max(digits, Math.min(15, digits - 1 - Math.floor(Math.log10(Math.abs(value))))));
+// Digits enough for a figure not to look like its bound unless it is.
+function beside(value, bound) {
+  if (bound === null || bound === undefined || value === null) return figure(value);
+  if (Math.abs(value - bound) <= 1e-9 * Math.abs(bound)) return given(bound);
+  for (let digits = 4; digits < 12; digits++) if (Number(figure(value, digits)) !== bound) return figure(value, digits);
+  return figure(value, 12);
+}
+// Figures with as many digits as it takes to tell them apart.
+function apart(values, digits = 2) {
+  const different = new Set(values).size;
+  while (digits < 8 && new Set(values.map((value) => Number(figure(value, digits)))).size < different) digits++;
+  return values.map((value) => figure(value, digits));
+}
+const shortened = (text, most = 40) => (text.length <= most ? text : text.slice(0, Math.max(1, most - 1)) + "…");
 // A figure that somebody gave.
 const given = (value) => (value === null ? "no bound" : String(Number(value.toPrecision(9))));
 // Bounds are rounded so that what is told stays true.
-const roundedDown = (value, digits = 4) => (value === null ? "–" : (Math.floor(value * 10 ** digits) / 10 ** digits).toFixed(digits));
-const roundedUp = (value, digits = 4) => (value === null ? "–" : (Math.ceil(value * 10 ** digits) / 10 ** digits).toFixed(digits));
+function directed(value, least, round) {
+  if (Math.abs(value) >= 1e9) return String(Number(value.toPrecision(12)));
+  const digits = decimals(value, least), power = 10 ** digits;
+  return (round(value * power) / power).toFixed(digits);
+}
+const roundedDown = (value, digits = 4) => (value === null ? "–" : directed(value, digits, Math.floor));
+const roundedUp = (value, digits = 4) => (value === null ? "–" : directed(value, digits, Math.ceil));
 const percent = (share) => {
   if (share === 0) return "0%";
   const value = 100 * share;
@@ -55,12 +80,14 @@ let printing = false;
 // A frame with axes: answers with the drawing and how values become pixels.
 const widthOf = (host, most) => (printing ? Math.min(most, PAPER) : Math.max(300, Math.min(most, host.clientWidth || PAPER)));
 function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTicks = null }) {
-  const width = widthOf(host, most);
+  const width = widthOf(host, most), across = ticks(y[0], y[1], 5);
+  // Long figures need room, or their first digits would be cut off.
+  left = Math.min(width / 2, Math.max(left, 12 + 7 * Math.max(...across.map((tick) => String(tick).length))));
   const box = { left, right: width - 14, top: 22, bottom: height - 42 };
   const px = (value) => box.left + ((value - x[0]) / (x[1] - x[0] || 1)) * (box.right - box.left);
   const py = (value) => box.bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * (box.bottom - box.top);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
-  for (const tick of ticks(y[0], y[1], 5)) {
+  for (const tick of across) {
     picture.append(svg("line", { class: "gridline", x1: box.left, x2: box.right, y1: py(tick), y2: py(tick) }),
       svg("text", { x: box.left - 7, y: py(tick) + 4, "text-anchor": "end", class: "faint" }, String(tick)));
   }
@@ -69,8 +96,8 @@ function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTic
       svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, String(tick)));
   }
   picture.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
-    svg("text", { x: box.right, y: height - 6, "text-anchor": "end" }, xTitle),
-    svg("text", { x: 2, y: 13 }, yTitle));
+    svg("text", { x: box.right, y: height - 6, "text-anchor": "end" }, shortened(xTitle, width / 7.5)),
+    svg("text", { x: 2, y: 13 }, shortened(yTitle, width / 7.5)));
   host.replaceChildren(picture);
   return { picture, px, py, box, width, height };
 }

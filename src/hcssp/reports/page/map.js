@@ -65,8 +65,11 @@ function drawRoom(panel) {
 // Inside a room that stands on the map, above a panel by itself.
 function roomName(panel) {
   const [left, top] = panel.corner, { width, height } = panel, inside = panel.onMap || !panel.grid;
-  const size = Math.min(width / (0.65 * panel.title.length + 1), height / 3, inside ? 7 : 2.2);
-  return svg("text", { class: "room-name", x: left + width / 2, y: inside ? top + height * 0.6 : top - 0.7 * size, "font-size": size }, panel.title);
+  // A room by itself needs no name, and in a small one it would hide the arrows.
+  if (panel.grid && data.sheet.panels.length === 1) return svg("g", {});
+  const small = panel.grid && Math.min(width, height) < 14;
+  const size = Math.min(width / (0.65 * Math.min(60, panel.title.length) + 1), height / 3, inside ? (small ? 1.4 : 7) : 2.2);
+  return svg("text", { class: "room-name", x: left + width / 2, y: inside ? top + height * 0.6 : top - 0.7 * size, "font-size": size }, shortened(panel.title, 60));
 }
 
 function drawCells(panel, cells, rare, stride) {
@@ -163,7 +166,7 @@ class Sheet {
       cells.push(...drawCells(panel, visited(this.plan, shown), this.rare, this.stride));
     }
     this.layers.cells.replaceChildren(...cells);
-    const size = Math.max(0.22, 5 / this.pixels);
+    const size = this.signSize;
     if (only) signs.push(...marks(only, this.activity, size));
     else {
       data.problem.activities.forEach((activity, index) => {
@@ -176,6 +179,10 @@ class Sheet {
     }
     signs.push(...this.tags(only));
     this.layers.signs.replaceChildren(...signs);
+  }
+
+  get signSize() {
+    return Math.max(0.24, 5 / this.pixels);
   }
 
   // The names of the events at the openings where activities begin and end.
@@ -195,10 +202,12 @@ class Sheet {
     });
     const letter = 7.4 / this.pixels, [left, top, width] = this.view;
     return [...found].flatMap(([[x, y], names]) => {
-      const lines = [...names].slice(0, 2), half = (Math.max(...lines.map((name) => name.length)) * letter) / 2;
+      const lines = [...names].slice(0, 2).map((name) => shortened(name, 28)), half = (Math.max(...lines.map((name) => name.length)) * letter) / 2;
       const at = Math.min(Math.max(x + 0.5, left + half + letter), left + width - half - letter);
       const above = y + 0.5 - top > (14 + 13 * lines.length) / this.pixels ? -1 : 1;
-      return lines.map((name, line) => svg("text", { class: "tag", x: at, y: y + 0.5 + (above * (12 + 13 * line) + (above > 0 ? 8 : 0)) / this.pixels }, name));
+      // Clear of the sign that stands there.
+      const clear = Math.max(12, 1.45 * this.signSize * this.pixels + 5);
+      return lines.map((name, line) => svg("text", { class: "tag", x: at, y: y + 0.5 + (above * (clear + 13 * line) + (above > 0 ? 8 : 0)) / this.pixels }, name));
     });
   }
 

@@ -39,6 +39,16 @@ function curve(way) {
 
 const tip = ([x, y, right, down]) => `${x + 6 * right},${y + 6 * down} ${x - 4.5 * down - 1 * right},${y - 1 * down - 4.5 * right} ${x + 4.5 * down - 1 * right},${y - 1 * down + 4.5 * right}`;
 
+// On a narrow screen the drawing is wider than its place: it begins where the procedure does, and says that it goes on.
+let shownStart = false;
+function showStart() {
+  const host = byId("graph").parentElement, start = data.graph.nodes.find((node) => node.kind === "event" && node.index === data.problem.start);
+  byId("graph-hint").hidden = host.scrollWidth <= host.clientWidth + 1;
+  if (shownStart || !start || !host.clientWidth) return;
+  shownStart = true;
+  host.scrollLeft = start.x + EDGE - host.clientWidth / 2;
+}
+
 function drawProcedure(plan, selected, choose) {
   const { width, height, nodes, ways } = data.graph;
   const backwards = ways.some((way) => way.back) ? 60 : 0;
@@ -49,11 +59,18 @@ function drawProcedure(plan, selected, choose) {
   data.problem.choices.forEach((choice, index) => {
     if (made(index)) { events.add(choice.event); choice.outcomes.forEach((outcome) => outcome.events.forEach((event) => events.add(event))); }
   });
+  const labels = [];
   // What is not chosen lies below.
   for (const way of [...ways].sort((a, b) => made(a.choice) - made(b.choice))) {
     const chosen = made(way.choice) ? " chosen" : "", drawn = curve(way);
     picture.append(svg("path", { class: "way" + chosen, d: drawn.d }), svg("polygon", { class: "tip" + chosen, points: tip(drawn.tip) }));
-    if (way.label) picture.append(svg("text", { class: "way-label" + chosen, x: drawn.at[0], y: drawn.at[1] }, way.label));
+    if (way.label) labels.push({ ...way, chosen, at: drawn.at });
+  }
+  // On plates of their own above all lines, lest one strikes a figure through.
+  for (const { label, chosen, at: [x, y] } of labels) {
+    const half = 3.6 * label.length + 4;
+    picture.append(svg("rect", { class: "plate", x: x - half, y: y - 8.5, width: 2 * half, height: 17, rx: 3 }),
+      svg("text", { class: "way-label" + chosen, x, y }, label));
   }
   for (const node of nodes) {
     const activity = node.kind === "activity";
@@ -62,13 +79,14 @@ function drawProcedure(plan, selected, choose) {
     const classes = ["node", node.kind, on ? "chosen" : "", activity && node.index === selected ? "selected" : ""].join(" ");
     const lines = activity
       ? [svg("text", { x: node.x, y: node.y - 8 }, node.label),
-        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${primary} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
+        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${shortened(primary, 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
       : [svg("text", { x: node.x, y: node.y }, node.label)];
     const extra = activity && on ? { tabindex: 0, role: "button", "aria-label": `Show ${node.label} on the map`, onclick: () => choose(node.index),
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(node.index); } } } : {};
-    picture.append(svg("g", { class: classes, ...extra }, shape(node), lines));
+    picture.append(svg("g", { class: classes, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
   byId("graph").replaceChildren(picture);
+  showStart();
   const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
     .map(({ choice, index }) => {
       const others = data.problem.choices.filter((other) => other !== choice && other.event === choice.event).map((other) => other.name);

@@ -12,7 +12,7 @@ function drawBrief(current) {
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
       const kept = bound === null || used <= bound + 1e-9 * Math.abs(bound);
-      return tile(`Expected ${constraint}`, figure(used), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
+      return tile(`Expected ${constraint}`, beside(used, bound), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
     }),
     tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
@@ -45,7 +45,8 @@ function statesTable(plan, index) {
 
 function drawActivities(plan, choose) {
   const constraints = data.problem.constraints;
-  const head = ["activity", "expected executions", `${primary}, each`, `${primary}, total`, ...constraints.flatMap((name) => [`${name}, each`, `${name}, total`])];
+  const cut = (name) => shortened(name, 48);
+  const head = ["activity", "expected executions", `${cut(primary)}, each`, `${cut(primary)}, total`, ...constraints.flatMap((name) => [`${cut(name)}, each`, `${cut(name)}, total`])];
   const order = plan.activities.map((share, index) => ({ share, index })).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
   const rows = order.map(({ share, index }) => {
     const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value) => (ran && value !== undefined ? figure(value / share.executions) : "–");
@@ -61,7 +62,9 @@ function drawActivities(plan, choose) {
     if (panel.grid) {
       const [left, top] = panel.corner, stride = Math.max(1, Math.ceil(Math.max(panel.width, panel.height) / 36));
       picture = svg("svg", { viewBox: `${left} ${top} ${panel.width} ${panel.height}`, role: "img", "aria-label": `Where ${name} goes` },
-        drawRoom(panel), drawCells(panel, visited(plan, [index]).map((cell) => ({ ...cell, visits: cell.visits / share.executions })), false, stride), marks(panel, index, panel.width / 42));
+        drawRoom(panel), drawCells(panel, visited(plan, [index]).map((cell) => ({ ...cell, visits: cell.visits / share.executions })), false, stride), marks(panel, index, Math.max(0.24, panel.width / 42)));
+      // So many cells a pixel is wide, for the outlines of the signs.
+      picture.style.setProperty("--unit", panel.width / 240);
     }
     const each = [`${primary} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${constraint} ${figure(used / share.executions, 3)}`)];
     return html("div", { class: "card" }, html("h3", {}, name), picture ?? statesTable(plan, index),
