@@ -1,4 +1,4 @@
-"""The example of a building from a file: its story is true, and simulation agrees with exact evaluation."""
+"""The examples from files: their stories are true, and simulation agrees with exact evaluation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hcssp.evaluation import simulate
 from hcssp.files import load
 from hcssp.files.plan_file import load_plan
 
-FOLDER = Path(__file__).parents[1] / "examples" / "two_floors"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+FOLDER = EXAMPLES / "two_floors"
 
 
 def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,3 +44,21 @@ def test_the_building_of_two_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert mean.low <= exact.cost(name) <= mean.high, name
         # An interval that is too wide would agree with anything.
         assert mean.high - mean.low < 0.1 * exact.cost(name), name
+
+
+def test_the_drone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(EXAMPLES / "drone" / "drone.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    PageRun("examples/drone/README.md").run((EXAMPLES / "drone" / "README.md").read_text(encoding="utf-8"))
+    plan = load_plan("plan.json", load("drone.yaml"))
+    assert plan.evaluate().keeps_bounds()
+    # Whoever has used little flies on, whoever has used much charges.
+    made = [plan.policy.choice("ridge", f"(7, 2), battery {used}") for used in (7, 29)]
+    assert made == ["fly on", "charge"]
+    # A run loses the drone at most once, as often as is expected.
+    runs = simulate(plan.problem, plan.policy, runs=5000, seed=1)
+    lost = runs.totals[runs.cost_names.index("loss")]
+    assert set(lost.tolist()) == {0.0, 1.0}
+    mean = runs.mean("loss", level=0.999)
+    assert mean.low <= plan.evaluate().cost("loss") <= mean.high

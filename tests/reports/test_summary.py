@@ -6,7 +6,13 @@ import pytest
 
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Infeasible
-from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
+from hcssp.reports.summary import (
+    ChoiceSummary,
+    activity_summaries,
+    choice_summaries,
+    constraint_summaries,
+    joined_choices,
+)
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
@@ -48,3 +54,27 @@ def test_the_multipliers_of_a_proof_that_nothing_is_feasible_are_no_prices() -> 
     plan = Plan(small_building(2.0), prices={"damage": 7.0}).as_procedure()
     assert constraint_summaries(plan)[0].price == 7.0
     assert constraint_summaries(replace(plan, proof=Infeasible()))[0].price is None
+
+
+def test_equal_choices_at_one_event_are_told_together() -> None:
+    def chosen(entry: str | None, choice: str, place: str = "ridge") -> ChoiceSummary:
+        name = place if entry is None else f"{place} (entered in {entry})"
+        return ChoiceSummary(name, choice, ("other",), place, entry)
+
+    listed = [
+        chosen(None, "go", "depot"),
+        chosen("G, battery 1", "fly"),
+        chosen("H, battery 1", "fly"),
+        chosen("G, battery 2", "fly"),
+        chosen("G, battery 3", "charge"),
+        chosen("left", "wait", "door"),
+        chosen("right", "wait", "door"),
+    ]
+    assert [(each.event, each.choice) for each in joined_choices(listed)] == [
+        ("depot", "go"),
+        ("ridge (entered in G, battery 1 to 2)", "fly"),
+        ("ridge (entered in G, battery 3)", "charge"),
+        ("ridge (entered in H, battery 1)", "fly"),
+        ("door (entered in left)", "wait"),
+        ("door (entered in right)", "wait"),
+    ]

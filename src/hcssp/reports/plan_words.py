@@ -20,6 +20,7 @@ from hcssp.reports.summary import (
     activity_summaries,
     choice_summaries,
     constraint_summaries,
+    joined_choices,
 )
 from hcssp.reports.words import (
     used,
@@ -161,7 +162,7 @@ def listed_briefly(names: Sequence[str], most: int = 4) -> str:
 
 def _choices(plan: ProcedurePlan) -> str:
     """Where there was something to choose, what was chosen."""
-    choices = [choice for choice in choice_summaries(plan) if choice.rejected]
+    choices = joined_choices(choice for choice in choice_summaries(plan) if choice.rejected)
     if not choices:
         return "  there is nothing to choose"
     width = max(len(choice.event) for choice in choices)

@@ -7,8 +7,9 @@ and usages add up to those of the whole plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from hcssp.contract.plan import Plan, ProcedurePlan
@@ -59,11 +60,23 @@ class ActivitySummary:
 
 @dataclass(frozen=True)
 class ChoiceSummary:
-    """What the plan chooses at an event that it reaches, and what else there was."""
+    """What the plan chooses at an event that it reaches, and what else there was.
+
+    Attributes
+    ----------
+    event
+        The event, and the state in which it was entered where that makes a difference.
+    choice, rejected
+        What is chosen, and what is not.
+    place, entry
+        The event alone, and the state alone; None where there is none.
+    """
 
     event: str
     choice: str
     rejected: tuple[str, ...]
+    place: str = ""
+    entry: str | None = None
 
 
 def constraint_summaries(plan: ProcedurePlan) -> tuple[ConstraintSummary, ...]:
@@ -111,8 +124,32 @@ def choice_summaries(plan: ProcedurePlan) -> tuple[ChoiceSummary, ...]:
             continue
         name = problem.events[event] if entry is None else f"{problem.events[event]} (entered in {entry})"
         others = [problem.choices[other].name for other in problem.choices_at(event) if other != chosen]
-        summaries.append(ChoiceSummary(name, problem.choices[chosen].name, tuple(others)))
+        entered = None if entry is None else str(entry)
+        summaries.append(
+            ChoiceSummary(name, problem.choices[chosen].name, tuple(others), problem.events[event], entered)
+        )
     return tuple(summaries)
+
+
+def joined_choices(choices: Iterable[ChoiceSummary]) -> list[ChoiceSummary]:
+    """The same, with equal choices at one event together: nobody reads a line for every level of a battery.
+
+    Together are those whose entries differ only in the last word, such as "(7, 2), battery 3" to "9".
+    """
+    alike: dict[tuple[str, str], list[ChoiceSummary]] = {}
+    for each in choices:
+        stem = "" if each.entry is None else each.entry.rpartition(" ")[0]
+        alike.setdefault((each.place, stem), []).append(each)
+    joined = []
+    for (place, stem), listed in alike.items():
+        for _, same in groupby(listed, key=lambda each: each.choice):
+            first, *others = same
+            if others and stem and first.entry is not None:
+                last = str(others[-1].entry).rpartition(" ")[2]
+                first = replace(first, event=f"{place} (entered in {first.entry} to {last})")
+                others = []
+            joined += [first, *others]
+    return joined
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
