@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from brute_force_procedures import brute_force
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Nesting, Outcome, ProcedureBuilder
+from hcssp.procedure.expansion import expand
 from random_procedures import combinations, random_activity, random_bounds
 
 MOST_POLICIES = 400
@@ -57,13 +60,49 @@ def _level(
         parts.append(part("shortcut", nested=rng.random() < 0.3))
         plan.add_choice(first, "shortcut", to=[Outcome(1.0, last, runs=parts[-1])])
     again = float(rng.choice([0.2, 0.5])) if cycles and rng.random() < 0.8 else 0.0
+    runs = None
     if depth > 1 or rng.random() < 0.3:
-        parts.append(part("b", nested=rng.random() < 0.6))
-        plan.add_choice(
-            middle, "onwards", to=[Outcome(1.0 - again, last, runs=parts[-1]), Outcome(again, first)]
-        )
-    else:
-        plan.add_choice(middle, "onwards", to=[Outcome(1.0 - again, last), Outcome(again, first)])
+        runs = part("b", nested=rng.random() < 0.6)
+        parts.append(runs)
+    back = [Outcome(again, first)] if again else []
+    plan.add_choice(middle, "onwards", to=[Outcome(1.0 - again, last, runs=runs), *back])
     for cost in COSTS[:num_constraints]:
         plan.add_constraint(cost, at_most=np.inf, counts=dict.fromkeys(parts, cost))
     return plan.build(start=first, end=last)
+
+
+def random_limits(
+    seed: int, *, depth: int = 2, cycles: bool = False, several_exits: bool = False
+) -> tuple[HCSSP, HCSSP]:
+    """A nesting without limits, and the same whose procedures have some; either has the same flat states.
+
+    Raises
+    ------
+    InvalidProblem
+        If a limit is drawn for a use that cannot have one.
+    """
+    rng = np.random.default_rng([seed, depth, cycles, several_exits, 99])
+    while True:
+        free = _level(rng, depth, cycles, several_exits, 1)
+        if combinations(free) <= 8 * MOST_POLICIES and 1 < len(brute_force(free).rows) <= MOST_POLICIES:
+            break
+    bounds = {name: 1.5 * bound for name, bound in random_bounds(rng, free, brute_force(free).costs).items()}
+    shares = {
+        id(use.procedure): float(rng.choice([0.0, 0.3, 0.7, 1.2], p=[0.1, 0.3, 0.3, 0.3]))
+        for use in free.uses
+    }
+    return free.with_bounds(bounds), _limited(free, shares).with_bounds(bounds)
+
+
+def _limited(problem: HCSSP, shares: Mapping[int, float]) -> HCSSP:
+    """The same with a limit for every procedure inside, between the least and what its fastest plan costs."""
+    if problem.nesting is None:
+        return problem
+    procedures = {}
+    for index, procedure in problem.nesting.procedures.items():
+        costs = brute_force(procedure).costs
+        fastest = float(costs[np.argmin(costs[:, 0]), 1])
+        least = float(costs[:, 1].min())
+        limit = least + shares[id(procedure)] * (fastest - least)
+        procedures[index] = _limited(procedure, shares).with_bounds(damage=max(0.0, limit))
+    return expand(Nesting(problem.outline, procedures))

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from hcssp.evaluation.chain import is_proper as is_proper
     from hcssp.evaluation.exact import ActivityEvaluation as ActivityEvaluation
     from hcssp.evaluation.exact import Evaluation as Evaluation
+    from hcssp.evaluation.exact import LimitEvaluation as LimitEvaluation
     from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.exact import evaluate as evaluate
     from hcssp.evaluation.procedure_simulation import ProcedureSimulation as ProcedureSimulation
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.model import Choice as Choice
     from hcssp.procedure.model import Constraint as Constraint
     from hcssp.procedure.model import Outcome as Outcome
+    from hcssp.procedure.model import PerExecution as PerExecution
     from hcssp.procedure.nesting import Nesting as Nesting
     from hcssp.procedure.nesting import Use as Use
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
@@ -198,6 +200,7 @@ _HOME = {
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
     "Limits": "hcssp.files.problem_file.source",
+    "LimitEvaluation": "hcssp.evaluation.exact",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
     "load_certificate": "hcssp.files.certificate",
@@ -215,6 +218,7 @@ _HOME = {
     "NotProven": "hcssp.errors",
     "Oracle": "hcssp.dual.oracle",
     "Outcome": "hcssp.procedure.model",
+    "PerExecution": "hcssp.procedure.model",
     "Plan": "hcssp.contract.plan",
     "PolicyBranching": "hcssp.methods.policy_branching",
     "Potential": "hcssp.checker.format",

@@ -235,13 +235,6 @@ def test_two_things_of_the_same_path_are_refused() -> None:
         plan.build(start=start, end=end)
 
 
-def test_a_bound_inside_is_refused_for_now() -> None:
-    with pytest.raises(
-        InvalidProblem, match=r"activity 'upper': its procedure has a bound of its own, 'smoke' <= 2"
-    ):
-        house(floor(at_most=2.0))
-
-
 def test_a_procedure_is_described_once_however_often_it_is_used() -> None:
     text = str(house())
     assert text.startswith("procedure: 3 events, 3 activities, 1 constraint; minimise time\ntop\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 import hcssp
 from brute_force_procedures import brute_force
-from random_nestings import random_nesting
+from random_nestings import random_limits, random_nesting
 
 
 @pytest.mark.parametrize("several_exits", [False, True])
@@ -28,3 +30,23 @@ def test_methods_agree_with_brute_force(
             assert plan.upper_bound == pytest.approx(truth[0], rel=1e-7)
             assert plan.lower_bound == pytest.approx(truth[0], rel=1e-6)
             assert plan.evaluate().costs[0] == pytest.approx(truth[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("several_exits", [False, True])
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("depth", [2, 3])
+def test_limits_agree_with_brute_force(depth: int, cycles: bool, several_exits: bool) -> None:
+    free, problem = random_limits(1, depth=depth, cycles=cycles, several_exits=several_exits)
+    least = inf
+    for rows in brute_force(free).rows:
+        # The limits are looked at execution by execution, and not as the problem states them.
+        found = hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows))
+        kept = [(each.usage, each.limit * each.expected_executions) for each in found.limits]
+        kept.append((found.cost("damage"), free.constraints[0].at_most))
+        if all(used <= allowed * (1 + 1e-9) + 1e-12 for used, allowed in kept):
+            least = min(least, float(found.costs[0]))
+    plan = hcssp.solve(problem)
+    verdict = hcssp.check(problem, plan.certificate, exact=True)
+    assert verdict.lower_bound <= least * (1 + 1e-9)
+    assert verdict.lower_bound == pytest.approx(least, rel=3e-6)
+    assert plan.upper_bound == pytest.approx(least, rel=1e-7)

@@ -115,7 +115,7 @@ class Evidence:
             raise NotProven(f"{where}: the potential of the end is {float(events[flattening.end])}, not 0")
         for row in np.flatnonzero(~region[: flattening.num_event_rows]).tolist():
             # No proper policy makes a choice after which the end is not reached almost surely.
-            if self.gain(row, events, parts) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
+            if self.gain(row, events, parts, weights) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
                 raise NotProven(f"{where}: it does not hold in {self.layout.row_name(row)}")
         return events[flattening.start]
 
@@ -140,9 +140,11 @@ class Evidence:
                     raise NotProven(f"{where}, activity {activity}: its potentials add up to {told}")
         return found
 
-    def gain(self, row: int, events: Sequence[Fraction], parts: Sequence[Parts]) -> Fraction:
-        """What the potential rises by in expectation when a choice is made, which itself costs nothing."""
+    def gain(self, row: int, events: list[Fraction], parts: list[Parts], weights: list[Fraction]) -> Fraction:
+        """What a choice costs, which is something if a limit counts it, and what the potential rises by."""
         gain, (state, ways) = Fraction(0), self.layout.event_rows[row]
+        costs = zip(weights, self.layout.flattening.event_costs[:, row].tolist(), strict=True)
+        paid = sum(weight * decimal(cost) for weight, cost in costs if cost)
         for probability, activity, starts in ways:
             if activity is None:
                 after = events[starts[0][0]]
@@ -151,13 +153,12 @@ class Evidence:
                 exits, own = self.layout.exits[activity], parts[activity]
                 after = min((events[to] - self.level(own, goal) for goal, to in exits), default=Fraction(0))
                 after += sum(share * self.level(own, start) for start, share in starts)
-            gain += probability * (after - events[state])
+            gain += probability * (paid + after - events[state])
         return gain
 
     def level(self, parts: Parts, state: int) -> Fraction:
         """The potential of an activity in one of its states."""
-        levels = (share * Fraction(float(self.potentials[n].values[state])) for n, share in parts)
-        return sum(levels, Fraction(0))
+        return sum((part * Fraction(self.potentials[n].values.item(state)) for n, part in parts), Fraction(0))
 
 
 def leaf_regions(tree: Sequence[int], row_start: IntArray) -> Iterator[BoolArray]:

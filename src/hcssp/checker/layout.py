@@ -116,10 +116,9 @@ class Layout:
                     else:
                         first = entry_distribution(self.procedure.activities[outcome.runs], entry)
                         starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
-                    exact = zip(
-                        starts, [share / whole for whole in [sum(shares)] for share in shares], strict=True
-                    )
-                    ways.append(Way(decimal(outcome.probability), outcome.runs, tuple(exact)))
+                    whole, paired = sum(shares), zip(starts, shares, strict=True)
+                    exact = tuple((start, share / whole) for start, share in paired)
+                    ways.append(Way(decimal(outcome.probability), outcome.runs, exact))
                 yield state, tuple(way for way in ways if way.probability)
 
     def own_weights(self, activity: int, weights: Sequence[Fraction]) -> list[Fraction]:

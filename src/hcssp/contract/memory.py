@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle
@@ -36,7 +38,7 @@ class Memory:
         evaluation
             How policies of a flat problem are evaluated.
         """
-        if self._problem is None or not same_but_for_bounds(self._problem, problem):
+        if self._problem is None or not _share_oracles(self._problem, problem):
             self._problem, self._oracles = problem, {}
         if evaluation not in self._oracles:
             self._oracles[evaluation] = oracle_of(problem, evaluation)
@@ -46,6 +48,15 @@ class Memory:
         """Give back what is quickly made again; what was learnt is kept."""
         for oracle in self._oracles.values():
             oracle.release()
+
+
+def _share_oracles(first: Problem, second: Problem) -> bool:
+    """Whether what is learnt about one problem holds for the other, too.
+
+    A limit of a use is more than a bound: what choices cost depends on it.
+    """
+    costs = [each.choice_costs for each in (first, second) if isinstance(each, HCSSP)]
+    return same_but_for_bounds(first, second) and (not costs or np.array_equal(costs[0], costs[1]))
 
 
 def same_but_for_bounds(first: Problem, second: Problem) -> bool:

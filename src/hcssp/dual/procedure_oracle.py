@@ -29,6 +29,7 @@ from hcssp.dual.repair import Part, improve
 from hcssp.parallel import MIN_STATES_FOR_THREADS, Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
 PLAN_TOLERANCE = 1e-11
@@ -55,6 +56,8 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         self._zeros = zero_bounds(problem.bounds) if affordable else ()
         self._others: dict[tuple[int, ...], ProcedureOracle] = {self._zeros: self}
         self.procedure = ProcedureSolver(flattening)
+        # Choices cost something only if a limit of a use counts them.
+        self._choice_costs = flattening.event_costs if flattening.event_costs.any() else None
         self.counts = [
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
@@ -116,7 +119,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         seen: set[int] = set()
         known = self._each(look_up, slots, range(len(slots.activities)))
         while True:
-            found = self._compose(known, slots, is_glance)
+            found = self._compose(known, slots, weights, is_glance)
             if found is None or precision == np.inf:
                 return found
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
@@ -207,8 +210,25 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
                 costs[1 + constraint] += times * own_costs[own]
         return np.array(costs)
 
+    def _with_choices(self, costs: FloatArray, choices: IntArray) -> FloatArray:
+        """The costs of the activities and of the choices, which cost something if a limit counts them."""
+        if self._choice_costs is None:
+            return costs
+        made = np.flatnonzero(choices >= 0)
+        visits: FloatArray = self.procedure.visits(choices)[made]
+        total: FloatArray = costs + self._choice_costs[:, choices[made]] @ visits
+        return total
+
+    def _row_costs(self, values: FloatArray, slots: Slots, weights: FloatArray) -> FloatArray:
+        """What each choice costs under `weights`, if the activities cost `values`."""
+        row_costs: FloatArray = self.procedure.runs @ values[slots.of]
+        if self._choice_costs is not None:
+            # A little less, so that no rounding makes it more than it is.
+            row_costs += (weights @ self._choice_costs) * (1.0 - 4.0 * len(weights) * ROUNDINGS)
+        return row_costs
+
     def _compose(
-        self, known: list[Bracket | None], slots: Slots, by_plans: bool = False
+        self, known: list[Bracket | None], slots: Slots, weights: FloatArray, by_plans: bool = False
     ) -> Minimum[ProcedureVertex] | None:
         """The best choices if every activity costs what it does at least; or, unbounded, by known plans."""
         procedure = self.procedure
@@ -217,7 +237,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         bounds = np.array(
             [0.0 if each is None else each.value if by_plans else max(0.0, each.bound) for each in known]
         )
-        row_costs = procedure.runs @ bounds[slots.of]
+        row_costs = self._row_costs(bounds, slots, weights)
         if impossible.any():
             row_costs[procedure.rows_that_run(impossible[slots.of])] = np.inf
         allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
@@ -228,6 +248,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         executions = procedure.executions(choices)
         plans = [None if each is None else each.plan for each in known]
         costs = self._add_up(slots.executions(executions), plans, slots.activities)
+        costs = self._with_choices(costs, choices)
         every = tuple(plans[slot] for slot in slots.of.tolist())
         vertex = ProcedureVertex(self, choices, executions, every, costs)
         return Minimum(vertex, 0.0 if by_plans else bound)
@@ -254,13 +275,13 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         def best(weights: FloatArray) -> FloatArray | None:
             values = costs @ weights
             least = np.minimum.reduceat(values, starts)
-            answer = procedure.minimise(procedure.runs @ least[slots.of], allowed)
+            answer = procedure.minimise(self._row_costs(least, slots, weights), allowed)
             if answer is None:
                 return None
             attained = np.flatnonzero(values == least[owner])
             chosen = attained[np.searchsorted(owner[attained], np.arange(len(known)))]
             total: FloatArray = slots.executions(procedure.executions(answer[0])) @ costs[chosen]
-            return total
+            return self._with_choices(total, answer[0])
 
         return best
 
@@ -296,7 +317,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
             if part.changed:
                 optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
                 plans[index] = ActivityPlan(optimum, part.system)
-        costs = self.totals(vertex.executions, plans)
+        costs = self._with_choices(self.totals(vertex.executions, plans), vertex.choices)
         return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
     def lift(self, vertex: ProcedureVertex) -> IntArray:

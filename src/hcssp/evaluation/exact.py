@@ -32,7 +32,7 @@ Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relati
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -46,6 +46,7 @@ from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
 from hcssp.procedure.chain import policy_chain
 from hcssp.procedure.executions import executions_from_visits, expected_executions
+from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
@@ -136,6 +137,36 @@ class ActivityEvaluation:
         return {name: used / self.expected_executions for name, used in self.usage.items()}
 
 
+@dataclass(frozen=True)
+class LimitEvaluation:
+    """What an execution of a use costs that has a limit.
+
+    Attributes
+    ----------
+    name
+        The constraint's name, such as ``floor-1/damage``.
+    use
+        The use's name.
+    limit
+        What an execution may cost in expectation.
+    expected_executions
+        How often the use is run, in expectation.
+    usage
+        What all executions cost together.
+    """
+
+    name: str
+    use: str
+    limit: float
+    expected_executions: float
+    usage: float
+
+    @property
+    def usage_per_execution(self) -> float | None:
+        """What one execution costs, in expectation; None if it is never executed."""
+        return self.usage / self.expected_executions if self.expected_executions else None
+
+
 @dataclass(frozen=True, eq=False)
 class ProcedureEvaluation(Evaluation):
     """What a procedure's policy costs: as for a single problem's, and activity by activity.
@@ -147,9 +178,13 @@ class ProcedureEvaluation(Evaluation):
     ----------
     activities
         One for each activity of the problem, in its order.
+    limits
+        One for each constraint that belongs to a use. Among the costs, such a constraint has what the use
+        costs and what of the limit is forgone where it is not run; see :mod:`hcssp.procedure.limits`.
     """
 
     activities: tuple[ActivityEvaluation, ...]
+    limits: tuple[LimitEvaluation, ...] = ()
 
     def activity(self, name: str) -> ActivityEvaluation:
         """What the activity called `name` contributes."""
@@ -217,8 +252,33 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
         }
         activities.append(ActivityEvaluation(activity.name, float(executions[index]), float(share[0]), usage))
     return ProcedureEvaluation(
-        whole.costs, whole.cost_names, whole.bounds, whole.visits, whole.residual, tuple(activities)
+        whole.costs,
+        whole.cost_names,
+        whole.bounds,
+        whole.visits,
+        whole.residual,
+        tuple(activities),
+        tuple(_limits(policy, whole.visits, activities)),
     )
+
+
+def _limits(
+    policy: ProcedurePolicy, visits: FloatArray, activities: Sequence[ActivityEvaluation]
+) -> Iterator[LimitEvaluation]:
+    """What each use that has a limit costs, execution by execution."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    for constraint in problem.constraints:
+        if constraint.per is None:
+            continue
+        use = problem.uses[constraint.per.use]
+        executions = sum(
+            float(visits[flattening.event_state(event, entry)]) * outcome.probability
+            for (event, entry), choice in policy.choices.items()
+            for outcome in problem.choices[choice].outcomes
+            if outcome.runs is None and enters(use, event, outcome.event)
+        )
+        usage = sum(activities[index].usage[constraint.name] for index in constraint.counts)
+        yield LimitEvaluation(constraint.name, use.name, constraint.limit, executions, usage)
 
 
 def _of_chain(chain: InducedChain) -> Evaluation:

@@ -30,7 +30,7 @@ def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, DeterministicPolicy]:
     events = rows[: flattening.num_event_states]
     chosen = events[events != NO_ROW]
     blocks = [flattening.event_transitions[chosen]]
-    costs = [np.zeros((1 + problem.num_constraints, len(chosen)))]
+    costs = [flattening.event_costs[:, chosen]]
     for activity in range(problem.num_activities):
         first, last = flattening.state_offset[activity : activity + 2]
         local = rows[first:last][taken[first:last]] - flattening.row_offset[activity]

@@ -63,6 +63,12 @@ def _one_level(problem: HCSSP) -> str:
                 waiting += _choices(problem, event, depth + 1)
         lines.append("  " * depth + text)
     lines += [_constraint(outline, constraint) for constraint in outline.constraints]
+    lines += [
+        f"limit {constraint.name} <= {constraint.limit:.6g} for each execution of "
+        f"{problem.uses[constraint.per.use].name}"
+        for constraint in problem.constraints
+        if constraint.per is not None
+    ]
     return "\n".join(lines)
 
 

@@ -3,7 +3,8 @@
 An outcome that runs a procedure leads to the procedure's start instead, and the procedure's end is the event
 that the outcome leads to; so an exit state is handed on as it is between activities. Every use has events and
 activities of its own, hence choices and policies of its own, and all uses of a procedure share its C-SSPs.
-What a constraint counts of a procedure is what the procedure's own constraint of that name counts inside.
+What a constraint counts of a procedure is what the procedure's own constraint of that name counts inside; a
+bound of the procedure itself is a limit for each execution (:mod:`hcssp.procedure.limits`).
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> step = CSSPBuilder(cost_names=("time", "damage"))
@@ -38,6 +39,7 @@ from scipy.sparse import csr_array
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.procedure.limits import limits
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
 from hcssp.procedure.nesting import SEPARATOR, Nesting, event_places
 
@@ -49,7 +51,7 @@ def cost_names(problem: CSSP | HCSSP) -> tuple[str, ...]:
     """The names of an activity's costs; those of a procedure are its primary one and its constraints."""
     if isinstance(problem, CSSP):
         return problem.cost_names
-    return (problem.primary_name, *problem.constraint_names)
+    return (problem.primary_name, *problem.outline.constraint_names)
 
 
 def stand_in(procedure: HCSSP, exits: Sequence[Hashable] = ()) -> CSSP:
@@ -63,7 +65,7 @@ def stand_in(procedure: HCSSP, exits: Sequence[Hashable] = ()) -> CSSP:
         initial=np.array([1.0, *(0.0 for _ in goals)]),
         goals=np.array([False, *(True for _ in goals)]),
         cost_names=names,
-        bounds=procedure.bounds,
+        bounds=procedure.outline.bounds,
         state_labels=("begun", *goals),
     )
 
@@ -94,16 +96,10 @@ def expand(nesting: Nesting) -> HCSSP:
     ------
     InvalidProblem
         If a name inside a use is that of something else, if an exit of an activity does not fit what follows,
-        or if a procedure that is used has a bound of its own.
+        or if a limit belongs to a use that can be run as often as one likes.
     """
     outline = nesting.outline
-    found = [
-        f"activity {outline.activities[index].name!r}: its procedure has a bound of its own, {each.name!r} "
-        f"<= {each.at_most:g}; let the procedure around it bound what all uses amount to, and give it inf"
-        for index, procedure in nesting.procedures.items()
-        for each in procedure.constraints
-        if each.at_most < np.inf
-    ]
+    found: list[str] = []
     events, activities, choices = list(outline.events), list[Activity](), list[Choice]()
     # Where an activity of the outline begins: its number, or the event that its procedure starts with.
     number, entry = dict[int, int](), dict[int, int]()
@@ -133,7 +129,7 @@ def expand(nesting: Nesting) -> HCSSP:
     for choice in outline.choices:
         outcomes = tuple(_into(outcome, number, entry) for outcome in choice.outcomes)
         choices.append(replace(choice, outcomes=outcomes))
-    return HCSSP(
+    written_out = HCSSP(
         events=tuple(events),
         start=outline.start,
         end=outline.end,
@@ -147,6 +143,10 @@ def expand(nesting: Nesting) -> HCSSP:
         positions=positions,
         nesting=nesting,
     )
+    own, found = limits(written_out)
+    if found:
+        raise InvalidProblem(found)
+    return written_out.with_limits(own) if own else written_out
 
 
 @dataclass(frozen=True)

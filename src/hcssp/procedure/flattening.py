@@ -3,8 +3,8 @@
 Flat states are the event states first (see :mod:`hcssp.procedure.entries`), then every activity's
 non-goal states, activity after activity; an activity's goals are the event states they lead to. Flat
 rows are the choices at the event states first, then every activity's rows, so that a flat row is the
-activity's offset plus its local row. Choices cost nothing; the rows of an activity cost what the
-constraints count of them. A deterministic policy of the flat problem is a hierarchical policy, and the
+activity's offset plus its local row. Choices cost nothing, but for limits; the rows of an activity cost what
+the constraints count of them. A deterministic policy of the flat problem is a hierarchical policy, and the
 other way round, with the same expected costs.
 
 Everything but `cssp` is cheap: the flat arrays are made when they are first asked for.
@@ -131,6 +131,11 @@ class Flattening:
         transitions.eliminate_zeros()
         return transitions
 
+    @cached_property
+    def event_costs(self) -> FloatArray:
+        """The flat costs of the event rows, which are nothing but for limits; see `HCSSP.choice_costs`."""
+        return self.problem.choice_costs[:, self.event_row_choice]
+
     def activity_transitions(self, activity: int, rows: IntArray | None = None) -> SparseMatrix:
         """The transitions of an activity's rows, all or those given, to flat states."""
         transitions = self.problem.activities[activity].cssp.transitions
@@ -175,13 +180,12 @@ class Flattening:
         problem = self.problem
         every = range(problem.num_activities)
         blocks = [self.event_transitions, *(self.activity_transitions(index) for index in every)]
-        no_costs = np.zeros((1 + problem.num_constraints, self.num_event_rows))
         goals = np.zeros(self.num_states, dtype=np.bool_)
         goals[self.end] = True
         return CSSP.unchecked(
             transitions=stack_rows(blocks, self.num_states),
             row_start=self.row_start,
-            costs=np.hstack([no_costs, *(self.activity_costs(index) for index in every)]),
+            costs=np.hstack([self.event_costs, *(self.activity_costs(index) for index in every)]),
             initial=self.initial,
             goals=goals,
             cost_names=self.cost_names,

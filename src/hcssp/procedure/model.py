@@ -26,7 +26,7 @@ constraints.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -153,6 +153,30 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class PerExecution:
+    """What makes a constraint bound every execution of a use, and not the sum of all of them.
+
+    See :mod:`hcssp.procedure.limits` for why the numbers here say that.
+
+    Attributes
+    ----------
+    use
+        Which of the problem's uses it belongs to.
+    most_executions
+        A number that the expected executions of the use never exceed.
+    losses
+        From choices to how many executions fewer can still be expected at most once they are made.
+    """
+
+    use: int
+    most_executions: float
+    losses: Mapping[int, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "losses", Frozen(self.losses))
+
+
+@dataclass(frozen=True)
 class Constraint:
     """An upper bound on an expected sum over the whole procedure.
 
@@ -164,14 +188,22 @@ class Constraint:
         The bound; ``inf`` where none is set.
     counts
         From an activity to the index of the secondary cost of it (1 or more) that is counted.
+    per
+        What makes it hold for every execution of a use; None if it is about the whole procedure.
     """
 
     name: str
     at_most: float
     counts: Mapping[int, int]
+    per: PerExecution | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", Frozen(self.counts))
+
+    @property
+    def limit(self) -> float:
+        """What an execution of the use may cost, or the whole procedure if it belongs to none."""
+        return self.at_most if self.per is None else self.at_most / self.per.most_executions
 
 
 class Frozen(Mapping[Any, Any]):
@@ -282,6 +314,10 @@ class HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.pruning`."""
         return self._derive(**parts, nesting=None)
 
+    def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
+        """The same problem with constraints on its uses besides its own."""
+        return self._derive(constraints=(*self.constraints, *constraints))
+
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: self.__dict__[each.name] for each in fields(self)}
 
@@ -337,6 +373,19 @@ class HCSSP:
     def bounds(self) -> FloatArray:
         """The bound of each constraint."""
         return frozen(np.array([constraint.at_most for constraint in self.constraints], dtype=np.float64))
+
+    @cached_property
+    def choice_costs(self) -> FloatArray:
+        """What making a choice counts as: a row for the primary cost, then one for each constraint.
+
+        Nothing but for constraints that hold for every execution of a use; ``(1 + constraints, choices)``.
+        """
+        costs = np.zeros((1 + self.num_constraints, len(self.choices)))
+        for row, constraint in enumerate(self.constraints, 1):
+            if constraint.per is not None and constraint.at_most < np.inf:
+                for choice, loss in constraint.per.losses.items():
+                    costs[row, choice] = constraint.limit * loss
+        return frozen(costs)
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -401,7 +450,8 @@ class HCSSP:
         )
         if self.nesting is None:
             return self._derive(constraints=constraints)
-        outline = self.nesting.outline.with_bounds(wanted)
+        stated = self.nesting.outline.constraint_names
+        outline = self.nesting.outline.with_bounds({name: wanted[name] for name in stated if name in wanted})
         return self._derive(constraints=constraints, nesting=replace(self.nesting, outline=outline))
 
     def world(self, activity: int) -> GridWorld | None:

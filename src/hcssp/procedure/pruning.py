@@ -7,6 +7,7 @@ problem for whoever plans activities one by one, and its policies are policies o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.cssp.reachability import Backwards, almost_sure, closure, reachable
 from hcssp.errors import DeadEnd
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, PerExecution
 from hcssp.procedure.policy import ProcedurePolicy
 
 
@@ -85,6 +86,7 @@ def without_dead_ends(problem: HCSSP) -> Pruned | None:
     activities = sorted({each.runs for listed in outcomes for each in listed if each.runs is not None})
     event_place = {event: place for place, event in enumerate(np.flatnonzero(events).tolist())}
     activity_place = {activity: place for place, activity in enumerate(activities)}
+    choice_place = {choice: place for place, choice in enumerate(choices)}
     part = problem.restricted(
         events=tuple(problem.events[event] for event in event_place),
         start=event_place[problem.start],
@@ -111,11 +113,18 @@ def without_dead_ends(problem: HCSSP) -> Pruned | None:
                 counts={
                     activity_place[a]: cost for a, cost in constraint.counts.items() if a in activity_place
                 },
+                per=None if constraint.per is None else _moved(constraint.per, choice_place),
             )
             for constraint in problem.constraints
         ),
     )
     return Pruned(part, problem, tuple(event_place), tuple(choices), tuple(activities))
+
+
+def _moved(per: PerExecution, choice_place: Mapping[int, int]) -> PerExecution:
+    """What makes a limit of a use, in the choices that are left."""
+    losses = {choice_place[c]: loss for c, loss in per.losses.items() if c in choice_place}
+    return replace(per, losses=losses)
 
 
 def _can_end(cssp: CSSP) -> bool:

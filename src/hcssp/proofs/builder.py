@@ -357,7 +357,7 @@ class ProofBuilder:
         draft = Statement(tuple(map(float, weights)), (), fitting)
         parts = self._parts(node, draft, prices, region)
         given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
-        found = event_values(self._evidence, region, parts, self._ends, given)
+        found = event_values(self._evidence, region, parts, prices, self._ends, given)
         if found is None:
             return
         bound = self._bound(node, prices, Fraction(found[self.layout.flattening.start]))

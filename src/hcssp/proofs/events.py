@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hcssp.checker.arithmetic import decimal
 from hcssp.checker.check import Evidence, Parts
 from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
@@ -56,20 +57,22 @@ class _Outcome(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """A choice at an event state."""
+    """A choice at an event state, and what it costs itself."""
 
     state: int
     outcomes: tuple[_Outcome, ...]
+    cost: Fraction
 
     def gain(self, events: Sequence[Fraction]) -> Fraction:
-        """What the potential rises by in expectation; as the checker has it, but quicker."""
-        gains = (each.probability * (each.after(events) - events[self.state]) for each in self.outcomes)
+        """What it costs and the potential rises by in expectation; as the checker has it, but quicker."""
+        before = events[self.state] - self.cost
+        gains = (each.probability * (each.after(events) - before) for each in self.outcomes)
         return sum(gains, Fraction(0))
 
     def value(self, events: Sequence[Fraction]) -> Fraction:
         """What is to come when the choice is made, at least."""
         after = sum((each.probability * each.after(events) for each in self.outcomes), Fraction(0))
-        return after / sum(each.probability for each in self.outcomes)
+        return self.cost + after / sum(each.probability for each in self.outcomes)
 
 
 class _Row(NamedTuple):
@@ -85,6 +88,7 @@ def event_values(
     evidence: Evidence,
     region: BoolArray,
     parts: Sequence[Parts],
+    weights: Sequence[Fraction],
     ends: Ends,
     given: tuple[float, ...] = (),
 ) -> tuple[float, ...] | None:
@@ -98,6 +102,8 @@ def event_values(
         The forbidden flat rows.
     parts
         What each activity uses.
+    weights
+        Those of the whole problem's costs.
     ends
         From which states an activity can be ended almost surely without some of its rows.
     given
@@ -113,11 +119,12 @@ def event_values(
         for row, (_, ways) in enumerate(evidence.layout.event_rows)
         if not region[row] and not _may_get_lost(ways, evidence, region, ends)
     ]
-    flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts)
+    flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts, weights)
     end, num_events = flattening.end, flattening.num_event_states
     if given and given[end] <= 0.0 and _hold(choices, given):
         return given
     costs = [cost for choice in choices for each in choice.outcomes for _, cost in each.exits]
+    costs += [choice.cost for choice in choices]
     dearest = max((abs(float(cost)) for cost in costs), default=0.0)
     found = _backwards(choices, num_events, end, LOST * (1.0 + dearest))
     if found is not None:
@@ -136,9 +143,12 @@ def event_values(
     return zeros if _hold(choices, zeros) else None
 
 
-def _choices(evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts]) -> list[_Choice]:
-    """The choices, with what their activities cost between entry and exit."""
+def _choices(
+    evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts], weights: Sequence[Fraction]
+) -> list[_Choice]:
+    """The choices, with what they cost and their activities cost between entry and exit."""
     found = []
+    event_costs = evidence.layout.flattening.event_costs
     for row in rows:
         state, ways = evidence.layout.event_rows[row]
         outcomes = []
@@ -150,7 +160,9 @@ def _choices(evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts]) ->
             entry = sum((share * evidence.level(own, start) for start, share in starts), Fraction(0))
             exits = [(to, entry - evidence.level(own, goal)) for goal, to in evidence.layout.exits[activity]]
             outcomes.append(_Outcome(probability, tuple(exits), entry, True))
-        found.append(_Choice(state, tuple(outcomes)))
+        paid = zip(weights, event_costs[:, row].tolist(), strict=True)
+        cost = sum((weight * decimal(own) for weight, own in paid if own), Fraction(0))
+        found.append(_Choice(state, tuple(outcomes), cost))
     return found
 
 
@@ -207,7 +219,7 @@ def _rows(choices: Sequence[_Choice], num_events: int) -> tuple[int, list[_Row]]
             found += [_Row(nodes, float(cost), ((target, 1.0),), choice=False) for target, cost in each.exits]
             to.append((nodes, share))
             nodes += 1
-        found.append(_Row(choice.state, 0.0, tuple(to), choice=True))
+        found.append(_Row(choice.state, float(choice.cost), tuple(to), choice=True))
     return nodes, found
 
 

@@ -74,7 +74,7 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Allowed, ends: Ends) ->
         weights = [Fraction(-(index == cost)) for index in range(len(remaining))]
         draft = Statement(tuple(map(float, weights)), (), uses)
         parts = evidence.parts("the plan", draft, weights, evidence.beside_plan)
-        found = event_values(evidence, evidence.beside_plan, parts, ends)
+        found = event_values(evidence, evidence.beside_plan, parts, weights, ends)
         if found is None:
             return None
         statements.append(Statement(draft.weights, found, uses))

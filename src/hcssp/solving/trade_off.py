@@ -30,11 +30,12 @@ from hcssp.contract.proof import Infeasible, Interval
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, Infeasibility, maximise
 from hcssp.dual.oracle import Oracle, Vertex
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnsupportedProblem
 from hcssp.frames import frame
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
 from hcssp.procedure.dead_ends import explaining_dead_ends
+from hcssp.procedure.model import HCSSP
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.verbs import verb
@@ -195,6 +196,11 @@ def trade_off(
     if not asked or not all(isfinite(point) for point in asked):
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
     index = names.index(constraint)
+    if isinstance(problem, HCSSP) and problem.constraints[index].per is not None:
+        raise UnsupportedProblem(
+            f"{constraint!r} is a limit for each execution of a use, and a curve is about the whole; "
+            "solve the problem under other limits instead"
+        )
     shared = memory or Memory()
     with explaining_dead_ends(problem):
         oracle = shared.oracle(problem)

@@ -24,6 +24,7 @@ from hcssp.files.problem_file.layout import Line, to_json, to_yaml
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
 from hcssp.procedure.description import used_procedures
+from hcssp.procedure.expansion import expand
 
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
@@ -46,6 +47,7 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)
+        _check_limits(each)
     writer = _Writer(problem, used)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if problem.name:
@@ -304,6 +306,21 @@ def _check_names(problem: HCSSP) -> None:
         labels = activity.cssp.state_labels
         if not isinstance(labels, range):
             found += _unwritable(f"activity {activity.name!r}", labels)
+    if found:
+        raise InvalidProblem(found)
+
+
+def _check_limits(problem: HCSSP) -> None:
+    """Refuse limits that differ from use to use: a file states a procedure and its bounds once."""
+    if problem.nesting is None:
+        return
+    stated = {each.name: each.at_most for each in expand(problem.nesting).constraints if each.per is not None}
+    own = {each.name: each.at_most for each in problem.constraints if each.per is not None}
+    found = [
+        f"constraint {name!r}: a file cannot hold a limit for one use only; bound the procedure instead"
+        for name in own
+        if own[name] != stated.get(name)
+    ]
     if found:
         raise InvalidProblem(found)
 

@@ -53,7 +53,7 @@ class Instance:
     Raises
     ------
     UnsupportedProblem
-        If an event can be entered in several states, or the procedure has a cycle.
+        If an event can be entered in several states, the procedure has a cycle, or a use has a limit.
     """
 
     def __init__(self, problem: HCSSP, shortcuts: bool = False) -> None:
@@ -64,6 +64,11 @@ class Instance:
             raise UnsupportedProblem(
                 "budget allocation needs every event to be entered in one state, and here an activity's exit "
                 "decides how the next one begins; use the method 'exact'"
+            )
+        if problem.choice_costs.any():
+            raise UnsupportedProblem(
+                "budget allocation shares budgets of the whole procedure, and here a use has a limit of its "
+                "own; use the method 'exact'"
             )
         self.events = _topological_order(problem)
         starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]

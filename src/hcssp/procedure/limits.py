@@ -1,0 +1,124 @@
+r"""Limits: what one execution of a use may cost in expectation, whenever it is run.
+
+Let :math:`G` be what a plan spends inside a use, all executions together, and :math:`N` how often it runs the
+use. The limit says :math:`G \le \Delta N`. Costs are not negative, so :math:`-\Delta N` has to be said in
+another way.
+
+Let :math:`M(e)` be a number for every event, 0 at the end, such that whatever is chosen at :math:`e`, at most
+:math:`M(e)` executions can still be expected. A choice :math:`c` at :math:`e` runs the use with probability
+:math:`n(c)` and loses :math:`M(e) - n(c) - \sum_o p_o M(e_o) \ge 0` of what could be expected. Along every
+plan that ends, the losses and the executions add up to :math:`M` of the start (all terms between cancel). So
+
+.. math:: G + \Delta \cdot \text{losses} \le \Delta \, M(\text{start})
+   \quad\text{if and only if}\quad G \le \Delta N,
+
+and that is an ordinary constraint whose choices cost something, none of them less than 0. A constant may be
+added to :math:`M` everywhere but at the end: so the start has 1 if the use runs at most once in expectation,
+and then the bound of the constraint is the limit itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.procedure.model import HCSSP, Constraint, PerExecution
+from hcssp.procedure.nesting import Use
+
+MOST_SWEEPS = 100_000
+SETTLED = 1e-13
+"""A sweep that changes no expectation by more than this share is the last."""
+
+WITHOUT_END = 1e9
+"""A use that may be expected so often can be run as often as one likes."""
+
+
+def limits(problem: HCSSP) -> tuple[list[Constraint], list[str]]:
+    """The limits of the uses in `problem`, as constraints, and what is wrong with them.
+
+    They are the bounds of the procedures that are used, and the limits of the uses inside those.
+    """
+    found: list[Constraint] = []
+    violations: list[str] = []
+    for number, use in enumerate(problem.uses):
+        if use.parent is not None:
+            continue
+        for constraint in use.procedure.constraints:
+            if constraint.limit == np.inf:
+                continue
+            own = number if constraint.per is None else number + 1 + constraint.per.use
+            per = per_execution(problem, own)
+            name = f"{use.name}/{constraint.name}"
+            if isinstance(per, str):
+                violations.append(f"constraint {name!r}: {per}")
+                continue
+            first = use.activities.start
+            counts = {first + activity: cost for activity, cost in constraint.counts.items()}
+            found.append(Constraint(name, constraint.limit * per.most_executions, counts, per))
+    return found, violations
+
+
+def per_execution(problem: HCSSP, number: int) -> PerExecution | str:
+    """What makes a constraint hold for every execution of a use; or why none can."""
+    use = problem.uses[number]
+    events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
+    entries, moves = _executions(problem, use)
+    most = _most_executions(entries, moves, events)
+    if most is None:
+        return (
+            f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept apart "
+            "from the others; let a way back to it be taken by chance only"
+        )
+    for choice in problem.choices:
+        for outcome in choice.outcomes:
+            after = most[list(outcome.events)]
+            if float(np.ptp(after)) > 0.0 and outcome.probability > 0.0:
+                return (
+                    f"whether {use.name!r} is still to come depends on the exit of an activity, after choice "
+                    f"{choice.name!r} at event {problem.events[choice.event]!r}; bound the whole instead"
+                )
+    # A constant more everywhere but at the end, so that the start has 1 at least.
+    others = np.arange(problem.num_events) != problem.end
+    most = np.where(others, most + max(0.0, 1.0 - float(most[problem.start])), 0.0)
+    losses = np.maximum(0.0, most[events] - entries - moves @ most)
+    # What rounding leaves of nothing is nothing.
+    losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
+    kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
+    return PerExecution(number, float(most[problem.start]), kept)
+
+
+def enters(use: Use, event: int, target: int) -> bool:
+    """Whether an outcome that leads from `event` to `target` begins an execution of `use`."""
+    return target == use.start and event not in use.events
+
+
+def _executions(problem: HCSSP, use: Use) -> tuple[FloatArray, csr_array]:
+    """With what probability each choice runs the use at once, and to which events it leads."""
+    entries = np.zeros(len(problem.choices))
+    arrows: list[tuple[int, int, float]] = []
+    for number, choice in enumerate(problem.choices):
+        for outcome in choice.outcomes:
+            if outcome.runs is None and enters(use, choice.event, outcome.event):
+                entries[number] += outcome.probability
+            arrows.append((number, outcome.event, outcome.probability))
+    rows, columns, values = (list(part) for part in zip(*arrows, strict=True))
+    shape = (len(problem.choices), problem.num_events)
+    return entries, csr_array((values, (rows, columns)), shape=shape)
+
+
+def _most_executions(entries: FloatArray, moves: csr_array, events: IntArray) -> FloatArray | None:
+    """The most executions that can be expected from each event, whatever is chosen; None if without end."""
+    starts = np.flatnonzero(np.diff(events, prepend=-1))
+    owners = events[starts]
+    most = np.zeros(moves.shape[1])
+    for _ in range(MOST_SWEEPS):
+        better = np.zeros_like(most)
+        better[owners] = np.maximum.reduceat(entries + moves @ most, starts)
+        settled = bool(np.all(better - most <= SETTLED * better))
+        most = better
+        if settled:
+            return most
+        if float(most.max()) > WITHOUT_END:
+            return None
+    return None

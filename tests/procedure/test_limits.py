@@ -1,0 +1,155 @@
+"""Limits for each execution of a use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hcssp
+from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.files import dump_problem
+from hcssp.files.problem_file.loading import load_text
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from small_procedures import fork, risky_room
+
+
+def crossing(limit: float) -> HCSSP:
+    """Walk round for 3, or dash through for 2 and a damage of 8."""
+    plan = ProcedureBuilder("crossing")
+    here, there = plan.add_event("here"), plan.add_event("there")
+    cross = plan.add_activity("cross", risky_room())
+    plan.add_choice(here, "go", to=[Outcome(1.0, there, runs=cross)])
+    plan.add_constraint("damage", at_most=limit, counts={cross: "damage"})
+    return plan.build(start=here, end=there)
+
+
+def street(limit: float, again: float = 0.0, at_will: bool = False) -> HCSSP:
+    """Cross, perhaps once more, or take a bridge that takes 10."""
+    plan = ProcedureBuilder("street")
+    start, middle, end = (plan.add_event(name) for name in ("start", "middle", "end"))
+    cross, walk = plan.add_activity("road", crossing(limit)), plan.add_activity("path", risky_room())
+    plan.add_choice(start, "road", to=[Outcome(0.8, middle, runs=cross), Outcome(0.2, middle)])
+    plan.add_choice(start, "path", to=[Outcome(1.0, middle, runs=walk)])
+    back = [Outcome(again, start)] if again else []
+    plan.add_choice(middle, "done", to=[Outcome(1.0 - again, end), *back])
+    if at_will:
+        plan.add_choice(middle, "again", to=[Outcome(1.0, start)])
+    plan.add_constraint("damage", at_most=np.inf, counts={cross: "damage", walk: "damage"})
+    return plan.build(start=start, end=end)
+
+
+def test_a_bound_of_a_procedure_is_a_limit_of_its_uses() -> None:
+    limit = street(7.0).constraints[1]
+    assert (limit.name, limit.at_most, limit.limit, limit.counts) == ("road/damage", 7.0, 7.0, {0: 1})
+    # The path loses the 0.8 executions that could be expected, and 0.2 are lost at the end in any case.
+    assert limit.per is not None
+    assert limit.per.losses == pytest.approx({1: 0.8, 2: 0.2})
+
+
+@pytest.mark.parametrize(("limit", "cost"), [(8.0, 1.6), (7.9, 2.0), (0.0, 2.0), (np.inf, 1.6)])
+def test_it_holds_for_each_execution_and_not_on_average(limit: float, cost: float) -> None:
+    # On average the road does 6.4 damage; whenever it is taken 8.
+    plan = hcssp.solve(street(limit))
+    assert plan.upper_bound == pytest.approx(cost)
+    verdict = hcssp.check(plan.problem, plan.certificate, exact=True)
+    assert verdict.lower_bound == pytest.approx(cost)
+
+
+def test_where_a_use_is_not_run_its_limit_is_kept() -> None:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    road = plan.add_activity("road", one_way())
+    dash = plan.add_activity("dash", risky_room())
+    plan.add_choice(start, "road", to=[Outcome(1.0, end, runs=road)])
+    plan.add_choice(start, "dash", to=[Outcome(1.0, end, runs=dash)])
+    answer = hcssp.solve(plan.build(start=start, end=end))
+    assert answer.policy.choice("start") == "dash"
+    (limit,) = answer.evaluate().limits
+    assert (limit.use, limit.limit, limit.expected_executions, limit.usage_per_execution) == (
+        "road",
+        3.0,
+        0.0,
+        None,
+    )
+
+
+def one_way() -> HCSSP:
+    """Only dashing, which breaks the limit of 3."""
+    room = risky_room()
+    only = room.derive(
+        transitions=room.transitions[[1]], row_start=np.array([0, 1, 1]), costs=room.costs[:, [1]]
+    )
+    plan = ProcedureBuilder("one way")
+    here, there = plan.add_event("here"), plan.add_event("there")
+    cross = plan.add_activity("cross", only.derive(action_labels=("dash",)))
+    plan.add_choice(here, "go", to=[Outcome(1.0, there, runs=cross)])
+    plan.add_constraint("damage", at_most=3.0, counts={cross: "damage"})
+    return plan.build(start=here, end=there)
+
+
+def test_a_limit_that_nothing_keeps_is_infeasible() -> None:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    plan.add_choice(start, "road", to=[Outcome(1.0, end, runs=plan.add_activity("road", one_way()))])
+    answer = hcssp.solve(plan.build(start=start, end=end))
+    assert answer.status == "infeasible"
+    assert hcssp.check(answer.problem, answer.certificate, exact=True).lower_bound == np.inf
+
+
+def test_more_than_one_execution() -> None:
+    problem = street(7.0, again=0.5)
+    limit = problem.constraints[1]
+    assert limit.per is not None
+    assert limit.per.most_executions == pytest.approx(1.6)
+    assert (limit.at_most, limit.limit) == (pytest.approx(11.2), pytest.approx(7.0))
+    answer = hcssp.solve(problem)
+    assert answer.upper_bound == pytest.approx(4.0)
+    (found,) = answer.evaluate().limits
+    assert (found.expected_executions, found.usage_per_execution) == (0.0, None)
+    loose = hcssp.solve(street(8.0, again=0.5))
+    (found,) = loose.evaluate().limits
+    assert loose.upper_bound == pytest.approx(3.2)
+    assert found.usage_per_execution == pytest.approx(8.0)
+
+
+def test_limits_of_uses_inside_uses_go_along() -> None:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    inner = plan.add_activity("town", street(7.0))
+    plan.add_choice(start, "go", to=[Outcome(1.0, end, runs=inner)])
+    problem = plan.build(start=start, end=end)
+    assert problem.constraint_names == ("town/road/damage",)
+    assert "limit town/road/damage <= 7 for each execution of town/road" in str(problem)
+    assert hcssp.solve(problem).upper_bound == pytest.approx(2.0)
+    assert load_text(dump_problem(problem)) == problem
+
+
+def test_a_use_that_can_be_run_at_will_cannot_have_a_limit() -> None:
+    with pytest.raises(InvalidProblem, match=r"'road/damage': 'road' can be run as often as one likes"):
+        street(7.0, at_will=True)
+
+
+def test_a_use_that_an_exit_decides_about_cannot_have_a_limit() -> None:
+    plan = ProcedureBuilder()
+    start, middle, end = (plan.add_event(name) for name in ("start", "middle", "end"))
+    turn, road = plan.add_activity("turn", fork()), plan.add_activity("road", crossing(7.0))
+    plan.add_choice(start, "go", to=[Outcome(1.0, middle, runs=turn, exits={"left": end})])
+    plan.add_choice(middle, "go", to=[Outcome(1.0, end, runs=road)])
+    with pytest.raises(InvalidProblem, match=r"whether 'road' is still to come depends on the exit"):
+        plan.build(start=start, end=end)
+
+
+def test_another_limit_is_another_problem() -> None:
+    problem = street(7.9)
+    plan = hcssp.solve(problem)
+    assert plan.resolve({"road/damage": 8.0}).upper_bound == pytest.approx(1.6)
+    assert problem.with_bounds({"road/damage": 8.0}).choice_costs[2, 1] == pytest.approx(6.4)
+    with pytest.raises(InvalidProblem, match="a file cannot hold a limit for one use only"):
+        dump_problem(problem.with_bounds({"road/damage": 8.0}))
+
+
+def test_what_is_about_the_whole_refuses_limits() -> None:
+    with pytest.raises(UnsupportedProblem, match="a use has a limit of its own"):
+        hcssp.solve(street(7.0), hcssp.BudgetAllocation())
+    with pytest.raises(UnsupportedProblem, match="'road/damage' is a limit for each execution"):
+        hcssp.trade_off(street(7.0), "road/damage", [1.0])
