@@ -9,6 +9,7 @@ written; 3 a fault of this program; 130 interrupted, after what was found so far
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -75,5 +76,8 @@ def _run(argv: list[str], streams: Streams) -> int:
 
 
 def _told(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    # Nobody reads a name of ten thousand letters; its beginning and end say which one is meant.
+    print(
+        re.sub(r"\S{300,}", lambda found: f"{found[0][:100]}[...]{found[0][-60:]}", message), file=sys.stderr
+    )
     return code

@@ -102,4 +102,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     # argparse would list the commands but not guess which was meant.
     if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
         raise UnknownName("command", argv[0], _COMMANDS)
+    for each in argv:
+        # argparse would take it for nothing at all, and hand on an empty list.
+        if each.startswith("--") and each.endswith("=--"):
+            raise UsageError(f"argument {each[:-3]}: '--' is no value")
     return parser.parse_args(argv)

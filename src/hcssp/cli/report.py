@@ -23,6 +23,7 @@ from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.work import work
+from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -87,9 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve if there is no plan, write the page, and answer with the exit code."""
     from hcssp.contract.ending import Reason
-    from hcssp.files.atomic import check_writable
+    from hcssp.files.atomic import check_writable, make_folder
 
     check_writable(arguments.output)
+    if arguments.pictures is not None:
+        make_folder(arguments.pictures)
     if arguments.certificate is not None and arguments.plan is None:
         raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
@@ -99,6 +102,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     try:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
+        if arguments.vary is not None and arguments.vary not in problem.constraint_names:
+            raise UnknownName("constraint", arguments.vary, problem.constraint_names)
         plan = _plan(arguments, problem, printer, interruption)
         if not plan.found:
             printer.close()
@@ -188,7 +193,6 @@ def _draw(folder: Path, plan: Plan, seed: int) -> list[Path]:
     from hcssp.reports.pictures import save_picture
     from hcssp.reports.report import plan_pictures
 
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in plan_pictures(plan, seed):
         path = folder / f"{name}.png"

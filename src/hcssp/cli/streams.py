@@ -114,6 +114,8 @@ class _Unheard(_Wrapped):
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
+        except UnicodeEncodeError:
+            return self._stream.write(text.encode("ascii", "backslashreplace").decode("ascii"))
         except (OSError, io.UnsupportedOperation):
             return len(text)
 

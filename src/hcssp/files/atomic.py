@@ -44,6 +44,20 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
         raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those it lies in, unless it is there.
+
+    Raises
+    ------
+    CannotWrite
+        If that is impossible.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{path}: the folder cannot be made: {error.strerror or error}") from error
+
+
 def _is_device(target: Path) -> bool:
     """Whether it is a pipe or a device, such as /dev/stdout: something to write to, not to replace."""
     return target.exists() and not target.is_file() and not target.is_dir()
@@ -77,11 +91,16 @@ def check_writable(path: str | Path) -> None:
         If the folder does not exist or takes no files, or `path` is a folder itself.
     """
     target = Path(path).resolve()
-    if target.is_dir():
+    try:
+        is_folder, is_device, has_folder = target.is_dir(), _is_device(target), target.parent.is_dir()
+    except OSError as error:
+        # Such as a name that is too long for the system.
+        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+    if is_folder:
         raise CannotWrite(f"{path}: it is a folder; name a file in it")
-    if _is_device(target):
+    if is_device:
         return
-    if not target.parent.is_dir():
+    if not has_folder:
         raise CannotWrite(f"{path}: there is no folder {Path(path).parent}; make it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise CannotWrite(f"{path}: the folder {Path(path).parent} takes no files; choose another one")
