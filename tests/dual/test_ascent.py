@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
+from math import inf
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.ascent import MAX_ROUNDS, REPEAT_TOLERANCE, Ascent, Dual, ascend, lagrangian_bound, maximise
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
+from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from hcssp.ssp.region import Region
@@ -306,3 +308,11 @@ def test_a_policy_repeats_another_if_every_cost_is_the_same_relatively(size: flo
         other = costs * [1.0, 1.0 + share * REPEAT_TOLERANCE]
         ascent.vertices = [Dish(costs, 0), Dish(2.0 * costs, 1), Dish(other, 2)]
         assert ascent.repeats() == repeats
+
+
+def test_near_a_cutoff_an_ascent_may_end_sooner() -> None:
+    ascent = Ascent(Menu([(1.0, 1.0)], [1.0]), Region())
+    ascent.bound = 10.0
+    assert ascent.tolerance() == ascent.tolerance(inf) == DUAL_TOLERANCE * 10.0
+    assert ascent.tolerance(30.0) == CUTOFF_SHARE * 20.0
+    assert ascent.tolerance(10.0) == DUAL_TOLERANCE * 10.0

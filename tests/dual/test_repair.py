@@ -12,7 +12,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.repair import Part
+from hcssp.dual.repair import GAIN_TOLERANCE, Part, _acceptable
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -136,3 +136,37 @@ def test_a_switch_to_values_that_no_policy_has_is_none(wrong: float) -> None:
     assert part.switched(3) is not None
     system.wrong = wrong
     assert part.switched(3) is None
+
+
+class Given(PolicySystem):
+    """A system that says what it is told to."""
+
+    answer = np.zeros((0, 2))
+
+    def values(self, rows: np.ndarray, tolerance: float | None = None) -> np.ndarray:
+        return self.answer
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_values_below_nothing_by_more_than_rounding_are_of_no_policy(size: float) -> None:
+    balance = Balance(circle())
+    system = Given(balance)
+    own = np.full((balance.num_live, len(balance.costs)), size)
+    part = Part(balance, system, (), 1.0, balance.row_start[:-1], own, np.ones(balance.num_live))
+    for share, accepted in ((-1e-7, True), (-1e-5, False), (np.nan, False)):
+        system.answer = own.copy()
+        system.answer[-1, 0] = share * size
+        assert (part.switched(0) is not None) == accepted
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_a_gain_is_one_beyond_rounding_whatever_the_unit(size: float) -> None:
+    before, bounds = np.array([size, 1.0]), np.array([2.0])
+    for share, gained in ((0.5, False), (2.0, True)):
+        after = np.array([size * (1.0 - share * GAIN_TOLERANCE), 1.0])
+        assert _acceptable(after, before, bounds, repairing=False) == gained
+    # What breaks a bound is no gain; towards keeping it, everything is.
+    assert not _acceptable(np.array([0.5 * size, 2.5]), before, bounds, repairing=False)
+    broken = np.array([size, 4.0])
+    assert _acceptable(np.array([2.0 * size, 2.5]), broken, bounds, repairing=True)
+    assert not _acceptable(np.array([0.5 * size, 4.0]), broken, bounds, repairing=True)

@@ -158,3 +158,9 @@ def test_only_what_may_be_better_is_evaluated_at_all() -> None:
     menu, search, reporter = reporting(known_cost=5.0)
     reporter.offer(DoubtfulDish(menu.table[0], 0))
     assert (menu.num_lifted, search.incumbent) == (0, None)
+
+
+def test_time_is_counted_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    menu, search, _ = reporting()
+    monkeypatch.setattr("hcssp.methods.reporter.time.perf_counter", lambda: 107.5)
+    assert Reporter(one_state(), menu, search, began=100.0).snapshot(1.0).seconds == 7.5

@@ -10,7 +10,7 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.potential import Certificate, Certifier, lowered
+from hcssp.ssp.potential import ROUNDINGS, UNIT_ROUNDOFF, Certificate, Certifier, lowered
 
 EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
 
@@ -195,3 +195,11 @@ def test_a_value_is_lowered_by_its_length_and_a_little_and_never_below_nothing()
         exact = Fraction(value) - Fraction(length) * Fraction(step)
         assert (1 - Fraction(1, 10**6)) * exact <= Fraction(lowered(value, length, step)) < exact
     assert lowered(1.0, 3.0, 0.5) == 0.0
+
+
+def test_one_rounding_loses_half_a_unit_and_many_lose_no_more_than_their_sum() -> None:
+    assert np.finfo(np.float64).eps / 2.0 == UNIT_ROUNDOFF
+    for count in (1, 100, 10_000):
+        exact = 1 - (1 - Fraction(UNIT_ROUNDOFF)) ** count
+        assert exact <= count * Fraction(ROUNDINGS) <= exact * (1 + Fraction(1, 10**5))
+        assert (1 + Fraction(UNIT_ROUNDOFF)) ** count - 1 <= count * Fraction(ROUNDINGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import SURVIVORS, every_mistake, read_survivors, sample
+from mutants.__main__ import SURVIVORS, every_mistake, read_survivors, sample, stale
 from mutants.mutations import mutated, mutations
 from mutants.protection import ROOT, core_files, protectors_of, stages_of
 
@@ -90,7 +90,11 @@ def test_survivors_are_excused_with_a_reason(tmp_path: Path) -> None:
     listed = tmp_path / "survivors.txt"
     listed.write_text("# a remark\nf.py: g: a -> b\n    It only\n    takes longer.\n")
     assert read_survivors(listed) == {"f.py: g: a -> b": "It only takes longer."}
-    known = {planted.key for planted in every_mistake(CORE)}
     for key, reason in read_survivors(SURVIVORS).items():
         assert reason, f"{key}: say why"
-        assert key in known, f"{key}: there is no such code any more"
+
+
+def test_an_excuse_for_code_that_is_gone_is_told() -> None:
+    (planted, *_) = every_mistake(CORE[-1:])
+    excused = {planted.key: "why", "gone.py: f: 1 -> 2": "why"}
+    assert stale(excused, every_mistake(CORE[-1:])) == ["gone.py: f: 1 -> 2"]

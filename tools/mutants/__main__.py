@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     paths = [path for path in core_files() if not options.only or any(each in path for each in options.only)]
     chosen = sample(every_mistake(paths), options.count, options.seed)
     excused = read_survivors(SURVIVORS)
+    for key in stale(excused, every_mistake(core_files())):
+        print(f"there is no such code any more, take it out of {SURVIVORS.name}: {key}")
     outcome: Counter[str] = Counter()
     unexcused = []
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +86,12 @@ def sample(mistakes: Iterable[Planted], count: int, seed: int) -> list[Planted]:
     """Some of the mistakes, the same for the same seed; in any order, so that a part is a sample, too."""
     every = list(mistakes)
     return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def stale(excused: Iterable[str], mistakes: Iterable[Planted]) -> list[str]:
+    """The keys of `excused` that belong to none of the mistakes."""
+    known = {planted.key for planted in mistakes}
+    return [key for key in excused if key not in known]
 
 
 def read_survivors(path: Path) -> dict[str, str]:
