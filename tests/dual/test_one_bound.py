@@ -70,6 +70,13 @@ def test_the_best_pair_crosses_where_the_model_is_highest(
     assert model[-1] == pytest.approx(level, abs=1e-9)
 
 
+def test_what_meets_the_bound_keeps_it() -> None:
+    kept, met, broken = (
+        Dish(np.array(costs), row) for row, costs in enumerate([(10.0, 0.0), (5.0, 2.0), (4.0, 6.0)])
+    )
+    assert best_pair([kept, met, broken], 0, 2.0) == (met, broken)
+
+
 def test_of_nothing_there_is_no_pair() -> None:
     assert best_pair([], 0, 1.0) == (None, None)
 

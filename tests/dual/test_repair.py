@@ -12,7 +12,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.repair import GAIN_TOLERANCE, Part, _acceptable
+from hcssp.dual.repair import GAIN_TOLERANCE, Part, _acceptable, _merit
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -170,3 +170,14 @@ def test_a_gain_is_one_beyond_rounding_whatever_the_unit(size: float) -> None:
     broken = np.array([size, 4.0])
     assert _acceptable(np.array([2.0 * size, 2.5]), broken, bounds, repairing=True)
     assert not _acceptable(np.array([0.5 * size, 4.0]), broken, bounds, repairing=True)
+
+
+def test_only_what_fits_and_gains_is_worth_a_try() -> None:
+    balance = Balance(knapsack(4.0))
+    system = PolicySystem(balance)
+    # Hurrying in the second room costs 3 of 4: there is room for the last one's 1, and for nothing else.
+    rows = np.array([0, 3, 4, 6])
+    part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
+    merit = _merit(part.effects(1), part, np.array([35.0, 3.0]), np.array([4.0]), repairing=False)
+    assert np.flatnonzero(np.isfinite(merit)).tolist() == [7]
+    assert merit[7] == pytest.approx(-1.0)

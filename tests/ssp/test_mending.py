@@ -69,28 +69,31 @@ def test_rows_that_do_not_count_ask_for_nothing() -> None:
     assert without.values.tolist() == [8.0, 3.0 - 1e-9]
 
 
-def test_states_between_which_all_is_free_have_the_least_of_their_values() -> None:
-    # To and fro between both states for nothing, and out of the second for 3.
-    costs, state, heads = np.array([0.0, 0.0, 3.0]), np.array([0, 1, 1]), np.array([1, 0, 2])
+def to_and_fro(price: float, values: list[float], rows: tuple[bool, bool, bool]) -> Mending:
+    """Two states between which one goes to and fro at a price; out of the second for 3."""
+    costs, state, heads = np.array([price, price, 3.0]), np.array([0, 1, 1]), np.array([1, 0, 2])
 
     def missing(potential: FloatArray, margin: float) -> FloatArray:
         after = np.append(potential, 0.0)
         return after[state] - after[heads] - costs
 
-    one = Mending(
-        np.ones(3, dtype=np.bool_),
-        costs,
-        state,
-        np.arange(3),
-        heads,
-        np.ones(3),
-        np.array([7.0, 4.0]),
-        missing,
-    )
+    some = np.array(rows)
+    return Mending(some, costs, state, np.arange(3), heads, np.ones(3), np.array(values), missing)
+
+
+def test_states_between_which_all_is_free_have_the_least_of_their_values() -> None:
+    one = to_and_fro(0.0, [7.0, 4.0], (True, True, True))
     assert one.values.tolist() == [4.0, 4.0]
     assert one.lower(1.0)
     assert one.values == pytest.approx([3.0, 3.0])
     assert not one.lower(1.0)
+
+
+@pytest.mark.parametrize(("price", "rows"), [(1.0, (True, True, True)), (0.0, (True, False, True))])
+def test_where_there_and_back_is_not_free_or_not_allowed_values_differ(
+    price: float, rows: tuple[bool, bool, bool]
+) -> None:
+    assert to_and_fro(price, [4.0, 3.0], rows).values.tolist() == [4.0, 3.0]
 
 
 def test_no_value_is_below_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.mending import MAX_SOLVES
 from hcssp.ssp.potential import ROUNDINGS, UNIT_ROUNDOFF, Certificate, Certifier, lowered
 
 EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
@@ -203,3 +205,33 @@ def test_one_rounding_loses_half_a_unit_and_many_lose_no_more_than_their_sum() -
         exact = 1 - (1 - Fraction(UNIT_ROUNDOFF)) ** count
         assert exact <= count * Fraction(ROUNDINGS) <= exact * (1 + Fraction(1, 10**5))
         assert (1 + Fraction(UNIT_ROUNDOFF)) ** count - 1 <= count * Fraction(ROUNDINGS)
+
+
+class Recording:
+    """A mending that gets nowhere, and remembers the margins that it was asked for."""
+
+    margins: ClassVar[list[tuple[str, float]]] = []
+
+    def __init__(self, *_: object) -> None:
+        self.values = np.array([1e9])
+
+    def solve(self, margin: float) -> bool:
+        self.margins.append(("solve", margin))
+        return True
+
+    def lower(self, margin: float) -> bool:
+        self.margins.append(("lower", margin))
+        return len(self.margins) < 9
+
+
+def test_every_attempt_allows_for_twice_the_rounding_of_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = CSSPBuilder(cost_names=("cost",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "go", to=out, costs=1.0)
+    monkeypatch.setattr("hcssp.ssp.potential.Mending", Recording)
+    Recording.margins.clear()
+    assert Certifier.of(plan.build()).certify(np.ones(1), np.array([1e9])).bound == 0.0
+    solves = [("solve", 2.0 ** (1 + attempt)) for attempt in range(MAX_SOLVES)]
+    assert Recording.margins == [*solves, *[("lower", 2.0)] * (9 - MAX_SOLVES)]

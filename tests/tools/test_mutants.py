@@ -33,6 +33,7 @@ CORE = core_files()
         ("any(a)", {"all(a)"}),
         ("a[b]", set()),
         ("'text' + a", set()),
+        ("zip(a, b, strict=True)", set()),
     ],
 )
 def test_each_mistake_is_planted_and_nothing_else_changes(before: str, after: str) -> None:

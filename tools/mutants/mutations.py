@@ -12,7 +12,8 @@ least, line 2: 1 -> 2
 def least(values, limit):
     return min(values) <= limit - 1
 
-Nothing is planted in annotations, docstrings, error messages and log messages.
+Nothing is planted in annotations, docstrings, error messages and log messages, nor where the code checks
+itself: in assertions, and in the ``strict`` of a zip.
 """
 
 from __future__ import annotations
@@ -150,6 +151,8 @@ def _fields(node: ast.AST) -> list[str]:
 
 def _is_left_alone(node: ast.AST) -> bool:
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert):
+        return True
+    if isinstance(node, ast.keyword) and node.arg == "strict":
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True

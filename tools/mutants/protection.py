@@ -2,8 +2,8 @@
 
 A mistake that nothing notices costs the time of all of them, so that whole folders are not named.
 
->>> protectors_of("ssp/mending.py")
-['tests/ssp/test_potential.py', 'tests/proofs/test_feasibility.py', 'tests/proofs/test_assembly.py']
+>>> protectors_of("dual/repair.py")
+['tests/dual/test_repair.py', 'tests/dual/test_flat_oracle.py', 'tests/methods/test_policy_branching.py']
 """
 
 from __future__ import annotations
