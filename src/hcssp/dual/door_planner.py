@@ -241,8 +241,12 @@ class DoorPlanner:
     def _best_known(self, weights: FloatArray, banned: IntArray) -> DoorPlan | None:
         """The known plan of the region that costs least under weights of all own costs."""
         states = self.balance.row_state[banned]
-        inside = [plan for plan in self._known if not (plan.rows[states] == banned).any()]
-        return min(inside, key=lambda plan: float(plan.costs @ weights), default=None)
+        values = np.array([plan.costs for plan in self._known]) @ weights if self._known else np.zeros(0)
+        for place in np.argsort(values).tolist():
+            plan = self._known[place]
+            if not len(banned) or not (plan.rows[states] == banned).any():
+                return plan
+        return None
 
     def _bracket(self, plan: DoorPlan, weights: FloatArray, banned: IntArray) -> Certificate:
         """What a plan of the region proves about it; the share is its loss, and 0 if it is the best."""

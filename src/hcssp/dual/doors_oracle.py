@@ -41,6 +41,9 @@ PLAN_TOLERANCE = 1e-11
 """Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
 the sake of less."""
 
+COARSEST_PRECISION = 1e-6
+"""No answer is rougher than this, relative to the value."""
+
 MAX_SPLITS = 1_000
 """Of so many regions the forbidden rows are kept block by block; then they are split anew."""
 
@@ -108,11 +111,11 @@ class DoorsOracle(Oracle[DoorsVertex]):
     ) -> Minimum[DoorsVertex] | None:
         if self._is_hollow:
             return None
+        # Whatever is asked: a look-up costs about as much as a plan, and a rough answer is asked for again.
+        precision = min(precision, COARSEST_PRECISION)
         forbidden = self.split(region)
         allowances = np.zeros(self.layout.num_activities)
-        if precision == np.inf:
-            allowances[:] = np.inf
-        elif near is not None:
+        if near is not None:
             # What will be executed is known well enough from a policy that is close.
             allowances = self._allowances(near, max(precision, PLAN_TOLERANCE) * float(near.costs @ weights))
         while True:
@@ -122,7 +125,7 @@ class DoorsOracle(Oracle[DoorsVertex]):
             minimum, losses = found
             vertex = minimum.vertex
             tolerance = max(precision, PLAN_TOLERANCE) * minimum.bound
-            if precision == np.inf or float(vertex.executions @ losses) <= tolerance:
+            if float(vertex.executions @ losses) <= tolerance:
                 return minimum
             loose = self._allowances(vertex, tolerance)
             allowances = np.where(losses > loose, 0.0, allowances)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import fsum
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
@@ -20,6 +21,10 @@ from hcssp.errors import ImproperPolicy
 
 MAX_ROUNDING = 1e-9
 """What linear solves may leave of a probability that is nought."""
+
+
+MAX_DENSE_EVENTS = 200
+"""With more events the chain of a plan is factorised as a sparse matrix."""
 
 
 class DoorsVertex(Vertex):
@@ -52,6 +57,7 @@ class DoorsVertex(Vertex):
         self._events = events
         self._planners = planners
         self._live = live
+        self._reached: dict[int, BoolArray] = {}
         self._chain = _Chain(events, choices, plans)
         self.costs = self._chain.visits @ self._chain.costs
 
@@ -104,18 +110,32 @@ class DoorsVertex(Vertex):
         layout = self._events.layout
         reached = np.zeros(layout.state_offset[-1], dtype=np.bool_)
         reached[self._chain.states] = True
-        begins: dict[int, BoolArray] = {}
-        for state in self._chain.states.tolist():
-            for activity, doors, _ in self._events.rows[self.choices[state]].entered:
-                _, planner = self.executed(activity)
-                if activity not in begins:
-                    begins[activity] = np.zeros(planner.balance.num_live, dtype=np.bool_)
-                begins[activity][planner.block.doors[doors]] = True
-        for activity, mask in begins.items():
+        for activity in np.flatnonzero(self.executions).tolist():
             first, last = layout.state_offset[activity], layout.state_offset[activity + 1]
-            plan, planner = self.executed(activity)
-            reached[first:last] = planner.balance.reached(plan.rows, mask)
+            reached[first:last] = self._reached_in(activity)
         return reached[self._live]
+
+    def goes_to(self, state: int) -> bool:
+        # Of the activity alone that is asked about: most questions of a search are about one.
+        layout = self._events.layout
+        place = int(self._live[state])
+        activity = int(np.searchsorted(layout.state_offset, place, side="right")) - 1
+        if activity < 0:
+            return place in self._chain.states
+        first = int(layout.state_offset[activity])
+        return self.executions[activity] > 0.0 and bool(self._reached_in(activity)[place - first])
+
+    def _reached_in(self, activity: int) -> BoolArray:
+        """The live states of an executed activity that the plan enters, however seldom."""
+        if activity not in self._reached:
+            plan, planner = self.executed(activity)
+            begins = np.zeros(planner.balance.num_live, dtype=np.bool_)
+            for state in self._chain.states.tolist():
+                for entered, doors, _ in self._events.rows[self.choices[state]].entered:
+                    if entered == activity:
+                        begins[planner.block.doors[doors]] = True
+            self._reached[activity] = planner.balance.reached(plan.rows, begins)
+        return self._reached[activity]
 
     @property
     def rounding(self) -> FloatArray:
@@ -227,20 +247,42 @@ class _Chain:
             entries += [(index, place[after], each) for after, each in others.items() if after in place]
         if not self._leaving.all():
             raise ImproperPolicy("the choices do not reach the end almost surely")
-        tails, heads, moves = zip(*entries, strict=True) if entries else ((), (), ())
-        shape = (len(steps), len(steps))
-        inside = csc_array((np.array(moves) / self._leaving[list(tails)], (tails, heads)), shape=shape)
-        try:
-            self._factors = cast(Any, splu(csc_array(eye_array(len(steps)) - inside)))
-        except RuntimeError as error:
-            raise ImproperPolicy("the choices do not reach the end almost surely") from error
+        self._factors = _Factors(len(steps), entries, self._leaving)
         # Counted from one departure to the next, so that no digits are lost on what repeats itself.
-        departures = self._factors.solve(layout.begins[self.states], trans="T")
+        departures = self._factors.solve(layout.begins[self.states], transposed=True)
         self.visits = np.maximum(departures, 0.0) / self._leaving
 
     def values(self) -> FloatArray:
         """The expected costs to go from each state."""
         if not len(self.states):
             return self.costs
-        values: FloatArray = self._factors.solve(self.costs / self._leaving[:, np.newaxis])
-        return np.maximum(values, 0.0)
+        return np.maximum(self._factors.solve(self.costs / self._leaving[:, np.newaxis]), 0.0)
+
+
+class _Factors:
+    """The factorised system of a chain: dense for as long as that is quicker."""
+
+    def __init__(self, size: int, entries: Sequence[tuple[int, int, float]], leaving: FloatArray) -> None:
+        tails, heads, moves = zip(*entries, strict=True) if entries else ((), (), ())
+        shares = np.array(moves) / leaving[list(tails)]
+        self._sparse: Any = None
+        if size <= MAX_DENSE_EVENTS:
+            system = np.eye(size)
+            system[list(tails), list(heads)] -= shares
+            self._dense, self._pivots, singular = dgetrf(system)
+        else:
+            inside = csc_array((shares, (tails, heads)), shape=(size, size))
+            try:
+                self._sparse, singular = splu(csc_array(eye_array(size) - inside)), 0
+            except RuntimeError:
+                singular = 1
+        if singular:
+            raise ImproperPolicy("the choices do not reach the end almost surely")
+
+    def solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
+        solution: FloatArray
+        if self._sparse is not None:
+            solution = self._sparse.solve(right, trans="T" if transposed else "N")
+        else:
+            solution, _ = dgetrs(self._dense, self._pivots, right, trans=int(transposed))
+        return solution
