@@ -53,7 +53,9 @@ def varied_constraints(plan: ProcedurePlan, wanted: str | None = None) -> list[s
     problem, names = plan.problem, plan.problem.constraint_names
     if wanted is not None and wanted not in names:
         raise UnknownName("constraint", wanted, names)
-    bounded = [each for each in problem.constraints if isfinite(each.at_most)] or list(problem.constraints)
+    # A curve is about the whole, and a limit about each execution of a use.
+    whole = [each for each in problem.constraints if each.per is None]
+    bounded = [each for each in whole if isfinite(each.at_most)] or whole
     prices = (plan.prices or _prices(plan)) if len(bounded) > 1 else {}
     # A price is for a unit; what counts is what the whole bound is worth.
     worth = {

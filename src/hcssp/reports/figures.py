@@ -73,9 +73,11 @@ def distinct(value: float, *others: float, digits: int = DIGITS) -> str:
 
     >>> distinct(1.99998, 2.0), distinct(0.0098, 0.01), distinct(2.0 - 1e-12, 2.0)
     ('1.99998', '0.0098', '2')
+    >>> distinct(2.5, float("inf"))
+    '2.5000'
     """
     for other in others:
-        if value == other or abs(value - other) <= _SAME * abs(other):
+        if value == other or (isfinite(other) and abs(value - other) <= _SAME * abs(other)):
             return given(other)
     for enough in range(digits, _MOST_DIGITS):
         text = rounded(value, enough)

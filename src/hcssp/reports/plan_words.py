@@ -174,7 +174,8 @@ def _choices(plan: ProcedurePlan) -> str:
 
 def _activities(plan: ProcedurePlan) -> str:
     summaries = activity_summaries(plan)
-    constraints = constraint_summaries(plan)
+    # Limits are about whole uses; a column for each of them would be a wide table.
+    constraints = [each for each in constraint_summaries(plan) if each.per is None]
     executed = [activity for activity in summaries if activity.expected_executions]
     cost = plan.costs.cost(plan.problem.primary_name)
     header = ["activity", "executions", plan.problem.primary_name, "share"]
@@ -234,6 +235,9 @@ def _bounds(plan: ProcedurePlan) -> str:
         if constraint.expected is not None:
             line += f"{used(constraint.expected, constraint.at_most)} expected, "
         bounded = isfinite(constraint.at_most)
+        if constraint.per is not None:
+            line += "" if constraint.expected is not None or not plan.found else "not executed, "
+            line += f"for each execution of {constraint.per} "
         line += f"at most {given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.

@@ -24,12 +24,17 @@ MOST_DECISIONS = 1000
 
 @dataclass(frozen=True)
 class ConstraintSummary:
-    """A constraint: what the plan is expected to use, the bound, and what a unit of it is worth."""
+    """A constraint: what the plan is expected to use, the bound, and what a unit of it is worth.
+
+    `per` is the use that it is a limit of, if it is one. Then what is used and allowed is that of one
+    execution; nothing is used if there is none.
+    """
 
     name: str
     expected: float | None
     at_most: float
     price: float | None
+    per: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,15 +88,17 @@ def constraint_summaries(plan: ProcedurePlan) -> tuple[ConstraintSummary, ...]:
     """The constraints, in the problem's order."""
     # Of a proof that nothing is feasible the multipliers are no prices.
     prices = None if plan.status is Status.INFEASIBLE else plan.prices
-    return tuple(
-        ConstraintSummary(
-            constraint.name,
-            plan.costs.cost(constraint.name) if plan.found else None,
-            constraint.at_most,
-            None if prices is None else prices.get(constraint.name),
-        )
-        for constraint in plan.problem.constraints
-    )
+    executed = {each.name: each.usage_per_execution for each in plan.costs.limits} if plan.found else {}
+    summaries = []
+    for constraint in plan.problem.constraints:
+        name, price = constraint.name, None if prices is None else prices.get(constraint.name)
+        if constraint.per is None:
+            expected = plan.costs.cost(name) if plan.found else None
+            summaries.append(ConstraintSummary(name, expected, constraint.at_most, price))
+        else:
+            use = plan.problem.uses[constraint.per.use].name
+            summaries.append(ConstraintSummary(name, executed.get(name), constraint.limit, price, use))
+    return tuple(summaries)
 
 
 def activity_summaries(plan: ProcedurePlan) -> tuple[ActivitySummary, ...]:
@@ -192,6 +199,7 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
                 "expected": plain(constraint.expected),
                 "at_most": plain(constraint.at_most),
                 "price": plain(constraint.price),
+                **({} if constraint.per is None else {"for_each_execution_of": constraint.per}),
             }
             for constraint in constraint_summaries(solved)
         },
