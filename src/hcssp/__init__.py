@@ -130,6 +130,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.nesting import Nesting as Nesting
     from hcssp.procedure.nesting import Use as Use
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
+    from hcssp.procedure.units import with_units as with_units
     from hcssp.proofs.search_record import Claim as Claim
     from hcssp.proofs.search_record import SearchRecord as SearchRecord
     from hcssp.scenarios.campus import campus as campus
@@ -266,6 +267,7 @@ _HOME = {
     "Vertex": "hcssp.dual.oracle",
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",
+    "with_units": "hcssp.procedure.units",
 }
 
 # Where the verbs live that a record of a low layer has and a higher one knows how to do.

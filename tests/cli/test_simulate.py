@@ -93,7 +93,8 @@ def test_equal_actions_are_counted_together() -> None:
 def test_what_is_not_there_is_said() -> None:
     plan = solve(forking().with_bounds(damage=float("inf"))).as_procedure()
     runs = simulate_procedure(plan.policy, 50, 0, MAX_STEPS)
-    told = simulation_in_words("title", runs, plan.costs, list(narrate_procedure(plan.policy)), Style())
+    legs = list(narrate_procedure(plan.policy))
+    told = simulation_in_words("title", runs, plan.costs, legs, Style(), plan.problem)
     assert "damage: there is no bound" in told
     assert "At event 'hall', entered in " in told
 
@@ -102,7 +103,7 @@ def test_runs_that_are_cut_off_are_told() -> None:
     plan = solve(retrying()).as_procedure()
     runs = simulate_procedure(plan.policy, 50, 0, max_steps=3)
     legs = list(narrate_procedure(plan.policy, max_steps=1))
-    told = simulation_in_words("title", runs, plan.costs, legs, Style())
+    told = simulation_in_words("title", runs, plan.costs, legs, Style(), plan.problem)
     assert f"{runs.num_truncated} runs were cut off before their end" in told
     assert "The run was cut off here." in told
 

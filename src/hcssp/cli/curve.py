@@ -105,10 +105,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.csv is not None:
         write_atomically(arguments.csv, curve_csv(curve))
     if arguments.plot is not None:
+        from hcssp.procedure.units import called
         from hcssp.reports.charts import draw_trade_off
         from hcssp.reports.pictures import save_picture
 
-        save_picture(arguments.plot, draw_trade_off(curve, problem.primary_name))
+        save_picture(arguments.plot, draw_trade_off(curve, called(problem, problem.primary_name)))
     if arguments.json:
         print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
     else:

@@ -7,6 +7,7 @@ import io
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from hcssp.procedure.units import called
 from hcssp.reports.figures import given, in_table, percent, plain, rounded_down, rounded_up
 from hcssp.reports.plan_words import Style, aligned
 from hcssp.reports.words import used, with_lots_explained
@@ -30,8 +31,8 @@ def point_line(point: CurvePoint) -> str:
 
 def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> str:
     """What ``hcssp curve`` prints for people."""
-    primary = problem.primary_name
-    rows = [["bound", "with lots", "price", "without: from", "to", "gap", f"expected {curve.constraint}"]]
+    primary, varied = called(problem, problem.primary_name), called(problem, curve.constraint)
+    rows = [["bound", "with lots", "price", "without: from", "to", "gap", f"expected {varied}"]]
     for point in curve.points:
         known = point.plan.found
         rows.append(
@@ -46,8 +47,8 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
             ]
         )
     others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
-    besides = "".join(f", {c.name} at most {given(c.at_most)}" for c in others)
-    title = f"{name}: least expected {primary} as the bound on {curve.constraint} grows{besides}"
+    besides = "".join(f", {called(problem, c.name)} at most {given(c.at_most)}" for c in others)
+    title = f"{name}: least expected {primary} as the bound on {varied} grows{besides}"
     blocks = [style.strong(title), aligned(rows)]
     pieces = len(curve.prices)
     if pieces:
@@ -61,10 +62,10 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
             f"{exact}: {pieces} straight "
             f"{'piece' if pieces == 1 else 'pieces'} between {given(first)} and {given(last)}.\n"
             f"The best plan without lots is proven to lie between the two figures given.\n"
-            f"The price is what one more unit of {curve.constraint} saves, in {primary}."
+            f"The price is what one more unit of {varied} saves, in {primary}."
         )
     if isfinite(curve.least) and curve.least >= 1e-6:
-        blocks.append(f"No plan has an expected {curve.constraint} below {rounded_down(curve.least, 6)}.")
+        blocks.append(f"No plan has an expected {varied} below {rounded_down(curve.least, 6)}.")
     return with_lots_explained("\n\n".join(blocks))
 
 

@@ -100,12 +100,13 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
 
 
 def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
+    from hcssp.procedure.units import called
     from hcssp.reports.figures import given, rounded
     from hcssp.reports.plan_words import plan_blocks
     from hcssp.reports.words import used, verification_of, what_is_proven
 
     problem, evaluation = plan.problem, plan.costs
-    primary, cost = problem.primary_name, float(evaluation.costs[0])
+    primary, cost = called(problem, problem.primary_name), float(evaluation.costs[0])
     title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
@@ -114,7 +115,9 @@ def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style
         name = constraint.name
         verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
         expected = f"{used(evaluation.cost(name), constraint.at_most, digits=6)} expected"
-        lines.append(f"  {name}: {expected}, at most {given(constraint.at_most)} allowed: {verdict}")
+        lines.append(
+            f"  {called(problem, name)}: {expected}, at most {given(constraint.at_most)} allowed: {verdict}"
+        )
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
     blocks.append(style.strong("The file says") + "\n" + _claims(told, plan))
     if verification_of(plan) is not None:
@@ -128,10 +131,11 @@ def _claims(told: Plan, plan: ProcedurePlan) -> str:
     from math import isfinite
 
     from hcssp.contract.proof import FileClaim
+    from hcssp.procedure.units import called
     from hcssp.reports.figures import rounded, rounded_down
     from hcssp.reports.words import verification_of
 
-    primary, claim = plan.problem.primary_name, told.claim or FileClaim()
+    primary, claim = called(plan.problem, plan.problem.primary_name), told.claim or FileClaim()
     lines = []
     if isfinite(claim.upper_bound):
         # A file that says anything else is refused.

@@ -86,9 +86,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _words(title: str, problem: HCSSP, style: Style) -> str:
     from hcssp.procedure import describe
+    from hcssp.procedure.units import called
     from hcssp.reports.plan_words import aligned
 
     flattening = problem.flattening
+    primary = called(problem, problem.primary_name)
     sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
     for activity in problem.activities:
         cssp = activity.cssp
@@ -105,7 +107,7 @@ def _words(title: str, problem: HCSSP, style: Style) -> str:
     )
     return "\n\n".join(
         [
-            style.strong(f"{title}: minimise the expected {problem.primary_name}") + f"\n  {events}; {flat}",
+            style.strong(f"{title}: minimise the expected {primary}") + f"\n  {events}; {flat}",
             style.strong("Sizes") + "\n" + aligned(sizes),
             style.strong("Procedure") + "\n" + "\n".join(f"  {line}" for line in tree),
         ]

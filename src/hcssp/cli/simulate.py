@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         print(json.dumps(document | simulation_document(runs, plan.costs, legs), allow_nan=False))
     else:
         title = f"{arguments.plan}, a plan for {arguments.problem}, followed {arguments.runs:,} times"
-        print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout)))
+        print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), problem))
     return SOLVED
 
 

@@ -8,6 +8,7 @@ from math import isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from hcssp.procedure.units import called
 from hcssp.reports.figures import given, in_table, plain
 from hcssp.reports.plan_words import Style, aligned
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hcssp.evaluation.exact import ProcedureEvaluation
     from hcssp.evaluation.procedure_simulation import Leg, ProcedureSimulation
     from hcssp.evaluation.simulation import Estimate
+    from hcssp.procedure import HCSSP
 
 PERCENTILES = (5, 50, 95, 99)
 _WIDTH = 100
@@ -67,14 +69,15 @@ def simulation_in_words(
     evaluation: ProcedureEvaluation,
     legs: Sequence[Leg],
     style: Style,
+    problem: HCSSP,
 ) -> str:
     """What ``hcssp simulate`` prints for people."""
     blocks = [
         style.strong(title),
         style.strong("Costs")
         + " (mean with its 95% confidence interval; percentiles)\n"
-        + _costs(runs, evaluation),
-        style.strong("Chance that a run exceeds the bound") + "\n" + _chances(runs),
+        + _costs(runs, evaluation, problem),
+        style.strong("Chance that a run exceeds the bound") + "\n" + _chances(runs, problem),
         style.strong("One run") + f" (seed {runs.seed})\n" + _told(legs),
     ]
     if runs.num_truncated:
@@ -102,26 +105,31 @@ def _estimate(estimate: Estimate) -> dict[str, float | None]:
     return {name: plain(value) for name, value in estimate._asdict().items()}
 
 
-def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation) -> str:
+def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation, problem: HCSSP) -> str:
     rows = [["cost", "expected", "mean", "from", "to", *(f"{p}%" for p in PERCENTILES)]]
     for name in runs.cost_names:
         mean = runs.mean(name)
         percentiles = [runs.percentile(name, percent) for percent in PERCENTILES]
         rows.append(
-            [name, *(_number(value) for value in (evaluation.cost(name), *mean)), *map(_short, percentiles)]
+            [
+                called(problem, name),
+                *(_number(value) for value in (evaluation.cost(name), *mean)),
+                *map(_short, percentiles),
+            ]
         )
     return aligned(rows)
 
 
-def _chances(runs: ProcedureSimulation) -> str:
+def _chances(runs: ProcedureSimulation, problem: HCSSP) -> str:
     lines = []
     for name, bound in zip(runs.cost_names[1:], runs.bounds, strict=True):
         if not isfinite(bound):
-            lines.append(f"  {name}: there is no bound")
+            lines.append(f"  {called(problem, name)}: there is no bound")
             continue
         share, low, high = runs.probability_of_exceeding(name)
         lines.append(
-            f"  {name} above {given(bound)}: {_percent(share)} (between {_percent(low)} and {_percent(high)})"
+            f"  {called(problem, name)} above {given(bound)}: {_percent(share)} (between {_percent(low)} and "
+            f"{_percent(high)})"
         )
     return "\n".join(lines) or "  there are no bounds"
 

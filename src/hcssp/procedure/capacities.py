@@ -83,6 +83,7 @@ def with_capacities(
         name=problem.name,
         description=problem.description,
         positions=problem.positions,
+        units=problem.units,
     )
 
 

@@ -142,6 +142,7 @@ def expand(nesting: Nesting) -> HCSSP:
         description=outline.description,
         positions=positions,
         nesting=nesting,
+        units=outline.units,
     )
     own, found = limits(written_out)
     if found:

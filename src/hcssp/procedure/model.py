@@ -259,6 +259,8 @@ class HCSSP:
         known.
     nesting
         What was stated, if some activities are procedures; see :mod:`hcssp.procedure.nesting`.
+    units
+        What costs are measured in, by their names; see :mod:`hcssp.procedure.units`.
 
     Raises
     ------
@@ -276,6 +278,7 @@ class HCSSP:
     description: str = field(default="", compare=False)
     positions: Mapping[str, Cell] = field(default_factory=dict, compare=False, repr=False)
     nesting: Nesting | None = field(default=None, compare=False, repr=False)
+    units: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.procedure.validation import violations
@@ -493,6 +496,10 @@ class HCSSP:
             )
         places = self.positions if positions is None else Frozen(positions)
         return self._derive(name=name, description=description, positions=places, activities=activities)
+
+    def measured_in(self, units: Mapping[str, str]) -> HCSSP:
+        """The same problem; words and pictures tell the units of its costs, given by name."""
+        return self._derive(units=Frozen(units))
 
     def to_networkx(self) -> Any:
         """The procedure as a ``networkx.MultiDiGraph``; see :mod:`hcssp.procedure.event_graph`."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from hcssp.contract.plan import Plan
 from hcssp.evaluation.exact import Evaluation
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.outlook import CostOutlook, Outlook
 from hcssp.reports.pictures import (
@@ -74,7 +76,7 @@ def draw_budget(plan: Plan) -> Any:
         # Not as categories, whose labels would be made anew, and read as formulas, whenever it is drawn.
         axes.set_yticks(range(len(used)), labels=[name for _, name in used])
         axes.bar_label(bars, [rounded(value) for value in values], padding=4, fontsize=8)
-        title = f"expected {constraint.name}: {rounded(evaluation.cost(constraint.name))}"
+        title = f"expected {called(problem, constraint.name)}: {rounded(evaluation.cost(constraint.name))}"
         if isfinite(constraint.at_most):
             title += f" of at most {given(constraint.at_most)}"
             axes.axvline(constraint.at_most, color=WARNING, linestyle="--", linewidth=1.6)
@@ -85,13 +87,15 @@ def draw_budget(plan: Plan) -> Any:
 
 
 @literally
-def draw_histograms(outlook: Outlook, evaluation: Evaluation) -> Any:
+def draw_histograms(outlook: Outlook, evaluation: Evaluation, problem: HCSSP | None = None) -> Any:
     """Draw the distribution of every cost over simulated runs.
 
     Parameters
     ----------
     outlook, evaluation
         The simulated runs of a plan, and its exact evaluation.
+    problem
+        Whose costs have units, if any have.
 
     Returns
     -------
@@ -109,6 +113,8 @@ def draw_histograms(outlook: Outlook, evaluation: Evaluation) -> Any:
     places = figure.subplots(1, len(outlook.costs), squeeze=False)[0]
     for axes, cost, bound in zip(places, outlook.costs, bounds, strict=True):
         _draw(axes, cost, evaluation.cost(cost.name), bound, outlook.runs)
+        if problem is not None:
+            axes.set_xlabel(f"{called(problem, cost.name)} of a run")
     figure.suptitle(f"The costs of {outlook.runs:,} simulated runs")
     return figure
 
@@ -163,7 +169,8 @@ def draw_history(plan: Plan) -> Any:
     axes = figure.add_subplot()
     tidy(axes)
     axes.set_xlabel("seconds")
-    axes.set_ylabel(f"expected {plan.problem.primary_name}")
+    shown = plan.as_procedure().problem
+    axes.set_ylabel(f"expected {called(shown, shown.primary_name)}")
     trace, word = history_of(plan)
     axes.set_title(f"The {word} interval over time")
     points = [*trace]
@@ -223,12 +230,15 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     costs = figure.add_subplot()
     tidy(costs)
     handles = [*_deterministic(costs, curve), *_stochastic(costs, curve)]
-    costs.set_xlabel(f"bound on the expected {curve.constraint}")
+    varied = curve.constraint
+    if isinstance(curve.problem, HCSSP):
+        varied = called(curve.problem, varied)
+    costs.set_xlabel(f"bound on the expected {varied}")
     costs.set_ylabel(f"least expected {primary}")
     if len(curve.prices):
         prices = costs.twinx()
         handles.append(_prices(prices, curve))
-        prices.set_ylabel(f"price: {primary} saved by one more unit of {curve.constraint}", color=WARNING)
+        prices.set_ylabel(f"price: {primary} saved by one more unit of {varied}", color=WARNING)
         prices.set_ylim(bottom=0.0)
         prices.spines["top"].set_visible(False)
         prices.tick_params(axis="y", colors=WARNING)
@@ -246,7 +256,7 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
             curve.least, 0.02, f" no plan below {curve.least:.4g}", transform=costs.get_xaxis_transform(),
             fontsize=9, ha="left", va="bottom",
         )  # fmt: skip
-    costs.set_title(f"What the bound on {curve.constraint} costs", fontsize=13, fontweight="bold", loc="left")
+    costs.set_title(f"What the bound on {varied} costs", fontsize=13, fontweight="bold", loc="left")
     return figure
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.files.fingerprint import fingerprint
 from hcssp.procedure import HCSSP
+from hcssp.procedure.units import called
 from hcssp.reports.candidates import along_curve
 from hcssp.reports.figures import given, plain, short
 from hcssp.reports.placement import Panel, place, sheet_size
@@ -88,6 +89,7 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
         "description": problem.description,
         "fingerprint": fingerprint,
         "primary": problem.primary_name,
+        "called": {name: called(problem, name) for name in (problem.primary_name, *problem.constraint_names)},
         "constraints": [each.name for each in problem.constraints],
         "events": list(problem.events),
         "start": int(problem.start),

@@ -12,6 +12,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
+from hcssp.procedure.units import called
 from hcssp.reports.decisions import decision_summaries
 from hcssp.reports.figures import between, given, in_table, percent, rounded, rounded_down, times
 from hcssp.reports.summary import (
@@ -68,9 +69,12 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     solved, emphasis = plan.as_procedure(), style or Style()
     problem = solved.problem
     bounds = ", ".join(
-        f"{c.name} at most {given(c.at_most)}" for c in problem.constraints if isfinite(c.at_most)
+        f"{called(problem, c.name)} at most {given(c.at_most)}"
+        for c in problem.constraints
+        if isfinite(c.at_most)
     )
-    title = f"{name or plan.name or 'plan'}: least expected {problem.primary_name}, {bounds or 'no bounds'}"
+    primary = called(problem, problem.primary_name)
+    title = f"{name or plan.name or 'plan'}: least expected {primary}, {bounds or 'no bounds'}"
     blocks = [emphasis.strong(title)]
     if plan.found:
         blocks += plan_blocks(plan, emphasis)
@@ -178,9 +182,9 @@ def _activities(plan: ProcedurePlan) -> str:
     constraints = [each for each in constraint_summaries(plan) if each.per is None]
     executed = [activity for activity in summaries if activity.expected_executions]
     cost = plan.costs.cost(plan.problem.primary_name)
-    header = ["activity", "executions", plan.problem.primary_name, "share"]
+    header = ["activity", "executions", called(plan.problem, plan.problem.primary_name), "share"]
     for constraint in constraints:
-        header += [constraint.name, "budget", "share"]
+        header += [called(plan.problem, constraint.name), "budget", "share"]
     rows = [header, *(_row(activity, cost, constraints) for activity in executed)]
     total = ["in all", "", in_table(cost), ""]
     for constraint in constraints:
@@ -231,7 +235,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 def _bounds(plan: ProcedurePlan) -> str:
     lines = []
     for constraint in constraint_summaries(plan):
-        line = f"  {constraint.name}: "
+        line = f"  {called(plan.problem, constraint.name)}: "
         if constraint.expected is not None:
             line += f"{used(constraint.expected, constraint.at_most)} expected, "
         bounded = isfinite(constraint.at_most)
@@ -241,14 +245,16 @@ def _bounds(plan: ProcedurePlan) -> str:
         line += f"at most {given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.
-            saved = f"{plan.problem.primary_name} that a little more would save for each unit"
+            primary = called(plan.problem, plan.problem.primary_name)
+            saved = f"{primary} that a little more would save for each unit"
             line += f"; price {constraint.price:.4g}: {saved}, if plans could draw lots"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 
 
 def _proven(plan: ProcedurePlan) -> str:
-    primary, lower, upper = plan.problem.primary_name, plan.lower_bound, plan.upper_bound
+    primary = called(plan.problem, plan.problem.primary_name)
+    lower, upper = plan.lower_bound, plan.upper_bound
     if isfinite(upper) and isfinite(lower):
         lines = [
             f"  the best deterministic plan has an expected {primary} {between(lower, upper)}",

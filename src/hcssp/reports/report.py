@@ -136,6 +136,6 @@ def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:
     if solved.problem.has_rooms:
         yield "rooms", draw_rooms(solved)
     yield "budget", draw_budget(solved)
-    yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs)
+    yield "costs", draw_histograms(look_ahead(solved, _RUNS, seed), solved.costs, solved.problem)
     if history_of(solved)[0]:
         yield "history", draw_history(solved)

@@ -21,6 +21,7 @@ import numpy as np
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.procedure.units import called
 from hcssp.reports.cell_visits import visited_cells
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import literally, new_figure, save_picture
@@ -224,10 +225,11 @@ def _draw_panel(axes: Any, passage: Passage) -> None:
 def _title(plan: ProcedurePlan, letters: int) -> str:
     """The figures that matter, in lines of so many letters at most, unless one alone is longer."""
     problem, costs = plan.problem, plan.costs
-    figures = [f"expected {problem.primary_name} {rounded(costs.cost(problem.primary_name))}"]
+    primary = problem.primary_name
+    figures = [f"expected {called(problem, primary)} {rounded(costs.cost(primary))}"]
     for constraint in problem.constraints:
         cost = costs.cost(constraint.name)
-        expected = f"expected {constraint.name} {used(cost, constraint.at_most)}"
+        expected = f"expected {called(problem, constraint.name)} {used(cost, constraint.at_most)}"
         if isfinite(constraint.at_most):
             expected += f" of at most {given(constraint.at_most)}"
         figures.append(expected)

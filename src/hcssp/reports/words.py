@@ -13,14 +13,17 @@ from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap, tolerated
 from hcssp.procedure import HCSSP
+from hcssp.procedure.units import called
 from hcssp.reports.figures import DIGITS, distinct, given, percent, rounded, rounded_down, rounded_up
 
 
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
     """The expected costs against their bounds, in a sentence."""
-    sentence = f"Following this plan has an expected {problem.primary_name} of "
+    sentence = f"Following this plan has an expected {called(problem, problem.primary_name)} of "
     sentence += rounded(costs[problem.primary_name])
-    kept = [_against_bound(name, costs[name], bound) for name, bound in _bounds(problem).items()]
+    kept = [
+        _against_bound(called(problem, name), costs[name], bound) for name, bound in _bounds(problem).items()
+    ]
     return sentence + (f", with {_listed(kept)}." if kept else ".")
 
 
@@ -56,7 +59,8 @@ def _no_plan_below(plan: Plan, lower_bound: float) -> str:
     problem = plan.problem
     kept = " that keeps the same bounds" if np.isfinite(problem.bounds).any() else ""
     least = rounded_down(lower_bound)
-    return f"no deterministic plan{kept} has an expected {problem.primary_name} below {least}"
+    primary = called(problem, problem.primary_name) if isinstance(problem, HCSSP) else problem.primary_name
+    return f"no deterministic plan{kept} has an expected {primary} below {least}"
 
 
 LOTS = "to draw lots is to leave a decision to chance, at odds that keep the bounds on average"
@@ -116,7 +120,8 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
             continue
         if price > 0.0:
             parts.append(
-                f"about {rounded(price, 3)} of expected {problem.primary_name} for each unit of {name}"
+                f"about {rounded(price, 3)} of expected {called(problem, problem.primary_name)} for each "
+                f"unit of {called(problem, name)}"
             )
         else:
             parts.append(f"nothing for {name}, which is not scarce")
@@ -131,9 +136,12 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
 def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
     """The plan and what is proven about it in one line, for a title."""
     problem = plan.problem
-    figures = [f"expected {problem.primary_name} {rounded(costs[problem.primary_name])}"]
+    primary = problem.primary_name
+    figures = [f"expected {called(problem, primary)} {rounded(costs[primary])}"]
     for name, bound in _bounds(problem).items():
-        figures.append(f"expected {name} {used(costs[name], bound)} of at most {given(bound)}")
+        figures.append(
+            f"expected {called(problem, name)} {used(costs[name], bound)} of at most {given(bound)}"
+        )
     figures.append(quality_of(plan))
     return ", ".join(filter(None, figures))
 

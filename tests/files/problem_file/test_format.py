@@ -101,6 +101,7 @@ VARIANTS = [
     "activities: {a: {model: m, actions: {x: {go: {to: y, costs: {time: 1}}}}}}",
     "activities: {a: {table: {x: {go: {to: {y: 1/2, z: 1/2}}}}, start: x, goal: [y, z], give_up: {}}}\n"
     "procedure: {start: e, end: f, events: {e: {go: {runs: a, to: {y: f, z: g}}}, g: {go: {to: f}}}}",
+    "units: {time: min}\nactivities: {a: {grid: {map: S.G}}}",
     "capacities: {b: {at_most: 9, step: 1/2, probability: 5%}}\n"
     "activities: {a: {grid: {map: S.G, step_cost: {time: 1, b: 1}}, entries: {x: [1, 1]}}}",
     "activities: {a: {grid: {map: S.G, slip: 15%, step_cost: {time: 1/3}}}}",

@@ -55,6 +55,8 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     if problem.description:
         document["description"] = problem.description
     document["costs"] = writer.cost_names
+    if problem.units:
+        document["units"] = Line(problem.units)
     procedures = {name: writer.level(procedure) for procedure, name in writer.procedures()}
     whole = writer.level(problem)
     if writer.models:

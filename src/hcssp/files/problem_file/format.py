@@ -327,6 +327,10 @@ class Problem(Part):
     name: str | None = optional(name_text("a name"))
     description: str | None = optional(text())
     costs: list[str | None] | None = required(COST_NAMES)
+    units: dict[str, str | None] | None = optional(
+        map_of("a mapping from costs to units", name_text("a unit")),
+        description="What costs are measured in, for words and pictures.",
+    )
     capacities: dict[str, WrittenCapacity | None] | None = optional(
         CAPACITIES, description="What no run may use more of than there is, such as a battery."
     )

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
+from hcssp.cssp.validation import unknown_cost
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
@@ -117,13 +118,19 @@ def _load(
     if problem is None:
         raise InvalidProblem([f"{findings.file}: the procedure cannot be read"])
     name = read.name or (source.stem if source is not None else "problem")
-    problem = made.carried.over(
-        problem.named(name, read.description or "", sources=sources(activities)), document
-    )
+    named = problem.named(name, read.description or "", sources=sources(activities))
+    carried = made.carried.over(named.measured_in(_units(read, named)), document)
     findings.raise_if_any()
-    if problem is None:
-        raise InvalidProblem([f"{findings.file}: the capacities cannot be kept"])
-    return problem
+    return carried or named
+
+
+def _units(read: Problem, problem: HCSSP) -> dict[str, str]:
+    """What the costs are measured in; units of what is no cost are noted."""
+    known = tuple(dict.fromkeys(name for each in problem.activities for name in each.cssp.cost_names))
+    for name in read.units or {}:
+        if name not in known:
+            read.where("units", name).wrong(unknown_cost(name, known))
+    return {name: unit for name, unit in (read.units or {}).items() if unit is not None}
 
 
 def _load_beside(name: str, where: Field, folder: Path, limits: Limits, inside: _Chain) -> HCSSP | None:

@@ -14,6 +14,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
 from hcssp.reports.notebook.charts import curve_chart, history_chart, price_chart
 from hcssp.reports.notebook.markup import Markup, element, paragraphs, shortened, unfolding
@@ -64,7 +65,8 @@ def plan_html(plan: Plan) -> str:
     elif plan.found:
         parts.append(activities_table(solved))
     trace, word = history_of(plan)
-    history = history_chart(trace, plan.seconds, problem.primary_name, word)
+    primary = called(solved.problem, solved.problem.primary_name)
+    history = history_chart(trace, plan.seconds, primary, word)
     if history is not None and plan.status is not Status.INFEASIBLE:
         told = f"The full line is the best plan so far, the dotted one the {word} lower bound."
         parts.append(unfolding("The proof over time", history, paragraphs(told)))
@@ -88,8 +90,9 @@ def problem_html(problem: CSSP | HCSSP) -> str:
 def curve_html(curve: TradeOff) -> str:
     """A trade-off curve: what the optimum costs as the bound grows, and the price along it."""
     problem = curve.problem
-    primary = problem.primary_name
-    parts: list[object] = [_heading(problem.name, f"{primary} against the bound on {curve.constraint}")]
+    procedure = as_procedure(problem)
+    primary, varied = called(procedure, procedure.primary_name), called(procedure, curve.constraint)
+    parts: list[object] = [_heading(problem.name, f"{primary} against the bound on {varied}")]
     chart = curve_chart(curve, primary)
     if chart is None:
         parts.append(paragraphs("No plan keeps any of these bounds."))

@@ -11,6 +11,7 @@ from typing import Any
 
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.procedure import HCSSP
+from hcssp.procedure.units import called
 from hcssp.reports.figures import rounded, times
 from hcssp.reports.notebook.markup import Markup, element, number
 from hcssp.reports.notebook.svg import Point, picture
@@ -74,7 +75,8 @@ def _figures(problem: HCSSP, plan: ProcedurePlan | None, activity: int) -> str:
     each = share.cost_per_execution
     if each is None:
         return "never executed"
-    return f"{times(share.expected_executions)}, {problem.primary_name} {rounded(each, 2)} each"
+    primary = called(problem, problem.primary_name)
+    return f"{times(share.expected_executions)}, {primary} {rounded(each, 2)} each"
 
 
 def _drawn_node(problem: HCSSP, node: Mapping[str, Any], on: bool, figures: str) -> Markup:

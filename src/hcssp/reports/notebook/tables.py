@@ -11,6 +11,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.procedure import HCSSP
+from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded, rounded_down
 from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
 from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
@@ -22,13 +23,14 @@ _MOST_HEADS = 4
 
 def figures_table(plan: ProcedurePlan) -> Markup:
     """The costs against their bounds, with prices, and what else is proven."""
-    primary = plan.problem.primary_name
-    cost = rounded(plan.costs.cost(primary)) if plan.found else "–"
+    problem = plan.problem
+    primary = called(problem, problem.primary_name)
+    cost = rounded(plan.costs.cost(problem.primary_name)) if plan.found else "–"
     rows = [
         (primary, cost, "minimised", "–"),
         *(
             (
-                shortened(each.name),
+                shortened(called(problem, each.name)),
                 _number(each.expected),
                 f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound",
                 _number(each.price),
@@ -57,9 +59,9 @@ def choices_table(plan: ProcedurePlan) -> Markup:
 
 def activities_table(plan: ProcedurePlan) -> Markup:
     """What each activity costs and uses, for one execution."""
-    names = plan.problem.constraint_names
-    head = ["activity", "executions", plan.problem.primary_name]
-    head += [title for name in names for title in (name, f"budget of {name}")]
+    problem, names = plan.problem, plan.problem.constraint_names
+    head = ["activity", "executions", called(problem, problem.primary_name)]
+    head += [title for name in names for title in (called(problem, name), f"budget of {name}")]
     summaries = sorted(activity_summaries(plan), key=lambda each: -(each.expected_executions or 0.0))
     rows = [
         [
@@ -91,10 +93,10 @@ def states_table(problem: CSSP, plan: Plan) -> Markup:
 
 def costs_table(problem: HCSSP) -> Markup:
     """What is wanted of each cost."""
-    rows = [(problem.primary_name, "minimised")]
+    rows = [(called(problem, problem.primary_name), "minimised")]
     for each in problem.constraints:
         bound = f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound"
-        rows.append((shortened(each.name), bound))
+        rows.append((shortened(called(problem, each.name)), bound))
     return capped(("expected cost", "wanted"), rows, texts=2)
 
 

@@ -39,8 +39,8 @@ function drawBar() {
   byId("bound-value").textContent = given(bound);
   slider.max = data.plans.length - 1;
   slider.value = state.plan;
-  slider.setAttribute("aria-valuetext", `${data.varied} at most ${given(bound)}: expected ${primary} ${figure(plan.upper)}`);
-  byId("bar-figure").textContent = `expected ${primary} ${figure(plan.upper)}`;
+  slider.setAttribute("aria-valuetext", `${called(data.varied)} at most ${given(bound)}: expected ${called(primary)} ${figure(plan.upper)}`);
+  byId("bar-figure").textContent = `expected ${called(primary)} ${figure(plan.upper)}`;
   byId("back").disabled = state.plan === data.reported;
 }
 
@@ -70,9 +70,9 @@ function describe() {
   for (const id of ["trade-off-help", "trade-off-figure", "trade-off-table"]) byId(id).hidden = !several;
   byId("bar").hidden = !data.curve || !several;
   if (data.curve) {
-    byId("trade-off-title").textContent = `What if more or less ${data.varied} were allowed?`;
-    byId("trade-off-text").textContent = several ? `The less ${data.varied} is allowed, the more ${primary} must be expected.`
-      : `For other bounds on ${data.varied} there is no other plan on this page.`;
+    byId("trade-off-title").textContent = `What if more or less ${called(data.varied)} were allowed?`;
+    byId("trade-off-text").textContent = several ? `The less ${called(data.varied)} is allowed, the more ${called(primary)} must be expected.`
+      : `For other bounds on ${called(data.varied)} there is no other plan on this page.`;
     byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
   }
 }

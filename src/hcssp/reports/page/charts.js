@@ -15,9 +15,9 @@ function drawCurve(current, choose) {
   const low = Math.min(...values), high = Math.max(...values), room = 0.06 * (high - low || 1);
   const { picture, px, py, box } = frame(byId("curve"), {
     height: 320, x: [first - 0.02 * (edge - first), edge], y: [low - room, high + room],
-    xTitle: `${name} allowed`, yTitle: `expected ${primary}`,
+    xTitle: `${called(name)} allowed`, yTitle: `expected ${called(primary)}`,
   });
-  picture.setAttribute("aria-label", `Expected ${primary} against the ${name} that is allowed; the table below has the figures.`);
+  picture.setAttribute("aria-label", `Expected ${called(primary)} against the ${called(name)} that is allowed; the table below has the figures.`);
   if (curve.breakpoints.length > 1) {
     picture.append(svg("path", { class: "line dashed", d: polyline(curve.breakpoints.map(([x, y]) => [px(x), py(y)])) }));
   }
@@ -36,7 +36,7 @@ function drawCurve(current, choose) {
       const end = Math.min(py(plan.lower), box.bottom);
       picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.upper)}M${x - 5} ${end}h10` }));
     }
-    const label = `${name} at most ${given(plan.bounds[name])}: expected ${primary} ${figure(plan.upper)}`;
+    const label = `${called(name)} at most ${given(plan.bounds[name])}: expected ${called(primary)} ${figure(plan.upper)}`;
     picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.upper), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
@@ -48,7 +48,7 @@ function drawCurve(current, choose) {
     row.className = index === current ? "current" : null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`${shortened(name)} allowed`, `expected ${shortened(name)}`, `expected ${shortened(primary)}`, "proven: not below", "gap", `price of ${shortened(name)}`], rows));
+  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, `expected ${shortened(called(name))}`, `expected ${shortened(called(primary))}`, "proven: not below", "gap", `price of ${shortened(called(name))}`], rows));
 }
 
 function drawHistory() {
@@ -64,7 +64,7 @@ function drawHistory() {
   const low = Math.max(Math.min(...lowers), tight - 1.5 * spread), high = uppers.length ? Math.max(...uppers) : tight + spread;
   const room = 0.08 * (high - low || 1);
   const { picture, px, py, box } = frame(byId("history"), {
-    height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${primary}`,
+    height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${called(primary)}`,
   });
   picture.setAttribute("aria-label", `The ${data.historyWord} interval over ${figure(end[0], 1)} seconds.`);
   const walk = (which) => {
@@ -151,7 +151,7 @@ function drawBudgets(plan) {
     const left = bound === null ? null : bound - used;
     const price = plan.prices ? plan.prices[name] : null;
     const words = `${capital(name)}: ${beside(used, bound)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
-      + (price ? ` Its price is ${figure(price, 3)}: about what a unit more would save in ${primary}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
+      + (price ? ` Its price is ${figure(price, 3)}: about what a unit more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);

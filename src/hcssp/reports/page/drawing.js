@@ -1,6 +1,8 @@
 // Elements, figures in words, and scales: what every part of the page draws with.
 
 const data = JSON.parse(document.getElementById("data").textContent);
+// A cost with its unit, where there is one.
+const called = (name) => data.problem.called[name] ?? name;
 // Taken from the page, since it is written like an address and the page names none.
 const SVG = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);

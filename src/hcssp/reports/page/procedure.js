@@ -79,7 +79,7 @@ function drawProcedure(plan, selected, choose) {
     const classes = ["node", node.kind, on ? "chosen" : "", activity && node.index === selected ? "selected" : ""].join(" ");
     const lines = activity
       ? [svg("text", { x: node.x, y: node.y - 8 }, node.label),
-        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${shortened(primary, 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
+        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
       : [svg("text", { x: node.x, y: node.y }, node.label)];
     const extra = activity && on ? { tabindex: 0, role: "button", "aria-label": `Show ${node.label} on the map`, onclick: () => choose(node.index),
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(node.index); } } } : {};

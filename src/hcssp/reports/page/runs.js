@@ -49,7 +49,7 @@ class Player {
     byId("player").hidden = this.runs.length === 0;
     if (!this.runs.length) return;
     byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random: every circle is one; a diamond is one that has met with ${data.problem.constraints.join(" or ") || "costs"}.`;
-    const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${name} ${figure(run.costs[run.costs.length - 1][index], 1)}`).join(", ");
+    const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${called(name)} ${figure(run.costs[run.costs.length - 1][index], 1)}`).join(", ");
     byId("follow").replaceChildren(html("option", { value: "" }, "all of them"), ...this.runs.map((run, index) => html("option", { value: index }, `run ${index + 1}: ${totals(run)}`)));
     if (this.followed !== null && this.followed < this.runs.length) byId("follow").value = this.followed;
     else this.followed = null;
@@ -129,12 +129,12 @@ class Player {
     if (this.followed !== null) {
       const run = this.runs[this.followed], at = Math.min(this.step, run.costs.length - 1);
       const past = run.story.filter((each) => each.step <= this.step);
-      const costs = names.map((name, index) => `${name} ${figure(run.costs[at][index], 1)}`).join(", ");
+      const costs = names.map((name, index) => `${called(name)} ${figure(run.costs[at][index], 1)}`).join(", ");
       byId("run-words").textContent = `Run ${this.followed + 1}: ${past.slice(-2).map((each) => each.text).join("; ")}. So far ${costs}.`;
       return;
     }
     const at = (run) => run.costs[Math.min(this.step, run.costs.length - 1)];
-    const means = names.map((name, index) => `${name} ${figure(this.runs.reduce((sum, run) => sum + at(run)[index], 0) / this.runs.length, 1)}`).join(", ");
+    const means = names.map((name, index) => `${called(name)} ${figure(this.runs.reduce((sum, run) => sum + at(run)[index], 0) / this.runs.length, 1)}`).join(", ");
     const done = this.runs.filter((run) => this.step >= run.places.length - 1).length;
     const hit = this.runs.filter((run) => at(run).slice(1).some((cost) => cost > 0)).length;
     byId("run-words").textContent = this.step === 0 ? "Press Play, or move the slider."

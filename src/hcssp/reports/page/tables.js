@@ -3,16 +3,16 @@
 function drawBrief(current) {
   const plan = data.plans[current], other = current !== data.reported, name = data.varied;
   byId("other").hidden = !other;
-  byId("other").textContent = other ? `This is not the reported plan but the one for ${name} at most ${given(plan.bounds[name])}.` : "";
+  byId("other").textContent = other ? `This is not the reported plan but the one for ${called(name)} at most ${given(plan.bounds[name])}.` : "";
   byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
   const gap = gapOf(plan), optimal = gap !== null && gap <= OPTIMAL;
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
   byId("tiles").replaceChildren(
-    tile(`Expected ${primary}`, figure(plan.costs[primary]), "of the whole procedure"),
+    tile(`Expected ${called(primary)}`, figure(plan.costs[primary]), "of the whole procedure"),
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
       const kept = bound === null || used <= bound + 1e-9 * Math.abs(bound);
-      return tile(`Expected ${constraint}`, beside(used, bound), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
+      return tile(`Expected ${called(constraint)}`, beside(used, bound), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
     }),
     tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
@@ -24,8 +24,8 @@ function activityFacts(plan, index) {
   return html("dl", { class: "facts" }, [
     ["executed", share.executions ? times(share.executions) : "never"],
     ["leads from", data.problem.events[activity.from]], ["to", activity.to.map((event) => data.problem.events[event]).join(" or ")],
-    [`${primary}, each time`, figure(each(share.cost))],
-    ...Object.entries(share.usage).map(([name, used]) => [`${name}, each time`, figure(each(used))]),
+    [`${called(primary)}, each time`, figure(each(share.cost))],
+    ...Object.entries(share.usage).map(([name, used]) => [`${called(name)}, each time`, figure(each(used))]),
     ["states", activity.states.toLocaleString("en")],
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]));
 }
@@ -46,7 +46,7 @@ function statesTable(plan, index) {
 function drawActivities(plan, choose) {
   const constraints = data.problem.constraints;
   const cut = (name) => shortened(name, 48);
-  const head = ["activity", "expected executions", `${cut(primary)}, each`, `${cut(primary)}, total`, ...constraints.flatMap((name) => [`${cut(name)}, each`, `${cut(name)}, total`])];
+  const head = ["activity", "expected executions", `${cut(called(primary))}, each`, `${cut(called(primary))}, total`, ...constraints.flatMap((name) => [`${cut(called(name))}, each`, `${cut(called(name))}, total`])];
   const order = plan.activities.map((share, index) => ({ share, index })).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
   const rows = order.map(({ share, index }) => {
     const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value) => (ran && value !== undefined ? figure(value / share.executions) : "–");
@@ -66,7 +66,7 @@ function drawActivities(plan, choose) {
       // So many cells a pixel is wide, for the outlines of the signs.
       picture.style.setProperty("--unit", panel.width / 240);
     }
-    const each = [`${primary} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${constraint} ${figure(used / share.executions, 3)}`)];
+    const each = [`${called(primary)} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${called(constraint)} ${figure(used / share.executions, 3)}`)];
     return html("div", { class: "card" }, html("h3", {}, name), picture ?? statesTable(plan, index),
       html("p", {}, `${room === name ? "" : `Room ${room}. `}Executed ${times(share.executions)}; each: ${each.join(", ")}.`));
   });
