@@ -135,6 +135,31 @@ def test_the_time_limit_holds_while_the_problem_is_read(
         assert json.loads(told.out)["status"] == "unknown"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no timers")
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("curve", "the time limit was reached before the first point"),
+        ("report", "stopped while big.yaml was read (time limit)"),
+    ],
+)
+def test_the_time_limit_holds_in_other_commands_too(
+    command: str,
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read(*arguments: object) -> None:
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(f"hcssp.cli.{command}.load_problem", read)
+    assert main([command, "big.yaml", "-q", "--time-limit", "0.01"]) == 1
+    assert capsys.readouterr().err == f"hcssp: no plan: {told}\n"
+
+
 def test_an_alarm_after_the_work_is_only_noted() -> None:
     with Interruption() as interruption:
         interruption.begin()

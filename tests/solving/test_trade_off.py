@@ -212,3 +212,14 @@ def test_every_point_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch)
     trade_off(roads(damage=4.0), "damage", [1.0, 2.0, 4.0], gap=0.0, time_limit=12.0)
     # No time passes here: a third of it, half of it and all of it; then once more, for what is open.
     assert [until - now for now, until in given] == [4.0, 6.0, 12.0, 4.0, 6.0, 12.0]
+
+
+def test_without_time_the_curve_is_left_out_rather_than_told_wrong() -> None:
+    curve = trade_off(small_building(), "damage", [1.0, 2.0, 3.0], gap=0.0, time_limit=0.0)
+    whole = trade_off(small_building(), "damage", [1.0, 2.0, 3.0], gap=0.1)
+    assert len(curve.breakpoints) == 0
+    assert not curve.exact
+    for early, late in zip(curve.points, whole.points, strict=True):
+        # What the tangents that were found prove still holds.
+        assert early.lower_bound <= late.upper_bound
+        assert early.stochastic <= late.stochastic + 1e-9

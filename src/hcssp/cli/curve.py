@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Compute the curve, print it, and answer with the exit code."""
     import json
-    from math import isfinite
+    from math import inf, isfinite
 
     from hcssp.cli.curve_text import curve_csv, curve_document, curve_in_words
     from hcssp.files.atomic import check_writable, write_atomically
@@ -90,6 +90,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     try:
+        interruption.begin()
+        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
         problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
         constraint = varied(problem, arguments.constraint)
@@ -99,6 +101,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             low, high = _range(problem, constraint, low, high)
         bounds = asked_bounds(low, high, arguments.points)
         curve = _compute(arguments, problem, constraint, bounds, printer, interruption)
+    except KeyboardInterrupt:
+        if not interruption.expired or interruption.requested:
+            raise
+        printer.close()
+        print("hcssp: no plan: the time limit was reached before the first point", file=sys.stderr)
+        return NO_PLAN
     finally:
         printer.close()
     interruption.end()
@@ -120,6 +128,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if interruption.requested:
         print("hcssp: interrupted; the points are those finished so far", file=sys.stderr)
         return INTERRUPTED
+    if not curve.points:
+        print("hcssp: no plan: the time limit was reached before the first point", file=sys.stderr)
+        return NO_PLAN
+    if interruption.expired:
+        print("hcssp: the time limit was reached; the points are those finished so far", file=sys.stderr)
     if not any(point.plan.found for point in curve.points):
         why = f"the least achievable {constraint} is {curve.least:.9g}"
         if curve.points[-1].bound >= curve.least or not isfinite(curve.least):
@@ -200,7 +213,9 @@ def _compute(
         done.append(point)
         printer.note(f"{len(done):3d} of {len(bounds)}: {constraint} at most {point_line(point)}")
 
-    limit = inf if arguments.time_limit is None else arguments.time_limit
+    limit = inf
+    if arguments.time_limit is not None:
+        limit = max(0.0, arguments.time_limit - interruption.seconds)
     printer.note(f"tracing the curve of {constraint}")
     try:
         interruption.begin()

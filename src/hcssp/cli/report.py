@@ -100,11 +100,15 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     try:
+        interruption.begin()
+        if arguments.plan is None:
+            interruption.allow(arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         if arguments.vary is not None and arguments.vary not in problem.constraint_names:
             raise UnknownName("constraint", arguments.vary, problem.constraint_names)
         plan = _plan(arguments, problem, printer, interruption)
+        interruption.end()
         if not plan.found:
             printer.close()
             print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
@@ -115,6 +119,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             return NO_PLAN
         plan = checked
         written = _write(arguments, plan, printer, interruption)
+    except KeyboardInterrupt:
+        if not interruption.expired or interruption.requested:
+            raise
+        printer.close()
+        print(f"hcssp: no plan: stopped while {arguments.problem} was read (time limit)", file=sys.stderr)
+        return NO_PLAN
     finally:
         printer.close()
     _tell(arguments, plan, written)
@@ -133,11 +143,14 @@ def _plan(
     if arguments.plan is not None:
         return read_plan(arguments.plan, problem, arguments.bound)[1]
     bounded = with_bounds(problem, arguments.bound)
-    criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(arguments.time_limit)]
+    left = max(0.0, arguments.time_limit - interruption.seconds)
+    criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(left)]
     try:
         return work(bounded, PolicyBranching(), criteria, printer, interruption)
     except KeyboardInterrupt:
-        return Plan(bounded, ending=Ending(Reason.INTERRUPTED, "before the first step"))
+        expired = interruption.expired and not interruption.requested
+        reason = Reason.TIME_LIMIT if expired else Reason.INTERRUPTED
+        return Plan(bounded, ending=Ending(reason, "before the first step"))
 
 
 def _write(

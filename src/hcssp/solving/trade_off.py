@@ -208,8 +208,10 @@ def trade_off(
     # The same rule as that of a search: a bound is kept up to its tolerance.
     feasible = [point for point in asked if not _is_below(point, least)]
     tangents: dict[float, _Tangent] = {}
+    complete = True
     if feasible:
-        tangents = _tangents(oracle, index, feasible)
+        # The other half is for the points, which are what was asked for.
+        tangents, complete = _tangents(oracle, index, feasible, began + 0.5 * time_limit)
     done: list[CurvePoint] = []
     deadline = began + time_limit
     for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline):
@@ -219,9 +221,10 @@ def trade_off(
     _narrow(done, shared, gap, deadline)
     for later in range(len(done) - 1, 0, -1):
         done[later - 1] = _raised(done[later - 1], done[later].lower_bound)
-    breakpoints, prices = _pieces(tangents)
+    # Between tangents that are not neighbours the curve is lower than a straight line.
+    breakpoints, prices = _pieces(tangents if complete else {})
     seconds = time.perf_counter() - began
-    exact = all(tangent.reached for tangent in tangents.values())
+    exact = complete and all(tangent.reached for tangent in tangents.values())
     return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds, exact)
 
 
@@ -272,13 +275,18 @@ def _tangent(oracle: Oracle[Any], index: int, bound: float, known: Sequence[Vert
     return _Tangent(bound, dual.bound, price, reached, tuple(dual.vertices) if priced else ())
 
 
-def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[float, _Tangent]:
-    """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept."""
+def _tangents(
+    oracle: Oracle[Any], index: int, asked: Sequence[float], deadline: float
+) -> tuple[dict[float, _Tangent], bool]:
+    """Tangents at all breakpoints between the asked bounds, and at the first and last that can be kept.
+
+    Once the deadline has passed, none is added; whether that was all is answered, too.
+    """
     found: dict[float, _Tangent] = {}
     high = asked[-1]
     last = _tangent(oracle, index, high, ())
     if last is None:
-        return found
+        return found, True
     found[high] = last
     first, low = last, high
     for low in asked[:-1]:
@@ -288,7 +296,7 @@ def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[f
             first = tangent
             break
     else:
-        return found
+        return found, True
     found[low] = first
     waiting = [(first, last)]
     while waiting:
@@ -298,6 +306,8 @@ def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[f
         meet = _meeting(left, right)
         if meet is None or not left.bound < meet < right.bound:
             continue
+        if time.perf_counter() >= deadline:
+            return found, False
         known = {id(vertex): vertex for vertex in (*left.vertices, *right.vertices)}
         middle = _tangent(oracle, index, meet, tuple(known.values()))
         if middle is None:
@@ -305,7 +315,7 @@ def _tangents(oracle: Oracle[Any], index: int, asked: Sequence[float]) -> dict[f
         found[meet] = middle
         if middle.value > left.at(meet) + _rounding(middle.value, right.price * meet):
             waiting += [(left, middle), (middle, right)]
-    return found
+    return found, True
 
 
 def _rounding(value: float, worth: float) -> float:
