@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from allocation_boxes import ways
+from brute_force_procedures import brute_force
 from enumerated_solutions import enumerate_solutions, procedures
 from hcssp.contract.proof import Status
 from hcssp.methods.paper import MODES, BudgetAllocation, Instance, find_mode
 from hcssp.methods.paper.limits import least_likelihoods, published_limits
 from hcssp.methods.paper.sharp.limits import sharp_limits
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy, expected_executions
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
-from small_procedures import risky_room
+from small_procedures import retrying, risky_room
 
 SEEDS = range(24)
 
@@ -25,6 +26,26 @@ def test_no_procedure_runs_an_activity_less_often(seed: int) -> None:
     found = procedures(problem)
     least = np.where(found > 1e-12, found, np.inf).min(axis=0)
     assert np.all(least_likelihoods(Instance(problem)) <= least + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_it_leads_back_no_procedure_runs_an_activity_less_often_either(seed: int) -> None:
+    problem = random_procedure(seed, cycles=True)
+    instance = Instance(problem)
+    least, seen = least_likelihoods(instance), set()
+    for rows in brute_force(problem).rows:
+        choices = tuple(rows[: problem.flattening.num_event_states])
+        if choices not in seen:
+            seen.add(choices)
+            executions = expected_executions(ProcedurePolicy(problem, rows))
+            assert np.all((executions < 1e-12) | (least <= executions + 1e-12))
+
+
+def test_likelihoods_multiply_along_a_way_that_leads_back() -> None:
+    problem = retrying()
+    assert Instance(problem).has_cycles
+    # The first room is always come to, and the choice that runs the second one eight times in ten, too.
+    assert least_likelihoods(Instance(problem)) == pytest.approx([1.0, 0.8])
 
 
 def doors() -> HCSSP:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from allocation_boxes import THREE_WAYS, in_a_row, ways
+from brute_force_procedures import brute_force
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap
 from hcssp.errors import UnsupportedProblem
@@ -16,6 +17,7 @@ from hcssp.methods.paper import MODES, BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios.evacuation import evacuation, small_building
 from hcssp.solving.solve import solve
+from random_procedures import random_procedure
 from small_procedures import forking, retrying, risky_room
 
 
@@ -65,9 +67,24 @@ def test_the_budgets_are_those_of_the_activities_that_run(mode: Any) -> None:
         assert each.usage_per_execution["damage"] <= result.budgets[each.name]["damage"] + 1e-6
 
 
-def test_a_procedure_with_a_cycle_is_referred_to_another_method() -> None:
-    with pytest.raises(UnsupportedProblem, match=r"cycle.*'start'.*'exact'"):
-        solve(retrying(), BudgetAllocation())
+@pytest.mark.parametrize("mode", MODES)
+def test_a_procedure_may_lead_back(mode: Any) -> None:
+    # Both rooms are executed 1.25 and 1 times; within 8 damage only the last can be dashed through.
+    result = solve(retrying().with_bounds({"damage": 8.0}), BudgetAllocation(iterations=inf, mode=mode))
+    assert result.upper_bound == pytest.approx(5.75)
+    assert result.lower_bound == pytest.approx(5.75, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_with_cycles_it_is_the_optimum_of_brute_force(seed: int) -> None:
+    problem = random_procedure(seed, cycles=True)
+    best = brute_force(problem).optimum(problem.bounds)
+    result = solve(problem, BudgetAllocation(iterations=inf))
+    if best is None:
+        assert result.status is Status.INFEASIBLE
+    else:
+        assert result.upper_bound == pytest.approx(best[0], rel=1e-7)
+        assert result.lower_bound == pytest.approx(best[0], rel=1e-6)
 
 
 def test_exits_that_decide_what_follows_are_referred_to_another_method() -> None:

@@ -1,12 +1,14 @@
 """The HC-SSP instance that all five algorithms are given, with the planners of its activities.
 
-The method needs a procedure without cycles in which every event is entered in one way. Then an activity's
-policy meets the rest of the problem through its expected costs alone, and a budget for each of them
-separates the activities from one another.
+The method needs a procedure in which every event is entered in one way. Then an activity's policy meets the
+rest of the problem through its expected costs alone, and a budget for each of them separates the activities
+from one another. A budget is that of one execution; where the procedure leads back, an activity is executed
+more often than once, and uses its budget as often.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
@@ -42,7 +44,10 @@ class Instance:
     answers
         For each activity, what Activity-Planning has answered so far.
     events, order
-        The events in a topological order, and the activities in that of the events they start from.
+        The events in a topological order, if there is one, and the activities in that of the events they
+        start from.
+    has_cycles
+        Whether an event can be come to again.
     constraints
         The constraints that have a finite bound.
     activities
@@ -53,7 +58,7 @@ class Instance:
     Raises
     ------
     UnsupportedProblem
-        If an event can be entered in several states, the procedure has a cycle, or a use has a limit.
+        If an event can be entered in several states, or a use has a limit.
     """
 
     def __init__(self, problem: HCSSP, shortcuts: bool = False) -> None:
@@ -70,7 +75,7 @@ class Instance:
                 "budget allocation shares budgets of the whole procedure, and here a use has a limit of its "
                 "own; use the method 'exact'"
             )
-        self.events = _topological_order(problem)
+        self.events, self.has_cycles = _in_order(problem)
         starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]
         self.order: tuple[int, ...] = tuple(np.argsort(starts, kind="stable").tolist())
         self.oracle = ProcedureOracle(self.flattening)
@@ -176,18 +181,23 @@ class Ranking:
             position += 1
 
 
-def _topological_order(problem: HCSSP) -> tuple[int, ...]:
-    """The events, none before one that leads to it."""
-    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(range(problem.num_events), ()))
+def _in_order(problem: HCSSP) -> tuple[tuple[int, ...], bool]:
+    """The events, none before one that leads to it, and whether that was impossible: then as they are met."""
+    after: dict[int, list[int]] = {event: [] for event in range(problem.num_events)}
     for choice in problem.choices:
-        for outcome in choice.outcomes:
-            if outcome.probability > 0.0:
-                sorter.add(outcome.event, choice.event)
+        after[choice.event] += [each.event for each in choice.outcomes if each.probability > 0.0]
+    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(after, ()))
+    for event, reached in after.items():
+        for other in reached:
+            sorter.add(other, event)
     try:
-        return tuple(sorter.static_order())
-    except CycleError as error:
-        cycle = " -> ".join(repr(problem.events[event]) for event in error.args[1])
-        raise UnsupportedProblem(
-            f"budget allocation needs a procedure without cycles, and this one has {cycle}; "
-            "use the method 'exact'"
-        ) from error
+        return tuple(sorter.static_order()), False
+    except CycleError:
+        met = {problem.start: None}
+        waiting = deque(met)
+        while waiting:
+            for other in after[waiting.popleft()]:
+                if other not in met:
+                    met[other] = None
+                    waiting.append(other)
+        return (*met, *(event for event in after if event not in met)), True

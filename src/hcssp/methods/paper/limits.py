@@ -3,6 +3,10 @@ r"""The allocation space to begin with, as the paper states it: how much an acti
 From 0 to :math:`\Delta / L(E)`: an activity that is run at least :math:`L(E)` times in expectation, whenever
 it is run at all, breaks the bound alone if it uses more each time. The bound is the tolerated one, since a
 solution that exceeds it by no more than the tolerance counts as feasible and must lie in the box.
+
+Where the procedure leads back, :math:`L(E)` is still at least the probability of coming to the activity once.
+A procedure that may run it has a way there on which no event comes twice, and follows that way with at least
+the product of the least probabilities of its events.
 """
 
 from __future__ import annotations
@@ -10,11 +14,16 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hcssp.cssp.model import FloatArray
+from hcssp.cssp.reachability import closure
 from hcssp.methods.paper.box import Box
 from hcssp.methods.paper.instance import Instance
 from hcssp.numerics import tolerated
+
+SELDOM = 1e-300
+"""What is executed less often than this has no effect on any figure, and its limit would be no number."""
 
 
 def published_limits(instance: Instance) -> Box:
@@ -41,7 +50,8 @@ def least_likelihoods(instance: Instance) -> FloatArray:
         outcomes = problem.choices[target].outcomes
         probability = sum(outcome.probability for outcome in outcomes if outcome.runs == activity)
         if probability > 0.0:
-            least[activity] = probability * _least_reach(instance, target)
+            reach = _least_reach_in_cycles if instance.has_cycles else _least_reach
+            least[activity] = probability * reach(instance, target)
     return least
 
 
@@ -67,3 +77,29 @@ def _least_reach(instance: Instance, target: int) -> float:
             least[event] = min(option[0] for option in options)
             positive[event] = min(option[1] for option in options)
     return float(positive[problem.start])
+
+
+def _least_reach_in_cycles(instance: Instance, target: int) -> float:
+    """A lower bound on the positive probabilities with which the choice `target` is ever made."""
+    problem = instance.problem
+    goal = problem.choices[target].event
+    if goal == problem.start:
+        return 1.0
+    # The way ends where it comes to the event of the choice; what happens afterwards is no part of it.
+    moves = [
+        (choice.event, outcome.event, float(outcome.probability))
+        for choice in problem.choices
+        for outcome in choice.outcomes
+        if outcome.probability > 0.0 and choice.event != goal
+    ]
+    tails, heads, chances = (np.array(column) for column in zip(*moves, strict=True))
+    shape = (problem.num_events,) * 2
+    graph = csr_array((np.ones(len(moves)), (tails, heads)), shape=shape)
+    events = np.arange(problem.num_events)
+    onwards = closure(graph.T.tocsr(), events == goal)
+    if not onwards[problem.start]:
+        return inf
+    between = onwards & closure(graph, events == problem.start)
+    least = np.ones(problem.num_events)
+    np.minimum.at(least, tails[onwards[heads]], chances[onwards[heads]])
+    return max(float(np.prod(least[between])), SELDOM)

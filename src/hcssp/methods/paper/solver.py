@@ -1,7 +1,7 @@
 r"""The paper's method: branch and bound over how the budgets are shared among activities.
 
-**Problem.** An HC-SSP whose procedure has no cycle and enters every event in one state; wanted is the best
-deterministic hierarchical policy.
+**Problem.** An HC-SSP whose procedure enters every event in one state; wanted is the best deterministic
+hierarchical policy.
 
 **Method.** Hong and Williams: an allocation of budgets separates the activities from one another and from the
 procedure. Boxes of allocations are bounded from both sides (Compute-LB, Compute-UB, both from
@@ -80,7 +80,7 @@ class BudgetAllocation:
         Raises
         ------
         UnsupportedProblem
-            If the problem is no procedure, has a cycle, or enters an event in several states.
+            If the problem is no procedure, or enters an event in several states.
         """
         began = time.perf_counter()
         if not isinstance(problem, HCSSP):
