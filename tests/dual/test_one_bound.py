@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hcssp.dual.ascent import Ascent
-from hcssp.dual.one_bound import MAX_RAISES, LineSearch, best_pair, intersect_lines
+from hcssp.dual.one_bound import (
+    LOWER_FACTOR,
+    MAX_LOWERINGS,
+    MAX_RAISES,
+    NEARBY,
+    LineSearch,
+    best_pair,
+    intersect_lines,
+)
 from hcssp.dual.precision import COARSE_PRECISION
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
@@ -242,4 +250,18 @@ def test_without_a_cheaper_policy_that_breaks_the_bound_nothing_need_be_paid() -
     search._raises = MAX_RAISES
     search._raise()
     assert (search.pair.kept, search.pair.broken) == (search.ascent.vertices[-1], None)
+    assert search.multiplier == 0.0
+
+
+def test_while_all_that_is_known_keeps_the_bound_the_multiplier_is_lowered_step_by_step() -> None:
+    search = searching(Menu([(5.0, 1.0), (4.0, 3.0)], [2.0]), start=8.0)
+    search.solve()
+    assert (search.pair.kept, search.pair.broken) == (search.ascent.vertices[0], None)
+    search.is_rough = False
+    expected = 8.0
+    for factor in [*NEARBY, *[LOWER_FACTOR] * MAX_LOWERINGS]:
+        expected /= factor
+        search.bracket()
+        assert search.multiplier == pytest.approx(expected)
+    search.bracket()
     assert search.multiplier == 0.0

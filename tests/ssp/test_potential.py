@@ -235,3 +235,16 @@ def test_every_attempt_allows_for_twice_the_rounding_of_the_one_before(
     assert Certifier.of(plan.build()).certify(np.ones(1), np.array([1e9])).bound == 0.0
     solves = [("solve", 2.0 ** (1 + attempt)) for attempt in range(MAX_SOLVES)]
     assert Recording.margins == [*solves, *[("lower", 2.0)] * (9 - MAX_SOLVES)]
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_values_that_hold_are_left_as_they_are_whatever_their_unit(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = CSSPBuilder(cost_names=("cost",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "go", to=out, costs=size)
+    problem = plan.build()
+    monkeypatch.setattr("hcssp.ssp.potential.Mending", None)
+    certificate = Certifier.of(problem).certify(problem.costs[0], np.array([size]))
+    assert certificate.bound == pytest.approx(size, rel=1e-12)
