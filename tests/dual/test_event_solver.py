@@ -112,6 +112,20 @@ def test_visits_and_executions_are_those_of_the_chain(seed: int) -> None:
     for rows, visits, executions in chains(flattening):
         np.testing.assert_allclose(solver.visits(rows), visits, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(solver.executions(rows), executions, rtol=1e-12, atol=1e-13)
+        certain = solver.executions_at_least(rows)
+        assert np.all(certain <= executions)
+        np.testing.assert_allclose(certain, executions, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("is_sparse")
+def test_choices_without_an_alternative_are_known() -> None:
+    solver = ProcedureSolver(Flattening(trapping()))
+    # To wait for ever is no alternative.
+    assert solver.only_choices() is None
+    only = solver.only_choices(np.array([True, False, True]))
+    assert only is not None
+    assert only.tolist() == [2, -1]
+    assert solver.only_choices(np.array([True, False, False])) is None
 
 
 def test_too_many_chains_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:

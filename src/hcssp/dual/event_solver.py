@@ -36,6 +36,9 @@ NEVER = 1e300
 """In place of the gain of a row that cannot be taken: finite, so that no arithmetic with it is undefined, and
 more than any row could cost."""
 
+SETTLED = 1e-14
+"""Expected visits have settled once none grows by more than this share in a round."""
+
 MAX_CHAINS = 1_000
 MAX_CHAIN_STATES = 100_000
 """So many choices are kept with their factorised chains, or fewer if they have this many events together;
@@ -231,6 +234,38 @@ class ProcedureSolver:
     def executions(self, rows: IntArray) -> FloatArray:
         """Expected executions of every activity under the choices `rows`."""
         return self._chain(rows).executions
+
+    def only_choices(self, allowed: BoolArray | None = None) -> IntArray | None:
+        """The choices, if there is but one wherever one may come to; None if something is left to choose."""
+        answer = self.minimise(np.zeros(self.num_rows), allowed)
+        if answer is None:
+            return None
+        usable = self._departs if allowed is None else self._departs & allowed
+        several = np.add.reduceat(usable.astype(np.int64), self.row_start[self._live]) > 1
+        return None if several[self.visits(answer[0])[self._live] > 0.0].any() else answer[0]
+
+    def executions_at_least(self, rows: IntArray) -> FloatArray:
+        """Expected executions of every activity under the choices `rows`, rounded down.
+
+        Those of ever longer beginnings of a run, which only grow; of a procedure that comes back again and
+        again, not all are added up.
+        """
+        chain = self._chain(rows)
+        moves = csr_array(self._moves)[chain.chosen][:, chain.states].T.tocsr()
+        initial = (chain.states == self.start).astype(np.float64)
+        departures = initial
+        rounds = 0
+        while rounds < MAX_ITERATIONS + len(initial):
+            rounds += 1
+            more = initial + moves @ departures
+            if np.all(more <= departures * (1.0 + SETTLED)):
+                break
+            departures = more
+        terms = int(np.max(np.diff(moves.indptr), initial=0))
+        roundings = (rounds * (terms + 4) + 16) * ROUNDINGS
+        visits = (1.0 - roundings) * departures / self._leaving[chain.chosen]
+        executions: FloatArray = visits @ self.runs[chain.chosen]
+        return executions
 
     def _chain(self, rows: IntArray) -> _Chain:
         """The Markov chain of the choices `rows`; a search keeps coming back to the same few."""

@@ -153,6 +153,21 @@ class Minimum(NamedTuple, Generic[V]):
     bound: float
 
 
+class Settlement(NamedTuple, Generic[V]):
+    """What is known about a region that was settled at once.
+
+    Attributes
+    ----------
+    bound
+        No policy of it that keeps the bounds costs less.
+    vertex
+        A policy that costs about that, if one was found.
+    """
+
+    bound: float
+    vertex: V | None
+
+
 class Oracle(ABC, Generic[V]):
     """A problem that can be minimised under weights, with its own kind of vertices.
 
@@ -229,6 +244,24 @@ class Oracle(ABC, Generic[V]):
         anything is known.
         """
         return self.minimise(weights, region, near)
+
+    def settle(
+        self, region: Region, prices: FloatArray, bound: float, cutoff: float, expanded: int
+    ) -> Settlement[V] | None:
+        """The best policy of a region at once, where its shape allows it; by default it does not: None.
+
+        Parameters
+        ----------
+        region
+            The policies that are meant.
+        prices, bound
+            The multipliers of the region's dual, and the bound that they gave.
+        cutoff
+            Policies that cost this much are of no interest.
+        expanded
+            How many regions the search has split so far.
+        """
+        return None
 
     def known_costs(self, region: Region) -> KnownCosts | None:
         """A quick way to the costs of the best policy *known* in a region, under any weights.

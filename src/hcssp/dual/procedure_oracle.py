@@ -23,14 +23,18 @@ from hcssp.dual.alike_activities import AlikeActivities, Slots, first_alike
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
-from hcssp.dual.oracle import Minimum, Oracle, without, zero_bounds
+from hcssp.dual.oracle import Minimum, Oracle, Settlement, without, zero_bounds
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
+from hcssp.dual.settlement import settle
 from hcssp.parallel import MIN_STATES_FOR_THREADS, Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
+
+PATIENCE = 320
+"""So many regions, times activities, are left to branching before one is settled at once."""
 
 PLAN_TOLERANCE = 1e-11
 """Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
@@ -252,6 +256,14 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         every = tuple(plans[slot] for slot in slots.of.tolist())
         vertex = ProcedureVertex(self, choices, executions, every, costs)
         return Minimum(vertex, 0.0 if by_plans else bound)
+
+    def settle(
+        self, region: Region, prices: FloatArray, bound: float, cutoff: float, expanded: int
+    ) -> Settlement[ProcedureVertex] | None:
+        # What branching proves has a certificate, and a few activities are soon told apart.
+        if len(self.planners) * expanded < PATIENCE:
+            return None
+        return settle(self, region, prices, bound, cutoff)
 
     def known_costs(self, region: Region) -> KnownCosts | None:
         slots, procedure = self.alike.slots(region), self.procedure

@@ -187,11 +187,17 @@ class _Branching(Generic[V]):
     record: SearchRecord
     root: Dual[V]
     duals: OpenDuals[V]
+    _expanded: int = 0
+    _next_settling: int = 0
 
     def expand(self, waiting: float, node: _Node) -> None:
         """Split a node that was open with the bound `waiting`, and open its parts."""
         oracle, search = self.oracle, self.search
         parent = self._dual_of(node)
+        waiting = self._settle(waiting, node, parent)
+        if waiting >= search.cutoff:
+            search.prune(waiting)
+            return
         row = undecided_row(parent)
         if row is None:
             # The support is one policy: nothing of the region is below its bound.
@@ -216,6 +222,22 @@ class _Branching(Generic[V]):
             if bound < search.cutoff:
                 self.duals.put(child.number, dual)
             search.push(bound, child)
+
+    def _settle(self, waiting: float, node: _Node, parent: Dual[V]) -> float:
+        """The node's bound after the oracle was asked to settle it at once, now and then or where it can."""
+        self._expanded += 1
+        if self._expanded < self._next_settling or parent.bound == -inf:
+            return waiting
+        settled = self.oracle.settle(
+            node.region, parent.prices, parent.bound, self.search.cutoff, self._expanded
+        )
+        if settled is not None:
+            if settled.vertex is not None:
+                self.reporter.offer(settled.vertex)
+            waiting = max(waiting, settled.bound)
+        if waiting < self.search.cutoff:
+            self._next_settling = 2 * self._expanded
+        return waiting
 
     def _dual_of(self, node: _Node) -> Dual[V]:
         """The dual of an open node; made again, from its prices, if it had to be dropped."""

@@ -1,0 +1,97 @@
+"""All plans of an activity that are nearly the best at a price, each with certain lower bounds on its costs.
+
+A region of plans is split as in Lawler's and Murty's enumeration: its best plan is one answer, and whatever
+else is in it leaves that plan in some state that it comes to. Regions whose certified bound is beyond the
+limit are not looked into. Small activities have few such plans; where there are too many, nothing is said.
+
+References: Lawler 1972; Murty 1968.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.dual.activity_curve import ActivityPlan
+from hcssp.dual.activity_planner import ActivityPlanner
+
+MAX_PLANS = 64
+"""An activity with more plans that are nearly the best is left to the search."""
+
+MAX_REGIONS = 256
+"""After so many regions the activity is left to the search as well."""
+
+MAX_STATES = 200
+"""So is one with more states: it would have more of them."""
+
+
+class NearBest(NamedTuple):
+    """A plan that is nearly the best.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    cost, use
+        No more than what it costs, and than what it uses of the counted cost.
+    """
+
+    plan: ActivityPlan
+    cost: float
+    use: float
+
+
+def near_best_plans(
+    planner: ActivityPlanner, forbidden: frozenset[int], index: int | None, price: float, limit: float
+) -> list[NearBest] | None:
+    """The plans without `forbidden` rows that cost less than `limit` at a price; None if there are too many.
+
+    Those that differ only where they never go are one.
+
+    Parameters
+    ----------
+    planner, forbidden
+        The activity, and the region that is meant.
+    index
+        The counted cost; None if nothing is counted.
+    price
+        Of a unit of it.
+    limit
+        Of the primary cost plus `price` times the counted one.
+    """
+    balance = planner.balance
+    if balance.num_live > MAX_STATES:
+        return None
+    weights, use = np.zeros(planner.num_costs), np.zeros(planner.num_costs)
+    weights[0] = 1.0
+    if index is not None:
+        weights[index], use[index] = price, 1.0
+    primary = np.eye(planner.num_costs)[0]
+    found: list[NearBest] = []
+    waiting, looked = [forbidden], 0
+    while waiting:
+        region = waiting.pop()
+        looked += 1
+        if looked > MAX_REGIONS:
+            return None
+        answer = planner.plan_afresh(weights, region)
+        if answer is None or answer[1] >= limit:
+            continue
+        if len(found) >= MAX_PLANS:
+            return None
+        plan = answer[0]
+        only = set(region)
+        for state in np.flatnonzero(plan.reached).tolist():
+            rows = range(int(balance.row_start[state]), int(balance.row_start[state + 1]))
+            own = int(plan.rows[state])
+            if any(row != own and row not in only for row in rows):
+                waiting.append(frozenset(only | {own}))
+            only.update(row for row in rows if row != own)
+        alone = frozenset(only)
+        cost = planner.plan_afresh(primary, alone, plan)
+        spent = None if index is None else planner.plan_afresh(use, alone, plan)
+        if cost is None or (index is not None and spent is None):
+            return None
+        found.append(NearBest(plan, max(cost[1], 0.0), 0.0 if spent is None else max(spent[1], 0.0)))
+    return found

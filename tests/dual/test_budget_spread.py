@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, product
+from math import inf
+
+import numpy as np
+import pytest
+
+from hcssp.dual.budget_spread import Kind, spread_budget
+
+
+def random_kinds(rng: np.random.Generator) -> list[Kind]:
+    """A few kinds with ties, free options and uses of nothing."""
+    kinds = []
+    for _ in range(rng.integers(1, 4)):
+        options = int(rng.integers(1, 4))
+        costs = rng.choice([0.0, 1.0, 2.0, rng.random()], options)
+        uses = rng.choice([0.0, 1.0, rng.random(), rng.random()], options)
+        kinds.append(Kind(int(rng.integers(1, 5)), costs, uses))
+    return kinds
+
+
+def brute_force(kinds: list[Kind], budget: float) -> float:
+    """The least cost within the budget, over all ways to count the options of all kinds."""
+    ways = []
+    for kind in kinds:
+        chosen = [list(each) for each in combinations_with_replacement(range(len(kind.costs)), kind.number)]
+        ways.append([(kind.costs[each].sum(), kind.uses[each].sum()) for each in chosen])
+    return min(
+        (
+            sum(c for c, _ in way)
+            for way in product(*ways)
+            if sum(u for _, u in way) <= budget * (1.0 + 1e-13)
+        ),
+        default=inf,
+    )
+
+
+@pytest.mark.parametrize("most", [50_000, 3])
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_it_agrees_with_all_ways(first: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.budget_spread.MAX_LABELS", most)
+    proved = 0
+    for seed in range(first, first + 50):
+        rng = np.random.default_rng(seed)
+        kinds = random_kinds(rng)
+        budget, price = (
+            float(rng.choice([0.0, 1.0, 3.0 * rng.random()])),
+            float(rng.choice([0.0, 1.0, rng.random()])),
+        )
+        truth = brute_force(kinds, budget)
+        cutoff = float(rng.choice([100.0, 0.8 * min(truth, 50.0), truth if truth < inf else 7.0]))
+        spread = spread_budget(kinds, budget, price, cutoff)
+        assert spread is not None
+        assert spread.bound <= min(truth, cutoff) + 1e-12
+        if spread.counts is not None:
+            assert [int(each.sum()) for each in spread.counts] == [kind.number for kind in kinds]
+            cost = sum(float(n @ kind.costs) for n, kind in zip(spread.counts, kinds, strict=True))
+            use = sum(float(n @ kind.uses) for n, kind in zip(spread.counts, kinds, strict=True))
+            assert use <= budget * (1.0 + 1e-12)
+            assert cost >= truth - 1e-12
+            if most > 3:
+                assert cost == pytest.approx(truth, abs=1e-12)
+        if most > 3:
+            # With room for all labels, what is not found is not there.
+            assert spread.bound == pytest.approx(min(truth, cutoff), abs=1e-11)
+        proved += spread.bound >= min(truth, cutoff) - 1e-9
+    assert proved >= 10
+
+
+def test_a_thousand_alike_are_counted() -> None:
+    kinds = [Kind(1_000, np.array([1.0, 2.0]), np.array([1.0, 0.0]))]
+    spread = spread_budget(kinds, 325.5, 1.0, 1e4)
+    assert spread is not None
+    assert spread.counts is not None
+    assert spread.counts[0].tolist() == [325, 675]
+    assert 1675.0 - 1e-6 < spread.bound <= 1675.0
+
+
+def test_too_many_ways_are_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.dual.budget_spread.MAX_TABLE", 10)
+    assert spread_budget([Kind(20, np.array([1.0, 2.0]), np.array([1.0, 0.0]))], 6.5, 1.0, 100.0) is None
+    monkeypatch.setattr("hcssp.dual.budget_spread.MAX_TABLE", 100)
+    monkeypatch.setattr("hcssp.dual.budget_spread.MAX_ALL_LABELS", 15)
+    assert spread_budget([Kind(20, np.array([1.0, 2.0]), np.array([1.0, 0.0]))], 6.5, 1.0, 100.0) is None

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.checker.check import check
+from hcssp.cssp import CSSP, CSSPBuilder
+from hcssp.dual.ascent import maximise
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.settlement import settle
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
+
+
+def step(options: list[tuple[float, float]], slip: float = 0.0) -> CSSP:
+    """One state to leave, with a time and a damage for each way; each fails with probability `slip`."""
+    way = CSSPBuilder(cost_names=("time", "damage"))
+    here, there = way.add_state("here"), way.add_goal("there")
+    for number, (time, damage) in enumerate(options):
+        way.add_action(
+            here,
+            str(number),
+            to={there: 1.0 - slip, here: slip} if slip else there,
+            costs={"time": time, "damage": damage},
+        )
+    way.set_initial(here)
+    return way.build()
+
+
+def steps(rooms: list[CSSP], bound: float, chances: list[float], retry: float = 0.0) -> HCSSP:
+    """Rooms one after the other; each is needed with some chance, and the last may lead back to the first."""
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(len(rooms) + 1)]
+    runs = [plan.add_activity(f"room {number}", room) for number, room in enumerate(rooms)]
+    for number, (activity, chance) in enumerate(zip(runs, chances, strict=True)):
+        back = retry if number == len(rooms) - 1 else 0.0
+        outcomes = [Outcome(chance * (1.0 - back), events[number + 1], runs=activity)]
+        if chance < 1.0:
+            outcomes.append(Outcome((1.0 - chance) * (1.0 - back), events[number + 1]))
+        if back:
+            outcomes.append(Outcome(back, events[0]))
+        plan.add_choice(events[number], "go", to=outcomes)
+    plan.add_constraint("damage", at_most=bound, counts=dict.fromkeys(runs, "damage"))
+    return plan.build(start=events[0], end=events[-1])
+
+
+def random_steps(seed: int) -> HCSSP:
+    """Rooms of one or two kinds, needed always or by chance, with or without a way back."""
+    rng = np.random.default_rng(seed)
+    kinds = [
+        step(
+            [(float(time), float(damage)) for time, damage in zip(*rng.integers(0, 5, (2, 3)), strict=True)],
+            slip=float(rng.choice([0.0, 0.25])),
+        )
+        for _ in range(2)
+    ]
+    number = int(rng.integers(2, 6))
+    rooms = [kinds[int(rng.integers(2))] for _ in range(number)]
+    chances = rng.choice([1.0, 1.0, 0.5], number).tolist()
+    return steps(
+        rooms, float(rng.integers(1, 4) * number) / 2.0 + 0.1, chances, float(rng.choice([0.0, 0.3]))
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 24, 12))
+def test_it_agrees_with_brute_force_in_every_region(first: int) -> None:
+    settled = 0
+    for seed in range(first, first + 12):
+        problem = random_steps(seed)
+        oracle = ProcedureOracle(problem.flattening)
+        every = brute_force(problem)
+        rng = np.random.default_rng(seed)
+        for share in (0.0, 0.1):
+            rows = np.arange(oracle.procedure.num_rows, oracle.row_start[-1])
+            region = Region().forbid(rows[rng.random(len(rows)) < share].tolist())
+            dual = maximise(oracle, region)
+            if dual.infeasible:
+                continue
+            # The rooms have no dead ends, so that their rows are the flat ones.
+            allowed = ~np.isin(every.rows, list(region.forbidden)).any(axis=1)
+            kept = allowed & (every.costs[:, 1] <= problem.bounds[0] * (1.0 + 1e-9))
+            truth = float(every.costs[kept, 0].min(initial=np.inf))
+            for cutoff in (np.inf, 1.1 * truth, 0.5 * (dual.bound + min(truth, 100.0))):
+                found = settle(oracle, region, dual.prices, dual.bound, float(cutoff))
+                if found is None:
+                    continue
+                assert found.bound <= min(truth * (1.0 + 1e-12), cutoff)
+                if found.vertex is not None:
+                    assert found.vertex.lies_in(region, oracle.row_state)
+                    if cutoff > truth:
+                        assert found.vertex.costs[0] == pytest.approx(truth, rel=1e-9)
+                        assert found.vertex.costs[1] <= problem.bounds[0] * (1.0 + 1e-9)
+                        assert found.bound == pytest.approx(truth, rel=1e-9)
+                        settled += 1
+    assert settled > 5
+
+
+def test_twenty_alike_steps_are_soon_proved() -> None:
+    plan = solve(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 20, 6.5, [1.0] * 20), stop=[])
+    assert plan.status == "optimal"
+    assert plan.upper_bound == pytest.approx(34.0)
+    assert plan.lower_bound == pytest.approx(34.0)
+    assert plan.iterations < 100
+
+
+def test_a_hundred_are_too_and_their_certificate_says_what_it_proves() -> None:
+    plan = solve(steps([step([(1.0, 1.0), (1.7, 0.35), (2.0, 0.0)])] * 100, 32.6, [1.0] * 100), stop=[])
+    assert plan.status == "optimal"
+    assert plan.upper_bound == pytest.approx(167.7)
+    verdict = check(plan.problem, plan.certificate)
+    assert 167.0 < verdict.lower_bound < plan.lower_bound
+    assert verdict.upper_bound == pytest.approx(plan.upper_bound)
+
+
+def test_what_is_left_to_choose_is_left_to_the_search() -> None:
+    room = step([(1.0, 1.0), (2.0, 0.0)])
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    ways = [plan.add_activity(name, room) for name in ("left", "right")]
+    for name, way in zip(("left", "right"), ways, strict=True):
+        plan.add_choice(start, name, to=[Outcome(0.5, out, runs=way), Outcome(0.5, out)])
+    plan.add_constraint("damage", at_most=0.3, counts=dict.fromkeys(ways, "damage"))
+    problem = plan.build(start=start, end=out)
+    oracle = ProcedureOracle(problem.flattening)
+    dual = maximise(oracle, Region())
+    assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
+    # Once the choice is made, it is settled.
+    left = Region().forbid([1])
+    dual = maximise(oracle, left)
+    found = settle(oracle, left, dual.prices, dual.bound, np.inf)
+    assert found is not None
+    assert found.bound == pytest.approx(1.0)
+
+
+def test_several_bounds_and_what_is_of_no_interest_are_left_alone() -> None:
+    problem = random_steps(1)
+    oracle = ProcedureOracle(problem.flattening)
+    dual = maximise(oracle, Region())
+    assert settle(oracle, Region(), dual.prices, dual.bound, dual.bound) is None
+    assert settle(oracle.under(np.array([np.inf])), Region(), dual.prices, dual.bound, np.inf) is None
+    # A few activities are told apart by branching, which has a certificate.
+    assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=1) is None
