@@ -37,7 +37,11 @@ _BUSY = 0.25  # more cores than this at work when nothing has been started yet
 
 
 def run_apart(
-    module: str, function: str, arguments: Mapping[str, Any], timeout: float | None = None
+    module: str,
+    function: str,
+    arguments: Mapping[str, Any],
+    timeout: float | None = None,
+    worktree: Path | None = None,
 ) -> dict[str, Any] | None:
     """Call a function of a benchmark in a fresh process; None if it took longer than `timeout`.
 
@@ -49,6 +53,8 @@ def run_apart(
         By name, as JSON can say them.
     timeout
         Seconds after which the child is ended; the start of Python is allowed for.
+    worktree
+        Where another commit is checked out whose sources are to be measured.
 
     Returns
     -------
@@ -56,6 +62,8 @@ def run_apart(
         The function's answer, with ``"startup_seconds"`` (from the call to the child's first own line) added.
     """
     environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
+    if worktree is not None:
+        environment["PYTHONPATH"] = str(worktree / "src")
     command = [sys.executable, str(HERE / "measuring.py"), module, function, json.dumps(dict(arguments))]
     # The clock is the system's, the same for parent and child.
     command.append(repr(time.perf_counter()))

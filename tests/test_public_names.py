@@ -99,6 +99,7 @@ def test_the_list_of_public_names() -> None:
         "Robustness",
         "Run",
         "SearchRecord",
+        "Settlement",
         "Simulation",
         "Solver",
         "StateHandle",

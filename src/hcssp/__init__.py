@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
     from hcssp.dual.oracle import Minimum as Minimum
     from hcssp.dual.oracle import Oracle as Oracle
+    from hcssp.dual.oracle import Settlement as Settlement
     from hcssp.dual.oracle import Vertex as Vertex
     from hcssp.dual.stochastic import StochasticOptimum as StochasticOptimum
     from hcssp.dual.stochastic import stationary as stationary
@@ -241,6 +242,7 @@ _HOME = {
     "save_certificate": "hcssp.files.certificate",
     "save_plan": "hcssp.files.plan_file",
     "SearchRecord": "hcssp.proofs.search_record",
+    "Settlement": "hcssp.dual.oracle",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
     "small_building": "hcssp.scenarios.evacuation",

@@ -22,8 +22,10 @@ def test_the_highest_point_is_that_of_a_linear_program(seed: int, size: int) -> 
     rng = np.random.default_rng(seed)
     costs = rng.exponential(1.0, (15, 1 + size))
     bounds, limits = rng.exponential(0.5, size), np.full(size, 10.0)
-    model = Model(bounds, limits)
+    model = Model(bounds, limits, costs[:2])
     for known, each in enumerate(costs):
+        if known < 2:
+            continue
         model.add(each)
         level, prices = model.highest()
         truth = highest_point(costs[: known + 1], bounds, limits)

@@ -47,9 +47,7 @@ def carriers(
     bounds, limits
         Of each constraint the bound, and the largest multiplier.
     """
-    model = Model(bounds, limits)
-    for costs in first:
-        model.add(costs)
+    model = Model(bounds, limits, np.array(first))
     met: list[FloatArray] = []
     for _ in range(MAX_LOOKS):
         level, prices = model.highest()
@@ -69,19 +67,23 @@ class Model:
     Parameters
     ----------
     bounds, limits
-        As for :func:`propose_prices`.
+        As for :func:`carriers`.
+    first
+        The costs of at least one policy, a row each.
     """
 
-    def __init__(self, bounds: FloatArray, limits: FloatArray) -> None:
+    def __init__(self, bounds: FloatArray, limits: FloatArray, first: FloatArray) -> None:
         self._bounds = bounds
         size = len(bounds)
         # For each bound what breaks it, at the price of its limit, and what is left of it, for nothing.
         broken = np.hstack([-np.eye(size), np.zeros((size, 1))])
-        self._columns = np.vstack([broken, -broken])
-        self._worth = np.append(limits, np.zeros(size))
-        self._basis = np.zeros(0, dtype=np.int64)
-        self._inverse: FloatArray = np.zeros((size + 1, size + 1))
-        self._shares: FloatArray = np.zeros(size + 1)
+        excess = first[:, 1:] - bounds
+        self._columns = np.vstack([broken, -broken, np.hstack([excess, np.ones((len(first), 1))])])
+        self._worth = np.concatenate([limits, np.zeros(size), first[:, 0]])
+        own = np.arange(size)
+        self._basis = np.append(np.where(excess[0] > 0.0, own, size + own), 2 * size)
+        self._inverse: FloatArray = np.linalg.inv(self._columns[self._basis].T).astype(np.float64)
+        self._shares: FloatArray = self._inverse[:, -1].copy()
 
     def value(self, costs: FloatArray, prices: FloatArray) -> float:
         """The plane of a policy."""
@@ -89,14 +91,8 @@ class Model:
 
     def add(self, costs: FloatArray) -> None:
         """Add a policy's plane."""
-        excess, size = costs[1:] - self._bounds, len(self._bounds)
-        self._columns = np.vstack([self._columns, np.append(excess, 1.0)])
+        self._columns = np.vstack([self._columns, np.append(costs[1:] - self._bounds, 1.0)])
         self._worth = np.append(self._worth, costs[0])
-        if len(self._basis) == 0:
-            own = np.arange(size)
-            self._basis = np.append(np.where(excess > 0.0, own, size + own), len(self._worth) - 1)
-            self._inverse = np.linalg.inv(self._columns[self._basis].T).astype(np.float64)
-            self._shares = self._inverse[:, -1].copy()
 
     def carriers(self) -> list[int]:
         """The planes that meet at the highest point, in the order in which they were added."""

@@ -69,13 +69,14 @@ def near_best_plans(
         weights[index], use[index] = price, 1.0
     primary = np.eye(planner.num_costs)[0]
     found: list[NearBest] = []
-    waiting, looked = [forbidden], 0
+    waiting: list[tuple[frozenset[int], ActivityPlan | None]] = [(forbidden, None)]
+    looked = 0
     while waiting:
-        region = waiting.pop()
+        region, near = waiting.pop()
         looked += 1
         if looked > MAX_REGIONS:
             return None
-        answer = planner.plan_afresh(weights, region)
+        answer = planner.plan_afresh(weights, region, near)
         if answer is None or answer[1] >= limit:
             continue
         if len(found) >= MAX_PLANS:
@@ -86,7 +87,7 @@ def near_best_plans(
             rows = range(int(balance.row_start[state]), int(balance.row_start[state + 1]))
             own = int(plan.rows[state])
             if any(row != own and row not in only for row in rows):
-                waiting.append(frozenset(only | {own}))
+                waiting.append((frozenset(only | {own}), plan))
             only.update(row for row in rows if row != own)
         alone = frozenset(only)
         cost = planner.plan_afresh(primary, alone, plan)

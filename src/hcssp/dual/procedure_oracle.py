@@ -33,7 +33,7 @@ from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
-PATIENCE = 320
+PATIENCE = 128
 """So many regions, times activities, are left to branching before one is settled at once."""
 
 PLAN_TOLERANCE = 1e-11
@@ -261,7 +261,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         self, region: Region, prices: FloatArray, bound: float, cutoff: float, expanded: int
     ) -> Settlement[ProcedureVertex] | None:
         # What branching proves has a certificate, and a few activities are soon told apart.
-        if len(self.planners) * expanded < PATIENCE:
+        if len(self.planners) * expanded < PATIENCE or self._choice_costs is not None:
             return None
         return settle(self, region, prices, bound, cutoff)
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 FREE_FACTOR = 1e6
 """As LIMIT_FACTOR, where there is no limit: only a first look is taken with it."""
 
+MAX_INHERITED = 40
+"""So many policies a master begins with."""
+
 ENDING_SHARE = 0.5
 """Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
 
@@ -79,6 +82,10 @@ def cut_planes(
     """
     oracle = ascent.oracle
     prices = np.zeros(len(oracle.bounds)) if start is None else start.copy()
+    if len(ascent.vertices) > MAX_INHERITED:
+        # Those that are far above at prices near the answer will not carry it.
+        ascent.vertices.sort(key=lambda vertex: ascent.lagrangian(vertex, prices))
+        del ascent.vertices[MAX_INHERITED:]
     first = ascent.explore(prices)
     yield ascent.snapshot()
     if first is None:
