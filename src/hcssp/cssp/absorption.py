@@ -10,8 +10,9 @@ Method: never subtract.
 - A state is left sooner or later, so its self-loop only says how long that takes. What is solved is the
   *jump chain*, whose probabilities are those of leaving, in proportion: nothing is computed as one minus a
   self-loop, and a row that misses a sum of one by rounding is a row of proportions, too.
-- That system is factorised and its solution refined, with residuals in extended precision. As the inverse is
-  not negative, the values times the absolute residuals bound the error of every cost.
+- That system is factorised, or where factors would be dense summed up jump by jump, and its solution refined,
+  with residuals in extended precision. As the inverse is not negative, the values times the absolute
+  residuals bound the error of every cost.
 - Where that bound is not small, states to which the chain keeps coming back make it so: those whose pivots
   are small. These *hubs* are taken out; what is left is soon over, and is factorised. Then the hubs see a
   small chain, with probabilities of going from one to the next, and it is eliminated state by state as
@@ -36,6 +37,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import splu
 
+from hcssp.cssp.fill import fills_in
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.numerics import ROUNDING
 
@@ -51,6 +53,8 @@ NUDGE = 1e-6
 """What is added to the diagonal of a matrix that is singular in double precision, to see where it is so."""
 
 _ROUNDS = 3
+_MAX_JUMPS = 2_000
+_LAST_TERM = 1e-17
 _COLUMNS_AT_ONCE = 128
 _ENTRIES_AT_ONCE = 1 << 20
 _LONG_ROUNDING = np.finfo(np.longdouble).eps
@@ -162,7 +166,10 @@ class _Chain:
 
         None if the factors are not good enough for it.
         """
-        factors = factorised(self.jumps())
+        jumps = self.jumps()
+        factors = Swept.of(jumps) if fills_in(jumps) else None
+        if factors is None:
+            factors = factorised(jumps)
         if factors is None:
             return None
         # So many terms are added for each state, and they amount to twice its own.
@@ -280,6 +287,35 @@ def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
         )
     except RuntimeError:
         return None
+
+
+class Swept:
+    """In place of factors, where those would be dense: sums of what happens after 0, 1, 2, ... jumps.
+
+    Parameters
+    ----------
+    jumps
+        The jump chain among the inner states.
+    """
+
+    def __init__(self, jumps: csr_array) -> None:
+        self._jumps = {"T": jumps, "N": csr_array(jumps.T)}
+
+    @classmethod
+    def of(cls, jumps: csr_array) -> Swept | None:
+        """The same for a chain, unless it goes on for so long that sums take longer than factors."""
+        swept = cls(jumps)
+        return swept if np.all(np.isfinite(swept.solve(np.ones(jumps.shape[0]), trans="T"))) else None
+
+    def solve(self, right: FloatArray, trans: str = "N") -> FloatArray:
+        """``x`` with ``x - x @ jumps = right``, transposed ``x - jumps @ x = right``; nan if too slow."""
+        jumps, sums, term = self._jumps[trans], right.copy(), right
+        for _ in range(_MAX_JUMPS):
+            term = jumps @ term
+            sums += term
+            if np.max(np.abs(term), initial=0.0) <= _LAST_TERM * np.max(np.abs(sums), initial=0.0):
+                return sums
+        return np.full(right.shape, np.nan)
 
 
 def hubs_of(jumps: csr_array) -> tuple[BoolArray, Any]:

@@ -18,6 +18,7 @@ from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, estimated_rounding
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.envelope import MAX_SHARE, EnvelopeOptimum, envelope_visits, minimise_above
+from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
 
@@ -76,7 +77,7 @@ class EnvelopeOracle(FlatOracle):
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
     ) -> Minimum[FlatVertex] | None:
-        if region.forbidden and weights[0] == 1.0 and near is not None and len(self._floors):
+        if region.forbidden and weights[0] == 1.0 and near is not None and self._may_be_in_part:
             found = self._above_the_floor(weights, region, near)
             if found is not None:
                 return found
@@ -85,6 +86,11 @@ class EnvelopeOracle(FlatOracle):
         if minimum is not None and weights[0] == 1.0 and not region.forbidden:
             self._floors.add(weights, minimum.vertex.values @ weights)
         return minimum
+
+    @property
+    def _may_be_in_part(self) -> bool:
+        """Whether there is a floor, and parts of the problem can be factorised."""
+        return len(self._floors) > 0 and isinstance(self._solver.system, PolicySystem)
 
     def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
         if not isinstance(vertex, EnvelopeVertex):
@@ -104,7 +110,11 @@ class EnvelopeOracle(FlatOracle):
             return None
         problem = ScalarProblem(balance, weights, region.allowed(balance.num_rows))
         floor = self._floors.at(weights, region.forbidden)
-        optimum = minimise_above(problem, floor, near.rows, reached, self._solver.precision)
+        if isinstance(near, EnvelopeVertex):
+            values = near.optimum.values[reached[near.optimum.states]]
+        else:
+            values = near.values[reached]
+        optimum = minimise_above(problem, floor, near.rows, reached, values, self._solver.precision)
         if optimum is None:
             return None
         self._floors.add(weights, optimum.potential, region.forbidden)

@@ -29,6 +29,9 @@ STEP_LENGTH = 1e-12
 """Every step of a most likely path is this long besides: it keeps the states of a path in their order. The
 probability of a path is understated by as much a step, relatively, and so is a surcharge."""
 
+MAX_SWEPT_ROUNDS = 2
+"""So many rounds improve a policy where evaluating a neighbour takes as long as evaluating any policy."""
+
 MAX_BITS = 40
 MAX_WHOLE = 2.0**53
 """Costs are multiples of a unit if, times a power of two up to ``2**MAX_BITS``, all are whole numbers that a
@@ -82,7 +85,7 @@ class FlatOracle(Oracle[FlatVertex]):
         The C-SSP. Unreachable states and dead ends are taken out first.
     evaluation
         How the scalar solver evaluates policies: ``"factorise"``, ``"sweep"`` (for problems too large to
-        factorise), or ``"auto"``, by size.
+        factorise), or ``"auto"``, by the size of the problem and its graph.
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
@@ -205,6 +208,8 @@ class FlatOracle(Oracle[FlatVertex]):
 
     def improve(self, vertex: FlatVertex, rounds: int) -> FlatVertex | None:
         system = self._solver.system
+        if isinstance(system, SweepSystem):
+            rounds = min(rounds, MAX_SWEPT_ROUNDS)
         counts = [(index, 1 + index) for index in range(len(self.bounds))]
         part = Part(self._balance, system, counts, 1.0, vertex.rows, vertex.values, vertex.visits)
         costs = improve([part], vertex.costs, self.bounds, rounds)

@@ -34,7 +34,7 @@ MAX_RAISES = 3
 RAISE_FACTOR = 8.0
 LOWER_FACTOR = 4.0
 
-NEARBY = (1.25, 1.6)
+NEARBY = (1.04, 1.2, 1.6)
 """Factors of the first steps from a multiplier that is known to be near the answer, before those above: the
 best multiplier of a region lies close to that of a larger one, and from far away it is a long way back."""
 

@@ -143,13 +143,15 @@ def _branch(
         write_down(record, record.root, root)
         reporter.iterations += 1
         reporter.prices = root.prices
-        _offer(oracle, reporter, root, ROOT_ROUNDS)
+        _offer(oracle, reporter, root, 0)
         if root.converged:
             reporter.stochastic = optimum_of(root, oracle)
         yield reporter.snapshot(root.bound)
     if root.infeasible:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
+    # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
+    _offer(oracle, reporter, root, ROOT_ROUNDS)
     branching = _Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
     search.push(oracle.round_up(root.bound), _Node(Region(), root.prices, root.bound))
     branching.duals.put(record.root, root)

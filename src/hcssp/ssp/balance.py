@@ -136,6 +136,13 @@ class Balance:
         moves.eliminate_zeros()
         return moves
 
+    @property
+    def graph(self) -> SparseMatrix:
+        """An entry from each live state to where its rows lead, and to itself."""
+        matrix = self.matrix
+        pointers = matrix.indptr[self.row_start]
+        return csr_array((matrix.data, matrix.indices, pointers), shape=(self.num_live, self.num_live))
+
     def reduced_costs(self, row_costs: FloatArray, values: FloatArray) -> FloatArray:
         """``row_costs - B @ values``: what each row costs more than its state's value says."""
         reduced: FloatArray = row_costs - self.matrix @ values

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import LARGEST_VALUE, Factors, eliminate
 from hcssp.ssp.scalar_problem import ScalarProblem, tie
@@ -34,6 +34,13 @@ MAX_SHARE = 0.5
 
 MAX_ROUNDS = 60
 RAISING_SWEEPS = 20
+
+SMALL_ENVELOPE = 400
+"""A factorisation of so few states takes no longer than sweeps do."""
+
+SWEEPS = 60
+SWEEP_TOLERANCE = 1e-7
+"""So many sweeps bring values near a policy's, fewer if they change by no more than this, relatively."""
 
 RESIDUAL_TOLERANCE = 1e-9
 """Values whose residual is larger, relative to the largest value, are not trusted: the policy hardly ends."""
@@ -63,7 +70,12 @@ class EnvelopeOptimum:
 
 
 def minimise_above(
-    problem: ScalarProblem, floor: FloatArray, rows: IntArray, reached: BoolArray, precision: float = 0.0
+    problem: ScalarProblem,
+    floor: FloatArray,
+    rows: IntArray,
+    reached: BoolArray,
+    values: FloatArray | None = None,
+    precision: float = 0.0,
 ) -> EnvelopeOptimum | None:
     """The best policy of the region, or None if that is not to be found so.
 
@@ -73,32 +85,43 @@ def minimise_above(
         The weights and the region.
     floor
         A potential of the whole problem under these weights.
-    rows, reached
-        A policy near the answer, and the states it touches. It may use rows that the region forbids.
+    rows, reached, values
+        A policy near the answer, the states it touches, and its expected costs to go from each of those,
+        where they are known. It may use rows that the region forbids.
     precision
         The share of the bound that may be lost where that saves work.
     """
-    balance, allowed = problem.balance, problem.allowed
     envelope = _Envelope(problem, floor, rows.copy(), reached.copy())
-    if allowed is not None:
-        envelope.switch(np.flatnonzero(reached & ~allowed[rows]))
+    states = np.flatnonzero(reached)
+    if values is not None:
+        envelope.take(states, values @ problem.weights)
+    if problem.allowed is not None and not np.all(problem.allowed[rows[states]]):
+        envelope.switch(states[~problem.allowed[rows[states]]])
+        values = None
     for _ in range(MAX_ROUNDS):
         states = np.flatnonzero(envelope.inside)
-        if envelope.is_stuck or len(states) > MAX_SHARE * balance.num_live:
+        if envelope.is_stuck or len(states) > MAX_SHARE * problem.balance.num_live:
             return None
-        values = envelope_values(balance, states, envelope.rows)
         if values is None:
-            # The floor is so low that going in circles looks cheap.
-            envelope.raise_floor(states)
-            envelope.switch(states)
-            continue
-        envelope.take(states, values @ problem.weights)
+            if len(states) > SMALL_ENVELOPE:
+                # Rough values tell where to go; a factorisation is for the end of the way.
+                wrong = envelope.improvable(states, envelope.sweep(states))
+                if len(wrong):
+                    envelope.switch(wrong)
+                    continue
+            values = envelope_values(problem.balance, states, envelope.rows)
+            if values is None:
+                # The floor is so low that going in circles looks cheap.
+                envelope.raise_floor(states)
+                envelope.switch(states)
+                continue
+            envelope.take(states, values @ problem.weights)
         wrong = envelope.improvable(states)
         if len(wrong) == 0:
-            estimate = problem.estimate(envelope.potential)
-            bound = problem.lower_bound(estimate, precision)
+            bound = problem.lower_bound(problem.estimate(envelope.potential), precision)
             return EnvelopeOptimum(envelope.rows, states, values, envelope.potential, bound)
         envelope.switch(wrong)
+        values = None
     return None
 
 
@@ -137,10 +160,24 @@ class _Envelope:
             self._floor[states] += np.where(np.isfinite(least), np.maximum(least, 0.0), 0.0)
         self.potential = self._floor.copy()
 
-    def improvable(self, states: IntArray) -> IntArray:
-        """Those of `states` where some row is better than the policy's."""
+    def sweep(self, states: IntArray) -> float:
+        """Bring the potential near the policy's values; how far it may be off, about."""
+        own = self.rows[states]
+        system, costs = _part(self._balance, states, own), self._problem.row_costs[own]
+        value, off = self.potential[states], 0.0
+        for _ in range(SWEEPS):
+            change = costs - system @ value
+            value += change
+            off = float(np.max(np.abs(change), initial=0.0))
+            if off <= SWEEP_TOLERANCE * float(np.max(value, initial=0.0)):
+                break
+        self.take(states, value)
+        return 10.0 * off
+
+    def improvable(self, states: IntArray, off: float = 0.0) -> IntArray:
+        """Those of `states` where some row is better than the policy's, if its values may be `off`."""
         _, least, _ = self._best(states)
-        wrong: IntArray = states[least < -tie(self.potential)[states]]
+        wrong: IntArray = states[least < -tie(self.potential)[states] - off]
         return wrong
 
     def switch(self, states: IntArray) -> None:
@@ -193,11 +230,15 @@ def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> Float
 
 def envelope_factors(balance: Balance, states: IntArray, rows: IntArray) -> Factors | None:
     """The factors of the policy's system in `states`; None if it is singular."""
-    system = balance.matrix[rows[states]]
-    number = np.zeros(balance.num_live, dtype=system.indices.dtype)
-    number[states] = np.arange(len(states))
-    part = csr_array((system.data, number[system.indices], system.indptr), shape=(len(states), len(states)))
     try:
-        return Factors(eliminate(part, "MMD_AT_PLUS_A"), None)
+        return Factors(eliminate(_part(balance, states, rows[states]), "MMD_AT_PLUS_A"), None)
     except RuntimeError:
         return None
+
+
+def _part(balance: Balance, states: IntArray, rows: IntArray) -> SparseMatrix:
+    """The system of `rows`, one for each of `states`, which they do not leave."""
+    system = balance.matrix[rows]
+    number = np.zeros(balance.num_live, dtype=system.indices.dtype)
+    number[states] = np.arange(len(states))
+    return csr_array((system.data, number[system.indices], system.indptr), shape=(len(states), len(states)))

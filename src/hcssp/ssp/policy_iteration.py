@@ -22,6 +22,7 @@ from math import inf
 
 import numpy as np
 
+from hcssp.cssp.fill import fills_in
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import ImproperPolicy, OutOfPrecision
@@ -36,7 +37,8 @@ from hcssp.ssp.system import EXACT, System
 logger = logging.getLogger(__name__)
 
 MAX_FACTORISED_STATES = 400_000
-"""Problems with more live states than this are evaluated by sweeps unless the user says otherwise."""
+"""Problems with more live states than this, and those whose factors fill in, are evaluated by sweeps unless
+the user says otherwise."""
 
 LARGE_PROBLEM = 20_000
 LARGE_PROBLEM_PRECISION = 1e-8
@@ -101,14 +103,16 @@ class PolicyIteration:
     balance
         The prepared problem.
     system
-        How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's size.
+        How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's size and its
+        graph, see :mod:`hcssp.cssp.fill`.
     """
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
         if system is None:
-            small = balance.num_live <= MAX_FACTORISED_STATES
-            system = PolicySystem(balance) if small else SweepSystem(balance)
+            start = int(np.argmax(balance.initial)) if balance.num_live else 0
+            factorise = balance.num_live <= MAX_FACTORISED_STATES and not fills_in(balance.graph, start)
+            system = PolicySystem(balance) if factorise else SweepSystem(balance)
         self.system: System = system
         is_large = balance.num_live > LARGE_PROBLEM
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need

@@ -1,0 +1,81 @@
+"""Whether the system of a chain fills in when it is factorised: a look at its graph.
+
+Eliminating a state connects its neighbours. Where steps lead nearby, as on a grid, a track or a line, small
+sets of states separate large ones, and an ordering that eliminates those last keeps factors sparse. Where
+steps lead anywhere, there are no such sets: half of the states are within a few steps of each other, their
+part of the factors is dense, and a factorisation takes the cube of their number. The layers around a state
+far from the others tell one from the other: each separates those before it from those behind it.
+
+>>> count = 3_000
+>>> line = csr_array((np.ones(count - 1), (np.arange(count - 1), np.arange(1, count))), shape=(count, count))
+>>> fills_in(line)
+False
+>>> heads = np.random.default_rng(0).integers(0, count, 3 * count)
+>>> tails = np.repeat(np.arange(count), 3)
+>>> fills_in(csr_array((np.ones(3 * count), (tails, heads)), shape=(count, count)))
+True
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from hcssp.cssp.model import FloatArray, SparseMatrix
+
+SMALL = 2_000
+"""So many states are factorised in no time, whatever the fill."""
+
+WIDE_SHARE = 0.4
+"""Factors fill in if a layer has more than this share of the states. Graphs of random steps have layers of a
+half to four fifths, racetracks of a tenth, grids and lines of next to nothing."""
+
+MAX_LAYERS = 50
+"""With more layers, each is small enough on the average."""
+
+HUB_FACTOR = 50.0
+"""A state that this many times as many steps lead to as on the average is a place where one begins anew.
+There are few, and they are eliminated last."""
+
+
+def fills_in(graph: SparseMatrix, start: int = 0) -> bool:
+    """Whether factors are likely to be dense.
+
+    Parameters
+    ----------
+    graph
+        CSR: an entry for each step from a state to another that may be taken, whatever its value.
+    start
+        Any state from which the others are reached, or most of them.
+    """
+    count = graph.shape[0]
+    if count <= SMALL:
+        return False
+    steps = _without_hubs(graph)
+    # From somewhere at the edge the layers are narrower than from the middle.
+    order, _ = breadth_first_order(steps, start, directed=False)
+    widths = _widths(*breadth_first_order(steps, int(order[-1]), directed=False))
+    return len(widths) <= MAX_LAYERS and float(np.max(widths)) > WIDE_SHARE * count
+
+
+def _without_hubs(graph: SparseMatrix) -> SparseMatrix:
+    count = graph.shape[0]
+    entries = np.bincount(graph.indices, minlength=count)
+    kept = (entries <= HUB_FACTOR * max(1.0, graph.nnz / count))[graph.indices]
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[graph.indptr]
+    heads = graph.indices[kept]
+    return csr_array((np.ones(len(heads)), heads, pointers), shape=graph.shape)
+
+
+def _widths(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32]) -> FloatArray:
+    """The number of nodes in each layer of a search, or in as many layers as matter."""
+    place = np.full(len(predecessors), -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    # Nodes are found in the order of those they are found from.
+    parents = place[predecessors[order[1:]]]
+    ends = [0, 1]
+    while ends[-1] < len(order) and len(ends) <= MAX_LAYERS + 1:
+        ends.append(1 + int(np.searchsorted(parents, ends[-1])))
+    return np.diff(ends).astype(np.float64)

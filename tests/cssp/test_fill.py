@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from hcssp.cssp.absorption import Swept, absorb
+from hcssp.cssp.fill import SMALL, fills_in
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.preprocessing import prepare
+from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.sweep_system import SweepSystem
+
+
+def problem_of(heads: np.ndarray) -> CSSP:
+    """One row for each state, which leads to each of its `heads`, the last state being the goal."""
+    count, successors = heads.shape
+    pointers = np.arange(0, count * successors + 1, successors)
+    data = np.full(count * successors, 1.0 / successors)
+    transitions = csr_array((data, heads.ravel(), pointers), shape=(count, count + 1))
+    transitions.sum_duplicates()
+    return CSSP(
+        transitions=transitions,
+        row_start=np.append(np.arange(count + 1), count),
+        costs=np.ones((1, count)),
+        initial=np.eye(1, count + 1)[0],
+        goals=np.arange(count + 1) == count,
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+
+
+def anywhere(count: int) -> np.ndarray:
+    heads = np.random.default_rng(0).integers(0, count + 1, (count, 3))
+    heads[:, 0] = np.where(np.arange(count) % 4 == 0, count, heads[:, 0])
+    return heads
+
+
+def test_steps_that_lead_anywhere_fill_in_and_are_swept() -> None:
+    balance = Balance(prepare(problem_of(anywhere(2 * SMALL))).problem)
+    assert fills_in(balance.graph)
+    assert isinstance(PolicyIteration(balance).system, SweepSystem)
+
+
+def test_small_problems_are_factorised_whatever_the_fill() -> None:
+    balance = Balance(prepare(problem_of(anywhere(SMALL // 2))).problem)
+    assert not fills_in(balance.graph)
+    assert isinstance(PolicyIteration(balance).system, PolicySystem)
+
+
+def tree(count: int) -> np.ndarray:
+    parent = (np.arange(count) - 1) // 2
+    return np.stack([np.where(np.arange(count) == 0, count, parent), np.full(count, count)], axis=1)
+
+
+def line_with_restarts(count: int) -> np.ndarray:
+    # From everywhere one may be sent back to the start, which is a neighbour of all.
+    return np.stack([np.arange(1, count + 1), np.zeros(count, dtype=np.int64)], axis=1)
+
+
+@pytest.mark.parametrize("heads", [line_with_restarts(3 * SMALL), tree(3 * SMALL)], ids=["restarts", "tree"])
+def test_lines_with_restarts_and_trees_do_not_fill_in(heads: np.ndarray) -> None:
+    assert not fills_in(Balance(problem_of(heads)).graph)
+
+
+def test_grids_do_not_fill_in() -> None:
+    balance = Balance(prepare(hazard_grid(60, 60)).problem)
+    assert balance.num_live > SMALL
+    assert not fills_in(balance.graph)
+
+
+def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors() -> None:
+    problem = problem_of(anywhere(SMALL + 500))
+    inner = np.flatnonzero(~problem.goals)
+    moves = problem.transitions
+    pointers = np.append(moves.indptr, moves.nnz)
+    chain = csr_array((moves.data, moves.indices, pointers), shape=(problem.num_states, problem.num_states))
+    found = absorb(chain, inner, problem.initial, problem.costs)
+    dense = np.linalg.solve(np.eye(len(inner)) - chain[inner][:, inner].toarray(), np.ones(len(inner)))
+    assert found.error <= 1e-12
+    assert found.values[:, 0] == pytest.approx(dense, rel=1e-11)
+    assert found.totals[0] == pytest.approx(dense[0], rel=1e-11)
+    assert Swept.of(csr_array(0.99999999 * np.eye(2))) is None
