@@ -19,8 +19,8 @@ from typing import Any
 from griffe import Alias, Extension, GriffeError, Module, Object
 
 SYMBOLS = {
-    "Delta": "Δ", "Gamma": "Γ", "Psi": "Ψ", "delta": "δ", "epsilon": "ε", "lambda": "λ", "mu": "μ",
-    "phi": "φ", "pi": "π", "rho": "ρ", "varepsilon": "ε",
+    "Delta": "Δ", "Gamma": "Γ", "Psi": "Ψ", "alpha": "α", "delta": "δ", "epsilon": "ε", "lambda": "λ",
+    "mu": "μ", "phi": "φ", "pi": "π", "rho": "ρ", "varepsilon": "ε",
     "cdot": "·", "dots": "…", "ge": "≥", "in": "∈", "infty": "∞", "le": "≤", "mid": "|", "rightarrow": "→",
     "sum": "∑", "top": "⊤", "max": "max", "min": "min", "quad": " ", "qquad": "  ", ",": "",
 }  # fmt: skip

@@ -196,7 +196,8 @@ CASES: dict[str, tuple[Callable[[Plan], object], str]] = {
         wrong_entry,
         "activity 'walk', run by choice 'on' at event 'landing': the event can be entered in state 'top', "
         "which the activity does not have; exits and entries are matched by label, so give it a state of "
-        "that label, or give the activity before it a single goal",
+        "that label, or let each exit of the activity before it lead to an event of its own (in a file, "
+        "'to: {exit: event}')",
     ),
     "exit without a label": (
         unnamed_exit,

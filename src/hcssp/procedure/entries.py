@@ -103,8 +103,8 @@ def _missing_entry(problem: HCSSP, event: int, choice: int, activity: int, entry
     return (
         f"activity {name!r}, run by choice {problem.choices[choice].name!r} at event "
         f"{problem.events[event]!r}: the event can be entered in state {entry!r}, which the activity does "
-        "not have; exits and entries are matched by label, so give it a state of that label, or give the "
-        "activity before it a single goal"
+        "not have; exits and entries are matched by label, so give it a state of that label, or let each "
+        "exit of the activity before it lead to an event of its own (in a file, 'to: {exit: event}')"
     )
 
 

@@ -235,6 +235,13 @@ def test_a_mistake_is_told_where_it_stands(change: str, to: str, says: str) -> N
     assert says in told((change, to))
 
 
+def test_an_exit_that_what_follows_does_not_know_names_the_remedy() -> None:
+    """The last leg ends in two ways, too, and what follows has no state of either name."""
+    (says, *_) = told(("home: {runs: calm, to: over}", "home: {runs: calm, to: lost}"))
+    assert "the event can be entered in state" in says
+    assert "let each exit of the activity before it lead to an event of its own" in says
+
+
 def test_other_numbers_stand_beside_a_model_only() -> None:
     text = "format: hcssp-problem\nversion: 1\ncosts: [time]\nactivities: {a: {grid: {map: S.G}, slip: 0.1}}"
     with pytest.raises(InvalidProblem, match=r"activities\.a\.slip: this changes a model"):
