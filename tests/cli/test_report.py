@@ -98,7 +98,7 @@ def test_where_no_plan_exists_no_page_is_written(tmp_path: Path, capsys: pytest.
         (["-o", "no/such/folder/report.html"], "there is no folder no/such/folder; make it first"),
         (["--vary", "damge"], "there is no constraint 'damge'; did you mean 'damage'?"),
         (["--points", "1000"], "--points 1000: a page can hold the plans of 60 at most"),
-        (["--points", "-1"], "-1 is no number of iterations"),
+        (["--points", "-1"], "-1 is no number of points; give a whole number, 0 or more"),
         (["nothing.json"], "nothing.json"),
     ],
 )

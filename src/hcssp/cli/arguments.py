@@ -97,6 +97,14 @@ def count_or_inf(text: str) -> float:
     return int(value)
 
 
+def points(text: str) -> int:
+    """A whole number of points, perhaps none."""
+    value = number(text)
+    if not (isfinite(value) and value >= 0.0 and value == int(value)):
+        raise argparse.ArgumentTypeError(f"{text} is no number of points; give a whole number, 0 or more")
+    return int(value)
+
+
 def scale(text: str) -> int:
     """A whole number of at least one."""
     value = number(text)

@@ -13,8 +13,8 @@ from hcssp.cli.arguments import (
     add_certificate_arguments,
     add_output_arguments,
     add_problem_arguments,
-    count_or_inf,
     gap,
+    points,
     seconds,
     seed,
 )
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the constraint whose bound the slider moves at first (default: the scarcest)",
     )
     parser.add_argument(
-        "--points", type=count_or_inf, default=11, metavar="N",
+        "--points", type=points, default=11, metavar="N",
         help="about how many positions the slider has (default: 11; 0: no slider)",
     )  # fmt: skip
     parser.add_argument(
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.certificate is not None and arguments.plan is None:
         raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
-        raise UsageError(f"--points {arguments.points:g}: a page can hold the plans of {_MAX_POINTS} at most")
+        raise UsageError(f"--points {arguments.points}: a page can hold the plans of {_MAX_POINTS} at most")
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     try:
@@ -193,7 +193,7 @@ def _curves(
         interruption.begin()
         printer.note("looking at other bounds")
         interruption.allow(interruption.seconds + arguments.curve_time_limit)
-        return curves_around(plan, arguments.vary, int(arguments.points), arguments.curve_time_limit, tell)
+        return curves_around(plan, arguments.vary, arguments.points, arguments.curve_time_limit, tell)
     except KeyboardInterrupt:
         # So early that there is no curve; the plan itself is still worth a page.
         return []

@@ -142,7 +142,7 @@ def percent(share: float) -> str:
         return "0%"
     if not _SMALL <= 100 * share < _LARGE:
         return f"{100 * share:.2g}%"
-    text = _directed(100 * share, 2 if share >= 1e-4 else max(4, _decimals(100 * share, 2)), ROUND_CEILING)
+    text = _directed(100 * share, 2, ROUND_CEILING)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
 
