@@ -18,6 +18,7 @@ from hcssp.numerics import is_feasible
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+from random_nestings import random_limits
 from random_procedures import random_procedure
 from small_procedures import drone, forking, with_a_pit
 
@@ -164,6 +165,29 @@ def test_a_switch_may_change_how_an_activity_ends() -> None:
     better = oracle.improve(cheapest.vertex, 3)
     assert better is not None
     assert better.costs == pytest.approx([25.4, 0.1])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_choices_that_pay_for_limits_of_uses_are_paid_for(seed: int) -> None:
+    _, problem = random_limits(seed, depth=2, cycles=seed % 2 == 0, several_exits=True)
+    flattening = problem.flattening
+    oracle, flat = DoorsOracle(flattening), FlatOracle(flattening.cssp)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        weights = np.append(rng.choice([1.0, 0.0]), rng.choice([0.2, 1.0, 30.0], len(oracle.bounds)))
+        minimum, flat_minimum = oracle.minimise(weights, Region()), flat.minimise(weights, Region())
+        assert minimum is not None
+        assert flat_minimum is not None
+        assert minimum.bound == pytest.approx(flat_minimum.bound, rel=1e-8, abs=1e-8)
+        assert minimum.vertex.costs @ weights == pytest.approx(flat_minimum.bound, rel=1e-8, abs=1e-8)
+
+
+def test_some_choices_pay_for_limits() -> None:
+    paying = [
+        random_limits(seed, depth=2, cycles=seed % 2 == 0, several_exits=True)[1].flattening.event_costs.any()
+        for seed in (1, 2, 3)
+    ]
+    assert any(paying)
 
 
 def test_it_serves_where_exits_matter_and_only_there() -> None:

@@ -267,6 +267,7 @@ class _Iteration:
         levels: Sequence[FloatArray | None],
     ) -> None:
         self._circle, self._weights, self._sure = circle, weights, sure
+        self._prices = circle.events.prices(weights)
         self._values, self._levels = values.copy(), list(levels)
         choices, plans = circle.start(sure, weights)
         self.choices, self.plans = choices.copy(), dict(plans)
@@ -314,8 +315,9 @@ class _Iteration:
     def _step(self, event: int) -> tuple[FloatArray, float, float]:
         """Where the choice at an event leads: chances of events here, what is outside, its chance."""
         circle, weights = self._circle, self._weights
-        inside, cost, outside = np.zeros(len(self._alive)), 0.0, 0.0
-        moves = circle.events.rows[self.choices[circle.event_place[event]]]
+        row = int(self.choices[circle.event_place[event]])
+        inside, cost, outside = np.zeros(len(self._alive)), float(self._prices[row]), 0.0
+        moves = circle.events.rows[row]
         reached = list(zip(moves.events.tolist(), moves.event_chances.tolist(), strict=True))
         for activity, doors, shares in moves.entered:
             level = self._levels[activity]
@@ -365,7 +367,7 @@ class _Iteration:
             place = circle.event_place[event]
             best = self._values[event] - float(tie(self._values[[event]])[0])
             for row in circle.rows_of(place, self._sure):
-                value = circle.events.value(row, self._values, levels)
+                value = circle.events.value(row, self._prices, self._values, levels)
                 if value < best:
                     best, found[place] = value, row
         changed = {place: row for place, row in found.items() if row != self.choices[place]}

@@ -52,8 +52,8 @@ class DoorLayout:
     ----------
     num_events, num_event_rows
         How many states and rows come before those of the activities.
-    num_costs
-        How many costs the whole problem has.
+    num_costs, event_costs
+        How many costs the whole problem has, and what the event rows cost: nothing but for limits of uses.
     end
         The event state where the procedure is over; it owns no rows.
     begins
@@ -78,6 +78,7 @@ class DoorLayout:
         self.row_offset: IntArray = problem.row_start[self.state_offset].astype(np.int64)
         self.num_event_rows = int(self.row_offset[0])
         self.num_costs = len(problem.costs)
+        self.event_costs: FloatArray = problem.costs[:, : self.num_event_rows]
         self.row_start: IntArray = problem.row_start
         (self.end,) = np.flatnonzero(problem.goals).tolist()
         self.begins: FloatArray = problem.initial[: self.num_events]

@@ -148,6 +148,7 @@ class DoorsOracle(Oracle[DoorsVertex]):
     ) -> tuple[Minimum[DoorsVertex], FloatArray] | None:
         """One pass from the end to the start, and what each activity's bound may be too low by."""
         layout, events = self.layout, self.events
+        prices = events.prices(weights)
         values = np.full(layout.num_events, np.inf)
         values[layout.end] = 0.0
         levels: list[FloatArray | None] = [None] * layout.num_activities
@@ -171,7 +172,7 @@ class DoorsOracle(Oracle[DoorsVertex]):
                     plans[activity], levels[activity], losses[activity] = answer
             for event in component.events:
                 if event != layout.end:
-                    choices[event], values[event] = events.best(event, values, levels, forbidden[0])
+                    choices[event], values[event] = events.best(event, prices, values, levels, forbidden[0])
         begins = np.flatnonzero(layout.begins)
         if not np.isfinite(values[begins]).all():
             return None

@@ -54,18 +54,33 @@ class EventRows:
             events = moves.indices[span]
             self.rows.append(EventRow(events, moves.data[span], tuple(entered[row])))
             terms = max(terms, len(events) + sum(len(doors) for _, doors, _ in entered[row]))
-        self._rounding = 1.0 - (2 * terms + 8) * ROUNDINGS
+        self._rounding = 1.0 - (2 * (terms + layout.num_costs) + 8) * ROUNDINGS
 
     def rounded_down(self, value: float) -> float:
         """No more than a sum of products with the entries of one row, whatever its rounding."""
         return value * self._rounding
 
-    def value(self, row: int, values: FloatArray, levels: Sequence[FloatArray | None]) -> float:
-        """What follows an event row, if events are worth `values` and the doors of activities `levels`."""
+    def prices(self, weights: FloatArray) -> FloatArray:
+        """What each event row costs by itself under weights."""
+        prices: FloatArray = weights @ self.layout.event_costs
+        return prices
+
+    def value(
+        self, row: int, prices: FloatArray, values: FloatArray, levels: Sequence[FloatArray | None]
+    ) -> float:
+        """What an event row costs, and all that follows.
+
+        Parameters
+        ----------
+        row
+            The event row.
+        prices, values, levels
+            What event rows cost by themselves, and what events and the doors of activities are worth.
+        """
         moves = self.rows[row]
-        total = 0.0
+        total = float(prices[row])
         if len(moves.events):
-            total = float(moves.event_chances @ values[moves.events])
+            total += float(moves.event_chances @ values[moves.events])
         for activity, doors, chances in moves.entered:
             level = levels[activity]
             if level is None:
@@ -74,7 +89,12 @@ class EventRows:
         return total
 
     def best(
-        self, event: int, values: FloatArray, levels: Sequence[FloatArray | None], forbidden: frozenset[int]
+        self,
+        event: int,
+        prices: FloatArray,
+        values: FloatArray,
+        levels: Sequence[FloatArray | None],
+        forbidden: frozenset[int],
     ) -> tuple[int, float]:
         """The best allowed row of an event and its value, rounded down; no row and ``inf`` if none ends."""
         best, chosen = np.inf, NO_ROW
@@ -82,7 +102,7 @@ class EventRows:
         for row in range(span.start, span.stop):
             if row in forbidden:
                 continue
-            value = self.value(row, values, levels)
+            value = self.value(row, prices, values, levels)
             if value < best - float(tie(np.array([value]))[0]) if np.isfinite(value) else False:
                 best, chosen = value, row
         return chosen, self.rounded_down(best) if chosen != NO_ROW else np.inf
@@ -96,7 +116,7 @@ class EventRows:
             One for each cost of the whole problem, and one for each event state that can be next.
         """
         layout, moves = self.layout, self.rows[row]
-        costs = np.zeros(layout.num_costs)
+        costs: FloatArray = layout.event_costs[:, row].copy()
         chances = dict(zip(moves.events.tolist(), moves.event_chances.tolist(), strict=True))
         for activity, doors, shares in moves.entered:
             block, plan = layout.blocks[activity], plans[activity]

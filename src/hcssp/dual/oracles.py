@@ -7,7 +7,7 @@ from typing import Any
 from hcssp.cssp.model import CSSP
 from hcssp.dual.doors_oracle import DoorsOracle
 from hcssp.dual.envelope_oracle import EnvelopeOracle
-from hcssp.dual.flat_oracle import Evaluation, FlatOracle
+from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.procedure.model import HCSSP
@@ -19,8 +19,5 @@ def oracle_of(problem: CSSP | HCSSP, evaluation: Evaluation = "auto") -> Oracle[
         flattening = problem.flattening
         if flattening.separable:
             return ProcedureOracle(flattening, affordable=True)
-        if flattening.event_costs.any():
-            # The flat problem knows what choices cost; limits of uses need nothing besides.
-            return FlatOracle(flattening.cssp, evaluation, affordable=True)
         return DoorsOracle(flattening, evaluation, affordable=True)
     return EnvelopeOracle(problem, evaluation, affordable=True)
