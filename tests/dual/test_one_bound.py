@@ -16,10 +16,11 @@ from hcssp.dual.one_bound import (
     MAX_RAISES,
     NEARBY,
     LineSearch,
+    Pair,
     best_pair,
     intersect_lines,
 )
-from hcssp.dual.precision import COARSE_PRECISION
+from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
@@ -265,3 +266,18 @@ def test_while_all_that_is_known_keeps_the_bound_the_multiplier_is_lowered_step_
         assert search.multiplier == pytest.approx(expected)
     search.bracket()
     assert search.multiplier == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])
+def test_where_two_lines_cross_is_met_but_for_rounding_whatever_the_unit(size: float) -> None:
+    search = searching(Menu([(3.0 * size, 0.0), (size, 2.0)], [1.0]))
+    search.solve()
+    kept, broken = (Dish(np.array(costs), row) for row, costs in enumerate(search.ascent.oracle.table))
+    search.pair, search.is_new = Pair(kept, broken), False
+    crossing = search.crossing(kept, broken)
+    for share, is_there in ((0.1, True), (10.0, False)):
+        nearby = crossing * (1.0 + share * DUAL_TOLERANCE)
+        search.multiplier = nearby
+        search.precision.look_up()
+        assert search.close()
+        assert search.multiplier == (nearby if is_there else crossing)

@@ -109,3 +109,14 @@ def test_the_latest_points_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         known = surface.bracket(other, closely=True)
         assert known is not None
         assert known.bound <= least(costs, other)
+
+
+def test_between_two_weights_there_is_a_bound_without_a_close_look() -> None:
+    surface = ValueSurface(EVERY_COST)
+    plan = plan_of(np.array([10.0, 2.0, 0.0]))
+    for price, bound in ((0.0, 10.0), (2.0, 14.0)):
+        surface.add(np.array([1.0, price, 0.0]), plan, bound)
+    found = surface.bracket(np.array([1.0, 1.0, 0.0]))
+    assert found is not None
+    assert found.value == pytest.approx(12.0)
+    assert found.bound == pytest.approx(12.0, rel=1e-9)
