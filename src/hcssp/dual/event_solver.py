@@ -227,6 +227,12 @@ class ProcedureSolver:
             return rows, lowered(float(value[self.start]), float(self._lengths[self.start]), step)
         return rows, self._certifier.certify(step_costs, value[self._live], ~safe).bound
 
+    def ends(self, rows: IntArray) -> bool:
+        """Whether the choices `rows` lead from the start to the end almost surely."""
+        taken = np.zeros(self.num_rows, dtype=np.bool_)
+        taken[rows[rows != NO_ROW]] = True
+        return bool(self._search.almost_sure(rows=taken & self._departs).states[self.start])
+
     def visits(self, rows: IntArray) -> FloatArray:
         """Expected visits of every event state under the choices `rows`; the end counts as zero."""
         return self._chain(rows).visits

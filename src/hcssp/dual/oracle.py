@@ -289,6 +289,13 @@ class Oracle(ABC, Generic[V]):
         """
         return None
 
+    def between(self, support: tuple[V, ...]) -> V | None:
+        """A feasible policy made of decisions of several that carry a dual; None if there is none.
+
+        By default None: see :mod:`hcssp.dual.crossing` for where it matters.
+        """
+        return None
+
     def under(self, bounds: FloatArray) -> Self:
         """The same problem under other bounds; all that was learnt is shared.
 

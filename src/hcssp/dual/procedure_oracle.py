@@ -20,6 +20,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, first_alike
+from hcssp.dual.crossing import between
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
@@ -331,6 +332,19 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
                 plans[index] = ActivityPlan(optimum, part.system)
         costs = self._with_choices(self.totals(vertex.executions, plans), vertex.choices)
         return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
+
+    def between(self, support: tuple[ProcedureVertex, ...]) -> ProcedureVertex | None:
+        return between(self, support)
+
+    def vertex_of(self, choices: IntArray, plans: tuple[ActivityPlan | None, ...]) -> ProcedureVertex | None:
+        """The policy of these choices and plans with its costs; None if it does not end or lacks a plan."""
+        if not self.procedure.ends(choices):
+            return None
+        executions = self.procedure.executions(choices)
+        if any(plan is None for plan, times in zip(plans, executions.tolist(), strict=True) if times > 0.0):
+            return None
+        costs = self._with_choices(self.totals(executions, plans), choices)
+        return ProcedureVertex(self, choices, executions, plans, costs)
 
     def lift(self, vertex: ProcedureVertex) -> IntArray:
         flattening = self.flattening

@@ -285,3 +285,9 @@ def _offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int)
             better = oracle.improve(vertex, rounds)
             if better is not None:
                 reporter.offer(better)
+        mixed = oracle.between(dual.support)
+        if mixed is not None:
+            reporter.offer(mixed)
+            better = oracle.improve(mixed, rounds)
+            if better is not None:
+                reporter.offer(better)
