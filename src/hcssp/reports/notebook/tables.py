@@ -14,7 +14,12 @@ from hcssp.procedure import HCSSP
 from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded, rounded_down
 from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
-from hcssp.reports.summary import activity_summaries, choice_summaries, constraint_summaries
+from hcssp.reports.summary import (
+    activity_summaries,
+    choice_summaries,
+    constraint_summaries,
+    joined_choices,
+)
 from hcssp.reports.words import what_lots_could_do
 
 MOST_ROWS = 24
@@ -50,7 +55,8 @@ def figures_table(plan: ProcedurePlan) -> Markup:
 
 def choices_table(plan: ProcedurePlan) -> Markup:
     """What is chosen where there was something to choose."""
-    rows = [(c.event, c.choice, ", ".join(c.rejected)) for c in choice_summaries(plan) if c.rejected]
+    choices = joined_choices(choice for choice in choice_summaries(plan) if choice.rejected)
+    rows = [(choice.event, choice.choice, ", ".join(choice.rejected)) for choice in choices]
     head = ("at the event", "the plan chooses", "rather than")
     if not rows:
         return paragraphs("There is nothing to choose.")
