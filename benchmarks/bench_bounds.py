@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuring import announce, number, parser, run_apart, run_benchmark, table, verdict
+from measuring import announce, figure, number, parser, run_apart, run_benchmark, table, verdict
 
 FLOORS = Path(__file__).resolve().parent.parent / "examples" / "two_floors" / "two-floors.yaml"
 FLOORS_GAP = 1e-6
@@ -50,7 +50,7 @@ def _proof(problem: Any, method: Any, stop: list[Any], solve: Any) -> dict[str, 
         "seconds": time.perf_counter() - began,
         "processor_seconds": time.process_time() - spent,
         "nodes": plan.iterations,
-        "gap": min(plan.gap, 1e300),
+        "gap": figure(plan.gap),
     }
 
 

@@ -28,12 +28,19 @@ def test_they_are_all_there(first: int) -> None:
         price = float(rng.exponential())
         values = (truth.costs @ [1.0, price])[avoids]
         if len(values) == 0:
-            assert near_best_plans(planner, forbidden, 1, price, 1e9) == []
+            assert near_best_plans(planner, forbidden, 1, price, 1e9) == ([], np.inf)
             continue
         limit = float(np.quantile(values, 0.7)) * (1.0 + 1e-9)
-        plans = near_best_plans(planner, forbidden, 1, price, limit)
-        if plans is None:
+        answer = near_best_plans(planner, forbidden, 1, price, limit)
+        if answer is None:
             continue
+        plans = answer.plans
+        # Up to the next one nothing is added.
+        assert answer.complete_to >= limit
+        if answer.complete_to < np.inf:
+            again = near_best_plans(planner, forbidden, 1, price, answer.complete_to)
+            assert again is not None
+            assert len(again.plans) == len(plans)
         for plan in plans:
             assert plan.cost <= plan.plan.costs[0] * (1.0 + 1e-12)
             assert plan.use <= plan.plan.costs[1] * (1.0 + 1e-12)

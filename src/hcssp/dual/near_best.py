@@ -9,6 +9,7 @@ References: Lawler 1972; Murty 1968.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -42,9 +43,24 @@ class NearBest(NamedTuple):
     use: float
 
 
+class NearBestPlans(NamedTuple):
+    """All plans below a limit.
+
+    Attributes
+    ----------
+    plans
+        The plans.
+    complete_to
+        A limit up to which they are the same; not below the one that was given.
+    """
+
+    plans: list[NearBest]
+    complete_to: float
+
+
 def near_best_plans(
     planner: ActivityPlanner, forbidden: frozenset[int], index: int | None, price: float, limit: float
-) -> list[NearBest] | None:
+) -> NearBestPlans | None:
     """The plans without `forbidden` rows that cost less than `limit` at a price; None if there are too many.
 
     Those that differ only where they never go are one.
@@ -70,14 +86,17 @@ def near_best_plans(
     primary = np.eye(planner.num_costs)[0]
     found: list[NearBest] = []
     waiting: list[tuple[frozenset[int], ActivityPlan | None]] = [(forbidden, None)]
-    looked = 0
+    looked, complete_to = 0, inf
     while waiting:
         region, near = waiting.pop()
         looked += 1
         if looked > MAX_REGIONS:
             return None
         answer = planner.plan_afresh(weights, region, near)
-        if answer is None or answer[1] >= limit:
+        if answer is None:
+            continue
+        if answer[1] >= limit:
+            complete_to = min(complete_to, answer[1])
             continue
         if len(found) >= MAX_PLANS:
             return None
@@ -95,4 +114,4 @@ def near_best_plans(
         if cost is None or (index is not None and spent is None):
             return None
         found.append(NearBest(plan, max(cost[1], 0.0), 0.0 if spent is None else max(spent[1], 0.0)))
-    return found
+    return NearBestPlans(found, complete_to)

@@ -34,7 +34,7 @@ from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
-PATIENCE = 128
+PATIENCE = 100
 """So many regions, times activities, are left to branching before one is settled at once."""
 
 PLAN_TOLERANCE = 1e-11

@@ -19,7 +19,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.budget_spread import Kind, spread_budget
-from hcssp.dual.near_best import MAX_STATES, NearBest, near_best_plans
+from hcssp.dual.near_best import MAX_STATES, NearBest, NearBestPlans, near_best_plans
 from hcssp.dual.oracle import Settlement
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.numerics import tolerated
@@ -82,11 +82,12 @@ def settle(
         return None
     level = sum(len(each.activities) * each.executions * each.least for each in uses) - price * budget
     best, share, vertex = bound, FIRST_SHARE, None
+    known: list[NearBestPlans | None] = [None] * len(uses)
     while share <= LAST_SHARE:
         goal = min(cutoff, bound + share * abs(bound))
-        plans = _few_plans(oracle, slots, uses, price, SLACK * (goal - level))
-        if plans is None:
+        if not _find_plans(oracle, slots, uses, price, SLACK * (goal - level), known):
             break
+        plans = [[] if found is None else found.plans for found in known]
         kinds = [
             Kind(
                 len(each.activities),
@@ -133,18 +134,25 @@ def _uses(
     return found
 
 
-def _few_plans(
-    oracle: ProcedureOracle, slots: Slots, uses: list[_Uses], price: float, gap: float
-) -> list[list[NearBest]] | None:
-    """For each kind of use the plans that a policy within the gap may have; None if they are too many."""
-    found = []
-    for each in uses:
+def _find_plans(
+    oracle: ProcedureOracle,
+    slots: Slots,
+    uses: list[_Uses],
+    price: float,
+    gap: float,
+    known: list[NearBestPlans | None],
+) -> bool:
+    """Let `known` be the plans that a policy within the gap may have; False if they are too many."""
+    for position, each in enumerate(uses):
         planner, limit = oracle.planners[each.activities[0]], SLACK * each.least + gap / each.executions
+        found = known[position]
+        if found is not None and limit <= found.complete_to:
+            continue
         plans = near_best_plans(planner, slots.forbidden[each.slot], each.own, price, limit)
-        if not plans:
-            return None
-        found.append(plans)
-    return found
+        if plans is None or not plans.plans:
+            return False
+        known[position] = plans
+    return True
 
 
 def _vertex(
