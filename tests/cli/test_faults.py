@@ -21,6 +21,7 @@ from hcssp.contract.solver import Context
 from hcssp.files.plan_file import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
+from hcssp.solving.solve import solve
 from hcssp.start import is_command
 
 
@@ -71,6 +72,28 @@ def test_after_a_fault_the_plan_is_told_and_saved_but_nothing_is_believed(
     assert document["lower_bound"] is None
     plan = load_plan(path, small_building())
     assert plan.evaluate().cost("time") == pytest.approx(document["upper_bound"])
+
+
+class Deceived:
+    """A solver that takes a plan which breaks its bounds for one that keeps them."""
+
+    name = "deceived"
+
+    def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
+        loose = solve(problem.with_bounds(damage=1e6))
+        policy = loose.policy.under(problem)  # type: ignore[arg-type]
+        yield Progress(lower_bound=1.0, upper_bound=loose.upper_bound, incumbent=policy)
+
+
+def test_a_plan_that_breaks_its_bounds_is_not_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("hcssp.cli.solve.make_solver", lambda *arguments: Deceived())
+    assert main(["solve", "small-building", "--bound", "damage=1", "-q", "--json"]) == 3
+    told = capsys.readouterr()
+    assert json.loads(told.out)["upper_bound"] is None
+    assert "UnsoundResult: the policy breaks its bounds" in told.err
 
 
 def test_a_lack_of_memory_ends_a_search_and_keeps_what_it_proved(

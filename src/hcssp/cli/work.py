@@ -108,4 +108,8 @@ def _kept(
         iterations=progress.iterations,
         budgets=progress.budgets or {},
     )
-    return plan.evaluated() if plan.found else plan
+    if not plan.found:
+        return plan
+    evaluated = plan.evaluated()
+    # A fault may be that the search took what breaks its bounds for a plan.
+    return evaluated if evaluated.keeps_bounds() else Plan(problem, ending=ending, method=method)
