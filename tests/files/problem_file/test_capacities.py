@@ -34,7 +34,7 @@ activities:
     table:
       docked:
         full: {to: charged, costs: {time: 10, battery: -6}}
-        none: {to: charged}
+        none: {to: charged, costs: {time: 1}}
     start: docked
     goal: charged
   back: {model: leg}

@@ -129,9 +129,12 @@ def test_all_mistakes_of_a_room_are_told_together() -> None:
     assert [violation.split(":")[0] for violation in found] == ["12", "16", "17", "18", "19"]
 
 
+GIVEN_BACK = "only a capacity can be given back"
+
+
 def test_a_cost_that_is_wrong_twice_is_told_twice() -> None:
     assert told(LISTED, ("{time: 2}", "{tiem: -2}")) == [
-        f"16: {PATH}.grid.hazards[1].costs.tiem: -2 is not a cost: a number from 0 to 1e+100",
+        f"16: {PATH}.grid.hazards[1].costs.tiem: -2 is not a cost: a number from 0 to 1e+100; {GIVEN_BACK}",
         f"16: {PATH}.grid.hazards[1].costs.tiem: there is no cost 'tiem'; did you mean 'time'?",
     ]
 

@@ -224,7 +224,7 @@ class ActivityReader:
         return None if model is None else replace(model, capacities=capacities)
 
     def _read_model(self, part: Model, costs: tuple[str, ...]) -> GridModel | TableModel | None:
-        note_negative(part, costs, self.carried.names)
+        note_negative(part, self.carried.names)
         if part.grid is not None:
             return read_grid(part.grid, costs, self._limits)
         if part.table is not None:

@@ -84,12 +84,12 @@ class Carried:
         return np.array([cssp.costs[names.index(name)] if name in names else free for name in self.names])
 
 
-def note_negative(part: Model, cost_names: Collection[str], capacities: Collection[str]) -> None:
+def note_negative(part: Model, capacities: Collection[str]) -> None:
     """Note the costs of a grid or a table that are less than 0 and no capacities."""
     for where, costs in _costs(part):
         for name, cost in costs.items():
             negative = isinstance(cost, float) and cost < 0.0
-            if negative and name in cost_names and name not in capacities:
+            if negative and name not in capacities:
                 where.at(name).expected(COST.what, "; only a capacity can be given back")
 
 
