@@ -16,7 +16,10 @@ from random_problems import random_cssp
 TRACK = racetrack(scale=1, max_speed=1, bound=0.3)
 
 
-def test_regions_are_solved_in_part_and_say_the_same_as_the_whole() -> None:
+def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_SHARE", 0.5)
     oracle = EnvelopeOracle(TRACK)
     whole = FlatOracle(TRACK, thin=True)
     vertices = []
@@ -46,7 +49,7 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole() -> None:
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_small_problems_are_solved_as_by_brute_force(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MIN_STATES", 0)
-    monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_SHARE", 1.0)
     monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
     for seed in range(first, first + 20):
         problem = random_cssp(seed)

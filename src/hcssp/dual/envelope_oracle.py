@@ -17,13 +17,17 @@ from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
 from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, estimated_rounding
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.envelope import MAX_SHARE, EnvelopeOptimum, envelope_visits, minimise_above
+from hcssp.ssp.envelope import EnvelopeOptimum, envelope_visits, minimise_above
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
 
 MIN_STATES = 100
 """A smaller problem is solved as a whole: that costs no more than looking after a part."""
+
+
+MAX_REACHED_SHARE = 0.2
+"""Where policies touch more than this share of the states, the whole problem is planned as fast as a part."""
 
 
 class EnvelopeVertex(FlatVertex):
@@ -106,7 +110,7 @@ class EnvelopeOracle(FlatOracle):
         """The best policy of the region, from the states that `near` touches; None if not to be had so."""
         balance = self._balance
         reached = near.reached
-        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > MAX_SHARE * balance.num_live:
+        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > MAX_REACHED_SHARE * balance.num_live:
             return None
         problem = ScalarProblem(balance, weights, region.allowed(balance.num_rows))
         floor = self._floors.at(weights, region.forbidden)
