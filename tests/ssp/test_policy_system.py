@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import ImproperPolicy
@@ -144,3 +145,15 @@ def test_factors_solve_the_system_and_its_transpose(keep: bool, monkeypatch: pyt
         factors = factoriser.factorise(rows)
         np.testing.assert_allclose(system @ factors.solve(right), right, atol=1e-11)
         np.testing.assert_allclose(factors.solve_transposed(right) @ system, right, atol=1e-11)
+
+
+def test_what_large_numbers_leave_of_one_another_is_not_believed() -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    here, there, out = plan.add_state("here"), plan.add_state("there"), plan.add_goal("out")
+    plan.add_action(here, "go", to=there, costs={"time": 1.0, "damage": 1e-9})
+    plan.add_action(there, "jump", to=out, costs={"time": 1.0, "damage": 1e9})
+    plan.add_action(there, "climb", to=out, costs={"time": 2.0, "damage": 1e-9})
+    system = PolicySystem(Balance(plan.build()))
+    assert system.values(np.array([0, 1]))[0, 1] == pytest.approx(1e9)
+    # The difference of both is exact to 1e-7 only.
+    assert system.values(np.array([0, 2]))[0, 1] == pytest.approx(2e-9, rel=1e-12)

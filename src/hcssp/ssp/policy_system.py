@@ -50,6 +50,10 @@ at all: a singular system may look regular by rounding."""
 LARGEST_VALUE = 1e12
 """A value above this, relative to the largest cost, makes one ask the same."""
 
+LOST_SHARE = 1e-6
+"""A cost that falls below this share of the reference's is what large numbers leave of one another: the
+policy is factorised for its own sake, lest its last digits decide whether it keeps a bound."""
+
 PIVOT_TOLERANCE = 1e-9
 """A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
 policy nearly never leaves, and half of the digits of the update would be lost."""
@@ -97,6 +101,10 @@ class PolicySystem:
         correction, _ = dgetrs(*small, reduced)
         # Rounding may leave a value a hair below zero, and no cost is.
         values: FloatArray = np.maximum(self._values + columns @ correction, 0.0)
+        before, after = balance.initial @ self._values, balance.initial @ values
+        if np.any(after < LOST_SHARE * before):
+            self._refer_to(rows)
+            return self._values
         return values
 
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
