@@ -30,6 +30,11 @@ MAX_REACHED_SHARE = 0.2
 """Where policies touch more than this share of the states, the whole problem is planned as fast as a part."""
 
 
+MIN_ATTEMPTS = 10
+MIN_SUCCESS = 0.6
+"""After so many attempts the whole is planned from then on if fewer than this share of them succeeded."""
+
+
 class EnvelopeVertex(FlatVertex):
     """A policy of which only the states it touches were planned.
 
@@ -77,6 +82,7 @@ class EnvelopeOracle(FlatOracle):
     def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
         super().__init__(problem, evaluation, affordable=affordable, thin=True)
         self._floors = Floors()
+        self._outcomes: list[bool] = []
 
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
@@ -93,7 +99,9 @@ class EnvelopeOracle(FlatOracle):
 
     @property
     def _may_be_in_part(self) -> bool:
-        """Whether there is a floor, and parts of the problem can be factorised."""
+        """Whether there is a floor, parts can be factorised, and mostly that was enough so far."""
+        if len(self._outcomes) >= MIN_ATTEMPTS and sum(self._outcomes) < MIN_SUCCESS * len(self._outcomes):
+            return False
         return len(self._floors) > 0 and isinstance(self._solver.system, PolicySystem)
 
     def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
@@ -119,6 +127,7 @@ class EnvelopeOracle(FlatOracle):
         else:
             values = near.values[reached]
         optimum = minimise_above(problem, floor, near.rows, reached, values, self._solver.precision)
+        self._outcomes.append(optimum is not None)
         if optimum is None:
             return None
         self._floors.add(weights, optimum.potential, region.forbidden)
