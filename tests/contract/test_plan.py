@@ -89,8 +89,11 @@ def test_a_missing_policy_is_an_error_that_says_why(plan: Plan, message: str) ->
 
 
 def test_a_missing_policy_of_a_procedure_is_one_too() -> None:
-    plan = Plan(retrying(), proof=Infeasible(Infeasibility(np.array([0.5, 0.5]), 3.0, 2.0)))
-    with pytest.raises(NoSolution, match=r"0\.5 \* damage \+ 0\.5 \* damage-at-last is 3"):
+    problem = retrying().with_bounds({"damage": 1.0, "damage-at-last": 3.0})
+    plan = Plan(problem, proof=Infeasible(Infeasibility(np.array([0.5, 0.5]), 3.0, 2.0)))
+    with pytest.raises(
+        NoSolution, match="with damage at most 1 no plan has an expected damage-at-last below 5"
+    ):
         _ = plan.as_procedure().policy
 
 

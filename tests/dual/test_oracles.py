@@ -6,7 +6,8 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.doors_oracle import DoorsOracle
+from hcssp.dual.envelope_oracle import EnvelopeOracle
 from hcssp.dual.oracles import oracle_of
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from small_procedures import forking, retrying
@@ -25,8 +26,8 @@ def two_ways(bound: float) -> CSSP:
 
 def test_activities_are_planned_one_by_one_where_that_is_exact() -> None:
     assert isinstance(oracle_of(retrying()), ProcedureOracle)
-    for problem in (forking(), two_ways(1.0)):
-        assert isinstance(oracle_of(problem), FlatOracle)
+    assert isinstance(oracle_of(forking()), DoorsOracle)
+    assert isinstance(oracle_of(two_ways(1.0)), EnvelopeOracle)
 
 
 @pytest.mark.parametrize(("bound", "rows"), [(1.0, 2), (0.0, 1)])
