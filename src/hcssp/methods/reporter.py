@@ -6,6 +6,7 @@ import logging
 import time
 from math import inf
 from typing import Any, Generic
+from weakref import WeakSet
 
 import numpy as np
 
@@ -54,12 +55,17 @@ class Reporter(Generic[V]):
         self._began = began
         self._lifted: V | None = None
         self._policy: Policy | None = None
+        self._judged: WeakSet[V] = WeakSet()
         self.iterations = 0
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
 
     def offer(self, vertex: V) -> None:
         """Take a policy as incumbent if it keeps the bounds and is better."""
+        # Regions inherit policies: one that was not good enough before never will be.
+        if vertex in self._judged:
+            return
+        self._judged.add(vertex)
         costs, bounds = vertex.costs, self._oracle.bounds
         if costs[0] * (1.0 - DOUBT) >= self._search.upper_bound or excess(costs, bounds) > DOUBT:
             return
