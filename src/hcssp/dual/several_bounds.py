@@ -198,7 +198,10 @@ class CuttingPlanes(Generic[V]):
             return None if found is None else found[priced]
 
         first = [vertex.costs[priced] for vertex in ascent.vertices]
-        limits = (LIMIT_FACTOR if self._limited else FREE_FACTOR) * self._scale / self._sizes
+        with np.errstate(over="ignore"):
+            limits = (LIMIT_FACTOR if self._limited else FREE_FACTOR) * self._scale / self._sizes
+        if not np.all(np.isfinite(limits)):
+            return False
         for prices in carriers(at, first, self._bounds, limits):
             if ascent.explore(self._all_prices(prices), inf) is None:
                 break
