@@ -117,20 +117,35 @@ def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
     scale = scales(bounds)
     master = Master(len(bounds), feasibility=True)
     for vertex in ascent.vertices:
-        master.add(float(vertex.costs[0]), (vertex.costs[1 + bounded] - bounds) / scale)
+        master.add(float(vertex.costs[0]), _quotient(vertex.costs[1 + bounded] - bounds, scale))
     for _ in ascent.rounds():
         optimum = master.solve()
         if optimum.violation <= VIOLATION_SHARE * FEASIBILITY_TOLERANCE:
             return
         weights = np.zeros(len(ascent.oracle.bounds))
-        weights[bounded] = optimum.multipliers / scale
+        weights[bounded] = _quotient(optimum.multipliers, scale)
         weights /= weights.sum()
         if not ascent.can_keep(weights):
             yield ascent.snapshot()
             return
         costs = ascent.vertices[-1].costs
-        master.add(float(costs[0]), (costs[1 + bounded] - bounds) / scale)
+        master.add(float(costs[0]), _quotient(costs[1 + bounded] - bounds, scale))
         yield ascent.snapshot()
+
+
+def _quotient(numbers: FloatArray, sizes: FloatArray) -> FloatArray:
+    """The numbers divided by the sizes of what they are about.
+
+    Raises
+    ------
+    OutOfPrecision
+        If one of them is too large for a number.
+    """
+    with np.errstate(over="ignore"):
+        found: FloatArray = numbers / sizes
+    if not np.all(np.isfinite(found)):
+        raise OutOfPrecision("the costs are too far apart for prices between them")
+    return found
 
 
 class CuttingPlanes(Generic[V]):
@@ -161,7 +176,7 @@ class CuttingPlanes(Generic[V]):
         optimum = self._master.solve()
         optimum = optimum._replace(
             value=optimum.value * self._scale,
-            multipliers=optimum.multipliers * self._scale / self._sizes,
+            multipliers=_quotient(optimum.multipliers * self._scale, self._sizes),
         )
         if ascent.decided:
             return optimum
@@ -272,7 +287,7 @@ class CuttingPlanes(Generic[V]):
 
     def _add_column(self, vertex: V) -> None:
         with np.errstate(over="ignore"):
-            excess = (vertex.costs[1 + self._bounded] - self._bounds) / self._sizes
+            excess = _quotient(vertex.costs[1 + self._bounded] - self._bounds, self._sizes)
         self._master.add(float(vertex.costs[0]) / self._scale, excess)
 
 
