@@ -8,6 +8,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.checker import check
 from hcssp.contract.stop import Gap
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.ascent import maximise
 from hcssp.dual.doors_oracle import DoorsOracle
 from hcssp.dual.flat_oracle import FlatOracle
@@ -240,3 +241,20 @@ def test_where_nothing_ends_the_trap_is_named() -> None:
 def test_an_unknown_evaluation_is_told() -> None:
     with pytest.raises(InvalidProblem, match="evaluation 'guess': choose one of 'auto'"):
         DoorsOracle(drone().flattening, "guess")  # type: ignore[arg-type]
+
+
+def test_of_choices_as_good_as_each_other_the_least_is_told() -> None:
+    procedure = ProcedureBuilder()
+    start, end = procedure.add_event("start"), procedure.add_event("end")
+    costs = (6.0, 6.0 * (1.0 - 8e-13))
+    for number, cost in enumerate(costs):
+        steps = CSSPBuilder(cost_names=("time",))
+        here, out = steps.add_state("here"), steps.add_goal("out")
+        steps.add_action(here, "go", to=out, costs=cost)
+        way = procedure.add_activity(f"way {number}", steps.build())
+        procedure.add_choice(start, f"choice {number}", to=[Outcome(1.0, end, runs=way)])
+    oracle = DoorsOracle(procedure.build(start=start, end=end).flattening)
+    found = oracle.minimise(np.ones(1), Region())
+    assert found is not None
+    assert found.bound <= min(costs)
+    assert found.bound == pytest.approx(min(costs), rel=1e-13)

@@ -96,16 +96,22 @@ class EventRows:
         levels: Sequence[FloatArray | None],
         forbidden: frozenset[int],
     ) -> tuple[int, float]:
-        """The best allowed row of an event and its value, rounded down; no row and ``inf`` if none ends."""
-        best, chosen = np.inf, NO_ROW
+        """The best allowed row of an event and the least value, rounded down; no row and ``inf`` if none ends.
+
+        Of rows that are as good up to ties the first is taken, but no value that is told is above another.
+        """
+        best, least, chosen = np.inf, np.inf, NO_ROW
         span = self.layout.rows_of_event(event)
         for row in range(span.start, span.stop):
             if row in forbidden:
                 continue
             value = self.value(row, prices, values, levels)
-            if value < best - float(tie(np.array([value]))[0]) if np.isfinite(value) else False:
+            if not np.isfinite(value):
+                continue
+            least = min(least, value)
+            if value < best - float(tie(np.array([value]))[0]):
                 best, chosen = value, row
-        return chosen, self.rounded_down(best) if chosen != NO_ROW else np.inf
+        return chosen, self.rounded_down(least) if chosen != NO_ROW else np.inf
 
     def step(self, row: int, plans: Sequence[DoorPlan | None]) -> tuple[FloatArray, dict[int, float]]:
         """What an event row costs until the next event under given plans, and which event comes next.
