@@ -96,7 +96,7 @@ class EventRows:
         levels: Sequence[FloatArray | None],
         forbidden: frozenset[int],
     ) -> tuple[int, float]:
-        """The best allowed row of an event and the least value, rounded down; no row and ``inf`` if none ends.
+        """The best allowed row of an event and the least value, rounded down; none and ``inf`` if none ends.
 
         Of rows that are as good up to ties the first is taken, but no value that is told is above another.
         """

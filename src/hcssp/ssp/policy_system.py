@@ -50,9 +50,10 @@ at all: a singular system may look regular by rounding."""
 LARGEST_VALUE = 1e12
 """A value above this, relative to the largest cost, makes one ask the same."""
 
-LOST_SHARE = 1e-6
-"""A cost that falls below this share of the reference's is what large numbers leave of one another: the
-policy is factorised for its own sake, lest its last digits decide whether it keeps a bound."""
+LOST_SHARE = 1e-3
+"""A cost that falls below this share of the reference's is what large numbers leave of one another. The
+update of one above it is right to a thousand roundings, which is what a cost may be off; below it, the policy
+is factorised for its own sake, lest its last digits decide whether it keeps a bound."""
 
 PIVOT_TOLERANCE = 1e-9
 """A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
