@@ -18,8 +18,6 @@ can be reached and what ends, and is not solved.
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
@@ -32,7 +30,7 @@ from hcssp.dual.door_repair import improved
 from hcssp.dual.doors_vertex import DoorsVertex
 from hcssp.dual.event_rows import EventRows
 from hcssp.dual.flat_oracle import Evaluation, free_rows, system_of
-from hcssp.dual.oracle import Minimum, Oracle, without, zero_bounds
+from hcssp.dual.oracle import AffordableOracle, Minimum
 from hcssp.errors import DeadEnd
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.region import Region
@@ -48,7 +46,7 @@ MAX_SPLITS = 1_000
 """Of so many regions the forbidden rows are kept block by block; then they are split anew."""
 
 
-class DoorsOracle(Oracle[DoorsVertex]):
+class DoorsOracle(AffordableOracle[DoorsVertex]):
     """Minimises any HC-SSP under weights, activity by activity.
 
     Parameters
@@ -67,10 +65,8 @@ class DoorsOracle(Oracle[DoorsVertex]):
     ) -> None:
         self.flattening = flattening
         self._evaluation = evaluation
-        self._affordable = affordable
         bounds = flattening.problem.bounds
-        self._zeros = zero_bounds(bounds) if affordable else ()
-        self._others: dict[tuple[int, ...], DoorsOracle] = {self._zeros: self}
+        self._leave_out(bounds, affordable)
         prepared = self._prepare()
         self._states, self._rows = prepared.states, prepared.rows
         self.layout = DoorLayout(prepared, flattening.state_offset)
@@ -87,7 +83,6 @@ class DoorsOracle(Oracle[DoorsVertex]):
         # The end owns no rows, and all other states come with theirs.
         self._live: IntArray = np.flatnonzero(~prepared.problem.goals)
         super().__init__(bounds, np.append(prepared.problem.row_start[self._live], len(self._rows)))
-        self._bounds = without(bounds, self._zeros)
         self._splits: dict[Region, list[frozenset[int]]] = {}
 
     def _prepare(self) -> Prepared:
@@ -201,16 +196,8 @@ class DoorsOracle(Oracle[DoorsVertex]):
         self._splits[region] = [frozenset(part) for part in parts]
         return self._splits[region]
 
-    def under(self, bounds: FloatArray) -> DoorsOracle:
-        zeros = zero_bounds(bounds) if self._affordable else ()
-        if zeros not in self._others:
-            names = self.flattening.problem.constraint_names
-            limited = self.flattening.problem.with_bounds(dict(zip(names, bounds.tolist(), strict=True)))
-            self._others[zeros] = DoorsOracle(limited.flattening, self._evaluation, affordable=True)
-        other = copy(self._others[zeros])
-        other._bounds, other._asked_bounds = without(bounds, zeros), bounds
-        other._others = self._others
-        return other
+    def _alike(self, bounds: FloatArray) -> DoorsOracle:
+        return DoorsOracle(self.flattening.under(bounds), self._evaluation, affordable=self._affordable)
 
     def release(self) -> None:
         for oracle in self._others.values():

@@ -82,7 +82,7 @@ class EnvelopeOracle(FlatOracle):
     def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
         super().__init__(problem, evaluation, affordable=affordable, thin=True)
         self._floors = Floors()
-        self._outcomes: list[bool] = []
+        self._num_attempts = self._num_successes = 0
 
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
@@ -100,7 +100,7 @@ class EnvelopeOracle(FlatOracle):
     @property
     def _may_be_in_part(self) -> bool:
         """Whether there is a floor, parts can be factorised, and mostly that was enough so far."""
-        if len(self._outcomes) >= MIN_ATTEMPTS and sum(self._outcomes) < MIN_SUCCESS * len(self._outcomes):
+        if self._num_attempts >= MIN_ATTEMPTS and self._num_successes < MIN_SUCCESS * self._num_attempts:
             return False
         return len(self._floors) > 0 and isinstance(self._solver.system, PolicySystem)
 
@@ -109,8 +109,9 @@ class EnvelopeOracle(FlatOracle):
             return super().values_of(vertex, weights)
         return self._prepared.lift_values(self._balance.live, vertex.optimum.potential)
 
-    def _alike(self, problem: CSSP) -> EnvelopeOracle:
-        return EnvelopeOracle(problem, self._evaluation, affordable=self._affordable)
+    def _alike(self, bounds: FloatArray) -> EnvelopeOracle:
+        limited = self._problem.derive(bounds=bounds)
+        return EnvelopeOracle(limited, self._evaluation, affordable=self._affordable)
 
     def _above_the_floor(
         self, weights: FloatArray, region: Region, near: FlatVertex
@@ -127,7 +128,8 @@ class EnvelopeOracle(FlatOracle):
         else:
             values = near.values[reached]
         optimum = minimise_above(problem, floor, near.rows, reached, values, self._solver.precision)
-        self._outcomes.append(optimum is not None)
+        self._num_attempts += 1
+        self._num_successes += optimum is not None
         if optimum is None:
             return None
         self._floors.add(weights, optimum.potential, region.forbidden)

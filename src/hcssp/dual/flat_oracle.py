@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
-from hcssp.dual.oracle import Minimum, Oracle, Vertex, estimated_rounding, without, zero_bounds
+from hcssp.dual.oracle import AffordableOracle, Minimum, Vertex, estimated_rounding
 from hcssp.dual.repair import Part, improve
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.ssp.balance import Balance
@@ -76,7 +75,7 @@ class FlatVertex(Vertex):
         return reached
 
 
-class FlatOracle(Oracle[FlatVertex]):
+class FlatOracle(AffordableOracle[FlatVertex]):
     """Minimises a C-SSP under weights; its decision states are the live states of the prepared problem.
 
     Parameters
@@ -105,9 +104,7 @@ class FlatOracle(Oracle[FlatVertex]):
         self._problem = problem
         self._thin = thin
         self._evaluation = evaluation
-        self._affordable = affordable
-        self._zeros = zero_bounds(problem.bounds) if affordable else ()
-        self._others: dict[tuple[int, ...], FlatOracle] = {self._zeros: self}
+        self._leave_out(problem.bounds, affordable)
         self._is_hollow = False
         try:
             self._prepared = prepare(problem, usable_rows(problem, self._zeros, thin))
@@ -117,7 +114,6 @@ class FlatOracle(Oracle[FlatVertex]):
             self._prepared, self._is_hollow = hollow(problem), True
         self._balance = Balance(self._prepared.problem)
         super().__init__(problem.bounds, self._balance.row_start)
-        self._bounds = without(problem.bounds, self._zeros)
         system = system_of(evaluation)
         self._solver = PolicyIteration(self._balance, None if system is None else system(self._balance))
 
@@ -189,18 +185,9 @@ class FlatOracle(Oracle[FlatVertex]):
         states = states[np.argsort(distance[states], kind="stable")]
         return certificate.bound, states, surcharge[states] * np.exp(-distance[states])
 
-    def under(self, bounds: FloatArray) -> FlatOracle:
-        zeros = zero_bounds(bounds) if self._affordable else ()
-        if zeros not in self._others:
-            self._others[zeros] = self._alike(self._problem.derive(bounds=bounds))
-        other = copy(self._others[zeros])
-        other._bounds, other._asked_bounds = without(bounds, zeros), bounds
-        other._others = self._others
-        return other
-
-    def _alike(self, problem: CSSP) -> FlatOracle:
-        """An oracle of the same kind for another problem."""
-        return FlatOracle(problem, self._evaluation, affordable=self._affordable, thin=self._thin)
+    def _alike(self, bounds: FloatArray) -> FlatOracle:
+        limited = self._problem.derive(bounds=bounds)
+        return FlatOracle(limited, self._evaluation, affordable=self._affordable, thin=self._thin)
 
     def release(self) -> None:
         for oracle in self._others.values():

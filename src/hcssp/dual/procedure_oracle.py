@@ -11,7 +11,6 @@ The decision states are those of the flat problem: events first, then the activi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from hcssp.dual.crossing import between
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
-from hcssp.dual.oracle import Minimum, Oracle, Settlement, without, zero_bounds
+from hcssp.dual.oracle import AffordableOracle, Minimum, Settlement
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
 from hcssp.dual.settlement import settle
@@ -42,7 +41,7 @@ PLAN_TOLERANCE = 1e-11
 the sake of less."""
 
 
-class ProcedureOracle(Oracle[ProcedureVertex]):
+class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     """Minimises a separable HC-SSP under weights.
 
     Parameters
@@ -57,9 +56,7 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
     def __init__(self, flattening: Flattening, *, affordable: bool = False) -> None:
         problem = flattening.problem
         self.flattening = flattening
-        self._affordable = affordable
-        self._zeros = zero_bounds(problem.bounds) if affordable else ()
-        self._others: dict[tuple[int, ...], ProcedureOracle] = {self._zeros: self}
+        self._leave_out(problem.bounds, affordable)
         self.procedure = ProcedureSolver(flattening)
         # Choices cost something only if a limit of a use counts them.
         self._choice_costs = flattening.event_costs if flattening.event_costs.any() else None
@@ -78,7 +75,6 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
             starts.append(planner.row_start[:-1] + offset)
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
-        self._bounds = without(problem.bounds, self._zeros)
         dead_ends = [planner.dead_end for planner in self.planners]
         impossible = np.array([each is not None for each in dead_ends], dtype=np.bool_)
         if not self._zeros and impossible.any() and not self.procedure.can_do_without(impossible):
@@ -298,16 +294,8 @@ class ProcedureOracle(Oracle[ProcedureVertex]):
 
         return best
 
-    def under(self, bounds: FloatArray) -> ProcedureOracle:
-        zeros = zero_bounds(bounds) if self._affordable else ()
-        if zeros not in self._others:
-            names = self.flattening.problem.constraint_names
-            limited = self.flattening.problem.with_bounds(dict(zip(names, bounds.tolist(), strict=True)))
-            self._others[zeros] = ProcedureOracle(limited.flattening, affordable=True)
-        other = copy(self._others[zeros])
-        other._bounds, other._asked_bounds = without(bounds, zeros), bounds
-        other._others = self._others
-        return other
+    def _alike(self, bounds: FloatArray) -> ProcedureOracle:
+        return ProcedureOracle(self.flattening.under(bounds), affordable=self._affordable)
 
     def release(self) -> None:
         for oracle in self._others.values():

@@ -60,6 +60,11 @@ class Flattening:
         self.state_offset: IntArray = np.cumsum([self.num_event_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.num_event_rows, *rows], dtype=np.int64)
 
+    def under(self, bounds: FloatArray) -> Flattening:
+        """The layout of the same problem under other bounds, one for each constraint."""
+        names = self.problem.constraint_names
+        return self.problem.with_bounds(dict(zip(names, bounds.tolist(), strict=True))).flattening
+
     @property
     def num_event_states(self) -> int:
         return len(self.event_states)
