@@ -35,6 +35,14 @@ PLAN = solve(PROBLEM).as_procedure()
 DOCUMENT = json.dumps(plan_document(PLAN))
 
 
+def assert_refused(path: Path, message: str) -> None:
+    """The file is no plan, and whoever reads it is told where and why."""
+    with pytest.raises(InvalidPlan) as caught:
+        load_plan(path, PROBLEM)
+    assert f"{path}: " in str(caught.value)
+    assert message in str(caught.value)
+
+
 def written(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     document = json.loads(DOCUMENT)
     change(document)
@@ -215,11 +223,7 @@ ACTIONS = ("policy", "activities", "go-to-E")
 def test_every_mistake_is_told_with_file_and_field(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
-    path = written(tmp_path, change)
-    with pytest.raises(InvalidPlan) as caught:
-        load_plan(path, PROBLEM)
-    assert f"{path}: " in str(caught.value)
-    assert message in str(caught.value)
+    assert_refused(written(tmp_path, change), message)
 
 
 def test_several_mistakes_are_told_together(tmp_path: Path) -> None:
@@ -311,11 +315,7 @@ def test_a_policy_that_does_not_end_is_no_plan(tmp_path: Path) -> None:
 def test_what_contradicts_itself_is_refused(
     tmp_path: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
-    path = written(tmp_path, change)
-    with pytest.raises(InvalidPlan) as caught:
-        load_plan(path, PROBLEM)
-    assert f"{path}: " in str(caught.value)
-    assert message in str(caught.value)
+    assert_refused(written(tmp_path, change), message)
 
 
 def test_nobodys_word_is_taken(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.problems import load_problem, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -43,17 +43,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Check, print, and answer with the exit code."""
     import json
 
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
-    interruption.begin()
-    try:
+    with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         printer.note(f"checking {arguments.certificate}")
         problem, certificate, verdict = _checked(arguments, problem)
-    finally:
-        printer.close()
-    interruption.end()
     if arguments.json:
         print(json.dumps(_document(arguments, problem, certificate, verdict), allow_nan=False))
     else:

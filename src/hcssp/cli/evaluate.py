@@ -16,7 +16,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -49,19 +49,13 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     from hcssp.numerics import Tolerances
 
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
-    interruption.begin()
-    try:
+    with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         printer.note(f"evaluating {arguments.plan}")
         tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
         told, plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)
         checked = verified(plan, arguments.certificate, arguments.exact)
-    finally:
-        printer.close()
-    interruption.end()
     if checked is None:
         return NO_PLAN
     solved = checked.as_procedure()

@@ -7,6 +7,9 @@ and then ever fewer; ``--quiet`` prints nothing and ``--verbose`` a line for eve
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
@@ -15,6 +18,9 @@ from typing import TYPE_CHECKING, TextIO
 from hcssp.cli.terminal import can_rewrite, style_of
 
 if TYPE_CHECKING:
+    import argparse
+
+    from hcssp.cli.interruption import Interruption
     from hcssp.contract.progress import Progress
 
 _REWRITE_EVERY = 0.1
@@ -111,3 +117,16 @@ class ProgressPrinter:
         self.stream.write("\r\x1b[K" + style_of(self.stream).faint(shown))
         self.stream.flush()
         self._open = True
+
+
+@contextmanager
+def notes_on(arguments: argparse.Namespace, interruption: Interruption) -> Iterator[ProgressPrinter]:
+    """A printer for a command that can be interrupted and has nothing to save; it is closed at the end."""
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk)
+    interruption.begin()
+    try:
+        yield printer
+    finally:
+        printer.close()
+    interruption.end()

@@ -11,7 +11,7 @@ from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, dev
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan
 from hcssp.cli.problems import load_problem
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -54,18 +54,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.cli.robust_text import robustness_document, robustness_in_words
     from hcssp.evaluation.robustness import robustness
 
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
-    interruption.begin()
-    try:
+    with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
         printer.note(f"looking for the worst case of {arguments.plan}")
         found = robustness(plan.problem, plan.policy, arguments.within, most=arguments.most)
-    finally:
-        printer.close()
-    interruption.end()
     if arguments.json:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
         print(json.dumps(document | robustness_document(found), allow_nan=False))

@@ -11,7 +11,7 @@ from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import load_problem, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         check_picture("--png", arguments.png)
     if arguments.dot is not None and arguments.dot != STDOUT:
         check_writable(arguments.dot)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
-    interruption.begin()
-    try:
+    with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
         if arguments.png is not None:
@@ -66,9 +63,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
             printer.note(f"drawing {arguments.png}")
             save_picture(arguments.png, draw_procedure(problem, arguments.problem))
-    finally:
-        printer.close()
-    interruption.end()
     if arguments.dot == STDOUT:
         sys.stdout.write(procedure_dot(problem, arguments.problem))
         return SOLVED

@@ -17,7 +17,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.plans import read_plan
 from hcssp.cli.problems import load_problem
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -55,10 +55,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.evaluation.procedure_simulation import narrate_procedure, simulate_procedure
     from hcssp.evaluation.simulation import MAX_STEPS
 
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
-    interruption.begin()
-    try:
+    with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments.problem, arguments.scale)
         plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
@@ -66,9 +63,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         printer.note(f"following {arguments.plan} {arguments.runs:,} times")
         runs = simulate_procedure(plan.policy, arguments.runs, arguments.seed, MAX_STEPS)
         legs = list(narrate_procedure(plan.policy, seed=arguments.seed))
-    finally:
-        printer.close()
-    interruption.end()
     if arguments.json:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
         print(json.dumps(document | simulation_document(runs, plan.costs, legs), allow_nan=False))
