@@ -80,12 +80,13 @@ def draw_room(axes: Any, grid: GridWorld, corner: Cell, openings: Collection[Cel
 def _draw_title(axes: Any, grid: GridWorld, corner: Cell, title: str) -> None:
     """The room's name: large and pale inside, or in the corner of the wall where the room is small."""
     middle = corner[0] + grid.width / 2 + 0.5
-    style: dict[str, Any] = {"fontweight": "bold", "ha": "center", "va": "center"}
+    style: dict[str, Any] = {"fontweight": "bold", "va": "center"}
     if min(grid.width, grid.height) >= _LARGE_ROOM:
         below = corner[1] + grid.height * 0.62
-        axes.text(middle, below, title, fontsize=30, color="0.55", alpha=0.4, zorder=2, **style)
+        axes.text(middle, below, title, fontsize=30, color="0.55", alpha=0.4, zorder=2, ha="center", **style)
     else:
-        axes.text(*corner, title, fontsize=14, color="white", zorder=7, **style)
+        # From the edge inwards, since a name that is longer than the corner must not leave the picture.
+        axes.text(corner[0] - 0.4, corner[1], title, fontsize=14, color="white", zorder=7, ha="left", **style)
 
 
 def draw_passage(axes: Any, passage: Passage, corner: Cell, most: float) -> None:
