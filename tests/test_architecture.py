@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.__main__", "hcssp.cli"),
     ("hcssp.reports",),
     ("hcssp.files",),
+    ("hcssp.exchange",),
     ("hcssp.scenarios",),
     ("hcssp.solving",),
     ("hcssp.methods",),
