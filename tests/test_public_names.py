@@ -127,6 +127,7 @@ def test_the_list_of_public_names() -> None:
         "evacuation_text",
         "evaluate",
         "explore",
+        "find_problem",
         "from_arrays",
         "is_proper",
         "load",

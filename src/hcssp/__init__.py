@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from hcssp.execution.run import Run as Run
     from hcssp.files.certificate import load_certificate as load_certificate
     from hcssp.files.certificate import save_certificate as save_certificate
+    from hcssp.files.named_problem import find_problem as find_problem
     from hcssp.files.plan_file import load_plan as load_plan
     from hcssp.files.plan_file import save_plan as save_plan
     from hcssp.files.problem_file.dumping import dump_problem as dump_problem
@@ -180,6 +181,7 @@ _HOME = {
     "EventHandle": "hcssp.procedure.builder",
     "explore": "hcssp.cssp.exploration",
     "FileClaim": "hcssp.contract.proof",
+    "find_problem": "hcssp.files.named_problem",
     "FirstPlan": "hcssp.contract.stop",
     "FlatOracle": "hcssp.dual.flat_oracle",
     "Flattening": "hcssp.procedure.flattening",

@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 from math import inf, isfinite, isnan
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hcssp.errors import HcsspError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 FEASIBILITY_TOLERANCE, LEAST_TOLERANCE = 1e-9, 1e-11
 """Those of :mod:`hcssp.numerics`, which would import numpy; a test compares them."""
@@ -51,6 +55,20 @@ def bound(text: str) -> tuple[str, float]:
             f"the bound on {name.strip()!r} is {value}; give a finite number, or inf"
         )
     return name.strip(), at_most
+
+
+def setting(text: str) -> tuple[str, Fraction]:
+    """``NAME=VALUE``: a parameter of the problem, and what it is instead; decimals are taken exactly."""
+    from hcssp.files.problem_file.written_numbers import exact_number
+
+    name, separator, value = (part.strip() for part in text.partition("="))
+    if not (separator and name):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as slip=0.2")
+    found = exact_number(value)
+    if found is None:
+        told = f"the parameter {name!r} is {value!r}, which is not a number; write slip=0.2, 20% or 1/5"
+        raise argparse.ArgumentTypeError(told)
+    return name, found
 
 
 def deviation(text: str) -> float:
@@ -129,7 +147,7 @@ def seed(text: str) -> int:
 
 
 def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what names a problem, its bounds and its scale."""
+    """Add what names a problem, its bounds, its parameters and its scale."""
     parser.add_argument(
         "problem",
         metavar="PROBLEM",
@@ -142,6 +160,20 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an upper bound on an expected cost, such as damage=2; may be repeated",
+    )
+    add_setting_arguments(parser)
+
+
+def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what makes a problem another one: its parameters and its scale."""
+    parser.add_argument(
+        "--set",
+        type=setting,
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="a parameter of the problem, such as slip=0.2, 20%% or 1/5; may be repeated",
     )
     parser.add_argument(
         "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"

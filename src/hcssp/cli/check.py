@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale)
+        problem = load_problem(arguments)
         printer.note(f"checking {arguments.certificate}")
         problem, certificate, verdict = _checked(arguments, problem)
     if arguments.json:

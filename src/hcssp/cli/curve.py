@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         interruption.begin()
         interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
-        problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
+        problem = with_bounds(load_problem(arguments), arguments.bound)
         constraint = varied(problem, arguments.constraint)
         low, high = arguments.low, arguments.high
         if low is None or high is None:

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale)
+        problem = load_problem(arguments)
         printer.note(f"evaluating {arguments.plan}")
         tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
         told, plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)

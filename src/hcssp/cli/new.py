@@ -6,8 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import scale
+from hcssp.cli.arguments import add_setting_arguments
 from hcssp.cli.exit_codes import SOLVED
+from hcssp.cli.problems import settings_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp new``."""
     parser.add_argument("problem", metavar="PROBLEM", help="a built-in problem; hcssp problems lists them")
     parser.add_argument("--json", action="store_true", help="write JSON instead of YAML")
-    parser.add_argument("--scale", type=scale, default=1, metavar="N", help="multiply every length")
+    add_setting_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
@@ -34,6 +35,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.files import dump_problem
     from hcssp.scenarios.registry import find_scenario
 
-    problem = find_scenario(arguments.problem).make(arguments.scale)
+    problem = find_scenario(arguments.problem).make(arguments.scale, **settings_of(arguments.settings))
     sys.stdout.write(dump_problem(problem, style="json" if arguments.json else "yaml"))
     return SOLVED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import UsageError
@@ -12,60 +12,64 @@ from hcssp.cli.exit_codes import SOLVED
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from hcssp.cli.interruption import Interruption
     from hcssp.procedure import HCSSP
-
-_SUFFIXES = (".yaml", ".yml", ".json")
+    from hcssp.scenarios.dials import Number
 
 HELP = "list the built-in problems"
-DESCRIPTION = (
-    "List the built-in problems, which can be solved by their names and written as files (hcssp new)."
-)
+DESCRIPTION = """\
+List the built-in problems, which can be solved by their names and written as files (hcssp new), and
+under each its dials: numbers that --set changes.
+
+  hcssp solve evacuation --set locked=5% --set intended=0.95"""
 
 
-def load_problem(name: str, scale: int = 1) -> HCSSP:
-    """The problem that the user calls `name`.
-
-    Parameters
-    ----------
-    name
-        A built-in problem's name, or a problem file: its name ends in .yaml, .yml or .json, or it is in
-        another folder; or ``-``, for one that comes by standard input.
-    scale
-        Multiplies every length of a built-in problem.
+def load_problem(arguments: argparse.Namespace) -> HCSSP:
+    """The problem that the user names, with its parameters set and its lengths multiplied.
 
     Raises
     ------
     UnknownName
-        If there is no such problem.
+        If there is no such problem, or no such parameter.
     InvalidProblem
-        If the file is not in order.
+        If the file is not in order, or a parameter cannot be so.
     UsageError
-        If a file is to be scaled.
+        If a parameter is set twice, or a file is to be scaled.
     """
-    if is_file(name):
-        return _from_file(name, scale)
-    from hcssp.scenarios.registry import find_scenario
-
-    return find_scenario(name).make(scale)
+    return named_problem(arguments.problem, settings_of(arguments.settings), arguments.scale)
 
 
-def is_file(name: str) -> bool:
-    """Whether the user means a file and not a built-in problem."""
-    path = Path(name)
-    return name == "-" or path.suffix.lower() in _SUFFIXES or path.name != name
+def named_problem(name: str, settings: Mapping[str, Number] | None = None, scale: int = 1) -> HCSSP:
+    """The problem called `name`, a file or a built-in one; ``-`` is one that comes by standard input."""
+    from hcssp.files.named_problem import find_problem, is_file
+    from hcssp.files.problem_file.loading import load_stream
 
-
-def _from_file(name: str, scale: int) -> HCSSP:
-    from hcssp.files.problem_file.loading import load, load_stream
-
-    if scale != 1:
+    if scale != 1 and (name == "-" or is_file(name)):
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
     if name != "-":
-        return load(name)
+        return find_problem(name, settings, scale)
     if sys.stdin is None:
         raise UsageError("-: there is no standard input to read a problem from")
-    return load_stream(sys.stdin.buffer)
+    return load_stream(sys.stdin.buffer, parameters=settings)
+
+
+def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:
+    """The parameters that the command line sets.
+
+    Raises
+    ------
+    UsageError
+        If one is set twice.
+    """
+    settings: dict[str, Fraction] = {}
+    for name, value in given:
+        if name in settings:
+            both = f"{float(settings[name]):g} and {float(value):g}"
+            raise UsageError(f"--set {name}: given twice ({both}); give one")
+        settings[name] = value
+    return settings
 
 
 def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:
@@ -99,4 +103,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     for scenario in SCENARIOS.values():
         print(f"{scenario.name:<18} {scenario.description}")
+        for dial in scenario.dials:
+            print(f"    {f'{dial.name} = {dial.default:g}':<20} {dial.meaning}")
     return SOLVED

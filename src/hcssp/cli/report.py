@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if arguments.plan is None:
             interruption.allow(arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale)
+        problem = load_problem(arguments)
         if arguments.vary is not None and arguments.vary not in problem.constraint_names:
             raise UnknownName("constraint", arguments.vary, problem.constraint_names)
         plan = _plan(arguments, problem, printer, interruption)

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale)
+        problem = load_problem(arguments)
         plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
         printer.note(f"looking for the worst case of {arguments.plan}")
         found = robustness(plan.problem, plan.policy, arguments.within, most=arguments.most)

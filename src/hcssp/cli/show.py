@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         check_writable(arguments.dot)
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
-        problem = with_bounds(load_problem(arguments.problem, arguments.scale), arguments.bound)
+        problem = with_bounds(load_problem(arguments), arguments.bound)
         if arguments.png is not None:
             from hcssp.reports.pictures import save_picture
             from hcssp.reports.procedure_picture import draw_procedure

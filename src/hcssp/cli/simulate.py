@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
-        problem = load_problem(arguments.problem, arguments.scale)
+        problem = load_problem(arguments)
         plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
         check_runs(arguments.runs, plan.problem)
         printer.note(f"following {arguments.plan} {arguments.runs:,} times")

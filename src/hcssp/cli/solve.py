@@ -178,7 +178,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
     """The problem, and the plan to begin with, if one is given and keeps the bounds."""
-    loaded = load_problem(arguments.problem, arguments.scale)
+    loaded = load_problem(arguments)
     if arguments.resume is not None:
         return first_incumbent(arguments.resume, loaded, arguments.bound, tolerances)
     return with_bounds(loaded, arguments.bound), None

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Run the bounds one after another; print each row as soon as it is known."""
-    from hcssp.cli.problems import load_problem
+    from hcssp.cli.problems import named_problem
     from hcssp.cli.table_text import footnotes, header, row_text
     from hcssp.methods.paper import MODES, find_mode
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk)
     style = style_of(sys.stdout)
-    problem = load_problem(PROBLEM)
+    problem = named_problem(PROBLEM)
     rows: list[TableRow] = []
     if not arguments.json:
         print(style.strong(header(modes)), flush=True)

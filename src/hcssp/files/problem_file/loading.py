@@ -6,12 +6,13 @@ Loading executes nothing, reads nothing outside of the problem's folder, and kee
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
 from hcssp.cssp.validation import unknown_cost
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
@@ -22,12 +23,15 @@ from hcssp.files.problem_file.records import keys_of
 from hcssp.files.problem_file.source import Limits, Unreadable, decoded, read_beside, read_bytes, read_stream
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
+from hcssp.scenarios.dials import Number
 
 _Chain = tuple[Path | None, ...]
 """The files around a file that holds a procedure; None for a text or a stream."""
 
 
-def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
+def load(
+    path: str | Path, limits: Limits | None = None, *, parameters: Mapping[str, Number] | None = None
+) -> HCSSP:
     """The problem that a file holds, with its name, its rooms and their places.
 
     Parameters
@@ -36,12 +40,17 @@ def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
         A YAML file, or a JSON file if its name ends in ``.json``.
     limits
         How large it may be.
+    parameters
+        What the file's parameters are instead of their defaults.
 
     Raises
     ------
+    UnknownName
+        If the file has no such parameter.
     InvalidProblem
         If anything is wrong; each violation begins with file, line and field.
     """
+    _refuse(parameters)
     source = Path(path)
     findings = Findings(str(path))
     bounded = limits or Limits()
@@ -49,7 +58,13 @@ def load(path: str | Path, limits: Limits | None = None) -> HCSSP:
     return _load(text, source.suffix.lower() == ".json", findings, source, source.parent, bounded)
 
 
-def load_stream(stream: BinaryIO, folder: str | Path = ".", limits: Limits | None = None) -> HCSSP:
+def load_stream(
+    stream: BinaryIO,
+    folder: str | Path = ".",
+    limits: Limits | None = None,
+    *,
+    parameters: Mapping[str, Number] | None = None,
+) -> HCSSP:
     """The problem that a stream such as standard input holds, YAML or JSON; tables lie in `folder`.
 
     Raises
@@ -57,6 +72,7 @@ def load_stream(stream: BinaryIO, folder: str | Path = ".", limits: Limits | Non
     InvalidProblem
         If anything is wrong; each violation begins with "standard input", line and field.
     """
+    _refuse(parameters)
     bounded = limits or Limits()
     findings = Findings("standard input")
     text = decoded(read_stream(stream, findings.file, bounded.document_bytes), findings)
@@ -122,6 +138,12 @@ def _load(
     carried = made.carried.over(named.measured_in(_units(read, named)), document)
     findings.raise_if_any()
     return carried or named
+
+
+def _refuse(parameters: Mapping[str, Number] | None) -> None:
+    """Files have no parameters to be set."""
+    for name in parameters or ():
+        raise UnknownName("parameter", name, ())
 
 
 def _units(read: Problem, problem: HCSSP) -> dict[str, str]:

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hcssp import small_building, solve
+from hcssp.cli import main
+from hcssp.scenarios.registry import find_scenario
+
+
+def test_a_dial_is_set(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["solve", "small-building", "-q", "--json", "--set", "locked=30%", "--set", "intended=3/4"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    expected = solve(find_scenario("small-building").make(locked=0.3, intended=0.75))
+    assert told["upper_bound"] == pytest.approx(expected.upper_bound)
+    assert told["upper_bound"] != pytest.approx(solve(small_building()).upper_bound)
+
+
+def test_a_new_file_has_the_dials_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "small-building", "--set", "locked=0.35"]) == 0
+    assert "0.35" in capsys.readouterr().out
+
+
+def test_the_dials_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["problems"]) == 0
+    assert "locked = 0.2         the probability that a door is locked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["locked"], "'locked' is not of the form NAME=VALUE, such as slip=0.2"),
+        (["=1"], "'=1' is not of the form NAME=VALUE"),
+        (["locked=often"], "the parameter 'locked' is 'often', which is not a number"),
+        (["locked=1e400"], "the parameter 'locked' is '1e400', which is not a number"),
+        (["locked=1/0"], "the parameter 'locked' is '1/0', which is not a number"),
+        (["locked=2"], "the dial 'locked' is set to 2; give a number from 0 to 1"),
+        (["loked=0.5"], "there is no dial 'loked'; did you mean 'locked'?"),
+        (["locked=0.5", "locked=0.6"], "--set locked: given twice (0.5 and 0.6); give one"),
+    ],
+)
+def test_what_cannot_be_set_is_told(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["show", "small-building", "-q"]
+    for each in given:
+        command += ["--set", each]
+    assert main(command) == 2
+    assert told in capsys.readouterr().err
