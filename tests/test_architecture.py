@@ -41,11 +41,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hcssp.start",
         "hcssp.verbs",
         "hcssp.version",
+        "hcssp.workers",
     ),
 )
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
 
-LAZY = ("highspy", "matplotlib", "networkx", "pandas", "yaml", "scipy.optimize")
+LAZY = ("distributed", "highspy", "matplotlib", "networkx", "pandas", "yaml", "scipy.optimize")
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -10,6 +10,8 @@ from typing import TypeVar
 MIN_STATES_FOR_THREADS = 100_000
 """Problems with more states than this, together, are worked on by several threads."""
 
+_most_threads = os.cpu_count()
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -24,7 +26,13 @@ def parallel_map(work: Callable[[Item], Answer], items: Iterable[Item], num_stat
     [1, 2]
     """
     items = list(items)
-    if num_states <= MIN_STATES_FOR_THREADS or len(items) < 2:
+    if num_states <= MIN_STATES_FOR_THREADS or len(items) < 2 or _most_threads == 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max_workers=_most_threads) as pool:
         return list(pool.map(work, items))
+
+
+def work_in_one_thread() -> None:
+    """From now on this process uses one thread: it is one of several that share the cores."""
+    global _most_threads
+    _most_threads = 1

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import worker_tasks
+from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem
+from hcssp.workers import Workers, open_workers
+from hcssp.workers.crew import InvalidWorkers
+from hcssp.workers.losses import LostWorker
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with open_workers(jobs=2) as opened:
+        yield opened
+
+
+def chain(num_states: int) -> CSSP:
+    """A chain of states that are left one after the other."""
+    rows = num_states - 1
+    return CSSP.unchecked(
+        transitions=csr_array((np.ones(rows), (np.arange(rows), np.arange(rows) + 1)), (rows, num_states)),
+        row_start=np.append(np.arange(num_states), rows),
+        costs=np.ones((1, rows)),
+        initial=np.eye(1, num_states)[0],
+        goals=np.arange(num_states) == rows,
+        cost_names=("time",),
+        bounds=np.zeros(0),
+        action_labels=range(rows),
+        name=f"chain of {num_states}",
+    )
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None:
+    for _ in range(4):
+        workers.submit(worker_tasks.process_and_thread_limit)
+    found = [task.result() for task in workers.as_completed()]
+    assert len(found) == 4
+    assert os.getpid() not in {process for process, _ in found}
+    assert {limit for _, limit in found} == {"1"}
+    assert workers.count == 2
+    assert workers.outstanding == 0
+
+
+@pytest.mark.parametrize(("num_states", "mapped"), [(50, False), (100_001, True)])
+def test_a_problem_is_opened_once_by_each_and_a_large_one_is_mapped(
+    workers: Workers, num_states: int, mapped: bool
+) -> None:
+    shared = workers.share(chain(num_states))
+    for _ in range(6):
+        workers.submit(worker_tasks.look_at, shared)
+    found = [task.result() for task in workers.as_completed()]
+    assert {size for _, size, _, _ in found} == {num_states}
+    assert {flag for _, _, flag, _ in found} == {mapped}
+    assert sum(not again for *_, again in found) == len({process for process, *_ in found})
+
+
+def test_what_is_shared_twice_is_one(workers: Workers) -> None:
+    problem = chain(9)
+    assert workers.share(problem) is workers.share(problem)
+    assert workers.share(chain(9)) == workers.share(problem)
+
+
+def test_an_error_is_raised_where_the_result_is_asked_for(workers: Workers) -> None:
+    task = workers.submit(worker_tasks.refuse)
+    assert list(workers.as_completed()) == [task]
+    with pytest.raises(Exception, match="this is wrong") as caught:
+        task.result()
+    assert str(caught.value) == str(InvalidProblem(["this is wrong", "and that"]))
+    assert "in refuse" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (worker_tasks.refuse_and_be_awkward, "LocalError: nobody can"),
+        (worker_tasks.unsendable, "cannot be sent"),
+    ],
+)
+def test_what_cannot_travel_is_told_in_words(workers: Workers, function: object, said: str) -> None:
+    task = workers.submit(function)  # type: ignore[arg-type]
+    assert workers.next_done() is task
+    with pytest.raises((RuntimeError, TypeError), match=said):
+        task.result()
+
+
+def test_the_task_of_a_worker_that_dies_is_given_to_another(workers: Workers, tmp_path: Path) -> None:
+    lost = workers.lost
+    asked = [
+        workers.submit(worker_tasks.die_once, str(tmp_path / str(number)), number) for number in range(3)
+    ]
+    assert sorted(task.result() for task in workers.as_completed()) == [0, 1, 2]
+    assert [task.losses for task in asked] == [1, 1, 1]
+    assert workers.lost == lost + 3
+
+
+def test_a_task_that_kills_everybody_is_given_up(workers: Workers) -> None:
+    task = workers.submit(worker_tasks.die, retries=1)
+    innocent = workers.submit(worker_tasks.sleep, 0.0)
+    assert set(workers.as_completed()) == {task, innocent}
+    assert innocent.result() == 0.0
+    with pytest.raises(LostWorker, match="after 2 workers had died"):
+        task.result()
+
+
+def test_nothing_is_done_within_no_time(workers: Workers) -> None:
+    task = workers.submit(worker_tasks.sleep, 30.0)
+    assert workers.next_done(timeout=0.01) is None
+    with pytest.raises(RuntimeError, match="not done"):
+        task.result()
+    workers.abandon(task)
+    assert workers.next_done() is None
+
+
+def test_closing_ends_the_processes_and_removes_the_files() -> None:
+    opened = open_workers(jobs=2)
+    directory = opened.share(chain(9)).directory
+    opened.submit(worker_tasks.sleep, 0.0)
+    opened.submit(worker_tasks.sleep, 100.0)
+    assert opened.next_done() is not None
+    processes = opened.process_ids
+    assert processes
+    opened.close()
+    assert not any(is_running(process) for process in processes)
+    assert directory is not None
+    assert not Path(directory).exists()
+
+
+COORDINATOR = """
+import sys, worker_tasks
+from hcssp.workers import open_workers
+if __name__ == "__main__":
+    workers = open_workers(jobs=2)
+    workers.submit(worker_tasks.sleep, 0.0)
+    workers.submit(worker_tasks.sleep, 100.0)
+    next(workers.as_completed())
+    print(*workers.process_ids, flush=True)
+    next(workers.as_completed())
+"""
+
+
+def test_workers_do_not_outlive_a_coordinator_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "coordinator.py"
+    script.write_text(COORDINATOR, encoding="utf-8")
+    paths = [str(Path(worker_tasks.__file__).parent), *sys.path]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as coordinator:
+        assert coordinator.stdout is not None
+        processes = [int(word) for word in coordinator.stdout.readline().split()]
+        assert processes
+        coordinator.send_signal(signal.SIGKILL)
+    for _ in range(200):
+        if not any(is_running(process) for process in processes):
+            break
+        time.sleep(0.05)
+    assert not any(is_running(process) for process in processes)
+
+
+def test_one_job_is_done_here() -> None:
+    with open_workers(jobs=1) as workers:
+        shared = workers.share(chain(5))
+        for _ in range(2):
+            workers.submit(worker_tasks.look_at, shared)
+        found = [task.result() for task in workers.as_completed()]
+    assert [(size, again) for _, size, _, again in found] == [(5, False), (5, True)]
+    assert {process for process, *_ in found} == {os.getpid()}
+
+
+def test_threads_get_what_is_shared() -> None:
+    with ThreadPoolExecutor(2) as executor, open_workers(executor=executor) as workers:
+        shared = workers.share(chain(7))
+        workers.submit(worker_tasks.look_at, shared)
+        workers.submit(worker_tasks.look_at, shared)
+        assert [task.result()[1] for task in workers.as_completed()] == [7, 7]
+        assert open_workers(executor=workers) is workers
+
+
+def test_an_executor_that_breaks_leaves_the_work_to_this_process(caplog: pytest.LogCaptureFixture) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        workers = open_workers(executor=executor)
+        shared = workers.share(chain(6))
+        task = workers.submit(worker_tasks.look_at, shared)
+        assert workers.next_done() is task
+        assert task.result()[0] != os.getpid()
+        executor.submit(worker_tasks.die).exception()
+        workers.submit(worker_tasks.look_at, shared)
+        (task,) = workers.as_completed()
+        assert task.result()[:2] == (os.getpid(), 6)
+        workers.close()
+    assert "this process goes on alone" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "give either"),
+        ({"jobs": 2, "scheduler": "tcp://localhost:1"}, "give either"),
+        ({"jobs": 0}, "jobs 0: give at least 1"),
+        ({"executor": "many"}, "'many' is neither an executor"),
+    ],
+)
+def test_what_are_no_workers(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidWorkers, match=said):
+        open_workers(**given)  # type: ignore[arg-type]

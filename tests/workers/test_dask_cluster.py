@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import worker_tasks
+from hcssp.errors import MissingDependency
+from hcssp.workers import open_workers
+from hcssp.workers.dask_cluster import NoCluster
+
+distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Threads of this process, for what does not depend on where the workers are."""
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+    ) as opened:
+        yield opened
+
+
+def test_a_client_s_workers_get_what_is_shared(cluster: Any) -> None:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        workers = open_workers(executor=client)
+        assert workers.count == 2
+        shared = workers.share({"a": 1})
+        for _ in range(3):
+            workers.submit(worker_tasks.size_of, shared)
+        assert [task.result() for task in workers.as_completed()] == [1, 1, 1]
+        workers.close()
+        assert client.submit(abs, -1).result() == 1
+
+
+def test_a_scheduler_is_connected_to(cluster: Any) -> None:
+    with open_workers(scheduler=cluster.scheduler_address) as workers:
+        task = workers.submit(worker_tasks.refuse)
+        assert list(workers.as_completed()) == [task]
+        with pytest.raises(Exception, match="this is wrong"):
+            task.result()
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.workers.dask_cluster.SECONDS_TO_CONNECT", 0.2)
+    with pytest.raises(NoCluster, match=r"127.0.0.1:9': there is none .* start one with 'dask scheduler'"):
+        open_workers(scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_scheduler_without_workers() -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
+        pytest.raises(NoCluster, match="has no workers; start some with 'dask worker"),
+    ):
+        open_workers(scheduler=empty.scheduler_address)
+
+
+def test_workers_of_another_version(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.workers.dask_cluster.__version__", "0.0.1")
+    monkeypatch.setattr("hcssp.workers.dask_cluster._version", worker_tasks.another_version)
+    with pytest.raises(NoCluster, match=r"has version 9.9 of hcssp, not 0.0.1; install the same there"):
+        open_workers(scheduler=cluster.scheduler_address)
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(MissingDependency, match=r"pip install 'hcssp\[dask\]'"):
+        open_workers(scheduler="tcp://localhost:8786")
