@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from hcssp.contract.memory import Memory, Problem, same_but_for_bounds
+from hcssp.contract.proof import Status
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.procedure import HCSSP
+from hcssp.scenarios.registry import find_scenario
+from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from known_optima import knapsack, roads
 from small_procedures import forking, retrying
@@ -95,3 +99,39 @@ def test_what_differs_in_its_bounds_at_most_is_the_same_problem() -> None:
     assert not same_but_for_bounds(roads(damage=4.0), retrying())
     dearer = roads(damage=4.0).derive(costs=roads().costs * 2.0)
     assert not same_but_for_bounds(roads(damage=4.0), dearer)
+
+
+def building(**dials: float) -> HCSSP:
+    return find_scenario("small-building").make(**dials)
+
+
+def test_activities_that_two_problems_have_are_learnt_once() -> None:
+    memory = Memory()
+    first = memory.oracle(building(locked=0.2))
+    second = memory.oracle(building(locked=0.5))
+    assert [id(planner) for planner in second.planners] == [id(planner) for planner in first.planners]
+    assert second.flattening.problem.choices != first.flattening.problem.choices
+
+
+def test_activities_with_other_numbers_are_learnt_anew() -> None:
+    memory = Memory()
+    first = memory.oracle(building(intended=0.8))
+    second = memory.oracle(building(intended=0.9))
+    assert not {id(planner) for planner in first.planners} & {id(planner) for planner in second.planners}
+
+
+def test_a_bound_of_nought_has_planners_of_its_own() -> None:
+    memory = Memory()
+    first = memory.oracle(building(locked=0.2))
+    second = memory.oracle(building(locked=0.5).with_bounds(damage=0.0))
+    assert not {id(planner) for planner in first.planners} & {id(planner) for planner in second.planners}
+
+
+@pytest.mark.parametrize("locked", [0.05, 0.5, 1.0])
+def test_a_memory_of_other_doors_changes_no_answer(locked: float) -> None:
+    memory = Memory()
+    solve(building(locked=0.2), memory=memory)
+    problem = building(locked=locked)
+    again, fresh = solve(problem, memory=memory), solve(problem)
+    assert again.status is fresh.status is Status.OPTIMAL
+    assert again.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-6)

@@ -9,6 +9,8 @@ import pytest
 
 from brute_force_procedures import brute_force
 from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.memory import Memory
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import FirstPlan, Target
@@ -99,3 +101,23 @@ def test_under_the_same_bounds_the_proof_is_taken_over() -> None:
     again = plan.resolve()
     assert again == plan
     assert again.iterations == 0
+
+
+@pytest.mark.parametrize("price", [0.0, 1e-6, 16.0, 1e6])
+def test_whatever_prices_it_begins_with_it_ends_alike(price: float) -> None:
+    problem = small_building(bound=2.0)
+    fresh = solve(problem)
+    start = Plan(problem, fresh.policy, prices={"damage": price})
+    again = solve(problem, start=start, memory=Memory())
+    assert again.status is Status.OPTIMAL
+    assert again.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-6)
+    assert again.lower_bound <= fresh.upper_bound
+
+
+def test_prices_of_what_has_no_bound_now_are_forgotten() -> None:
+    priced = solve(small_building(bound=2.0))
+    free = priced.resolve(damage=inf)
+    assert priced.prices is not None
+    assert priced.prices["damage"] > 0.0
+    assert free.status is Status.OPTIMAL
+    assert free.upper_bound == pytest.approx(solve(small_building(bound=inf)).upper_bound, rel=1e-9)

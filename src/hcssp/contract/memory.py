@@ -27,6 +27,7 @@ class Memory:
     def __init__(self) -> None:
         self._problem: Problem | None = None
         self._oracles: dict[Evaluation, Oracle[Any]] = {}
+        self._before: dict[Evaluation, Oracle[Any]] = {}
 
     def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle[Any]:
         """The oracle of `problem`, with all that was learnt under other bounds.
@@ -34,14 +35,15 @@ class Memory:
         Parameters
         ----------
         problem
-            The problem of this memory, under whatever bounds; another one makes it begin anew.
+            The problem of this memory, under whatever bounds. Another one makes it begin anew, with what is
+            known about activities that both have.
         evaluation
             How policies of a flat problem are evaluated.
         """
         if self._problem is None or not _share_oracles(self._problem, problem):
-            self._problem, self._oracles = problem, {}
+            self._problem, self._oracles, self._before = problem, {}, self._oracles
         if evaluation not in self._oracles:
-            self._oracles[evaluation] = oracle_of(problem, evaluation)
+            self._oracles[evaluation] = oracle_of(problem, evaluation, self._before.pop(evaluation, None))
         return self._oracles[evaluation].under(problem.bounds)
 
     def release(self) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
+from hcssp.cssp.model import FloatArray
 from hcssp.proofs.search_record import SearchRecord
 
 
@@ -26,6 +27,8 @@ class Context:
         What earlier searches have learnt about the problem.
     node_memory
         Bytes that open nodes of a search may take for what only saves work; None for the method's default.
+    prices
+        One for each constraint, near the answer, such as those of a problem with slightly other numbers.
     record
         Where a search writes down its regions and what it learns about them, for a certificate.
     """
@@ -34,6 +37,7 @@ class Context:
     time_limit: float = inf
     memory: Memory = field(default_factory=Memory, repr=False)
     node_memory: float | None = None
+    prices: FloatArray | None = field(default=None, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
 
 

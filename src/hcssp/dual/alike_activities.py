@@ -141,7 +141,7 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
         alike.setdefault(key, {})[id(cssp)] = cssp
         keys.append(key)
     compared = {same: cssp for group in alike.values() if len(group) > 1 for same, cssp in group.items()}
-    digests = {same: _digest(cssp) for same, cssp in compared.items()}
+    digests = {same: digest_of(cssp) for same, cssp in compared.items()}
     first: dict[tuple[Hashable, ...], int] = {}
     return [
         first.setdefault((key, digests.get(id(cssp))), index)
@@ -149,7 +149,7 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
     ]
 
 
-def _digest(cssp: CSSP) -> bytes:
+def digest_of(cssp: CSSP) -> bytes:
     """What tells a problem's arrays from others of the same sizes."""
     moves, digest = cssp.transitions, hashlib.blake2b(digest_size=16)
     for part in (

@@ -18,7 +18,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import AlikeActivities, Slots, first_alike
+from hcssp.dual.alike_activities import AlikeActivities, Slots, digest_of, first_alike
 from hcssp.dual.crossing import between
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
@@ -51,9 +51,13 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
         :func:`~hcssp.dual.oracle.zero_bounds`.
+    like
+        The oracle of a problem with some of the same activities: their planners are shared.
     """
 
-    def __init__(self, flattening: Flattening, *, affordable: bool = False) -> None:
+    def __init__(
+        self, flattening: Flattening, *, affordable: bool = False, like: ProcedureOracle | None = None
+    ) -> None:
         problem = flattening.problem
         self.flattening = flattening
         self._leave_out(problem.bounds, affordable)
@@ -64,7 +68,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
         ]
-        self.planners = self._make_planners()
+        self.planners = self._make_planners(like)
         sizes = [planner.balance.num_live for planner in self.planners]
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
@@ -134,18 +138,40 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
 
-    def _make_planners(self) -> list[ActivityPlanner]:
+    def _make_planners(self, like: ProcedureOracle | None) -> list[ActivityPlanner]:
         """The planner of each activity; those with equal arrays that count the same have one together."""
         activities = self.flattening.problem.activities
-        counted = [
+        first = first_alike([activity.cssp for activity in activities], self._counted())
+        distinct = sorted(set(first))
+        self._num_states = sum(activities[index].cssp.num_states for index in distinct)
+        planners = {} if like is None else self._planners_of(like, distinct)
+        missing = [index for index in distinct if index not in planners]
+        planners |= zip(missing, parallel_map(self._planner, missing, self._num_states), strict=True)
+        return [planners[index] for index in first]
+
+    def _counted(self) -> list[frozenset[tuple[int, bool]]]:
+        """Which of its costs each activity counts, and whether that is taken out."""
+        return [
             frozenset((index, constraint in self._zeros) for constraint, index in counts)
             for counts in self.counts
         ]
-        first = first_alike([activity.cssp for activity in activities], counted)
-        distinct = sorted(set(first))
-        self._num_states = sum(activities[index].cssp.num_states for index in distinct)
-        planners = dict(zip(distinct, parallel_map(self._planner, distinct, self._num_states), strict=True))
-        return [planners[index] for index in first]
+
+    def _planners_of(self, like: ProcedureOracle, wanted: Sequence[int]) -> dict[int, ActivityPlanner]:
+        """The planners of another oracle for the `wanted` activities that are alike in both."""
+        known = dict(zip(like._keys(range(len(like.planners))), like.planners, strict=True))
+        return {
+            index: known[key] for index, key in zip(wanted, self._keys(wanted), strict=True) if key in known
+        }
+
+    def _keys(self, wanted: Sequence[int]) -> list[tuple[bytes, frozenset[tuple[int, bool]]]]:
+        """What tells each of the `wanted` activities from those that are not alike, in any problem."""
+        activities, counted = self.flattening.problem.activities, self._counted()
+        digests: dict[int, bytes] = {}
+        for index in wanted:
+            cssp = activities[index].cssp
+            if id(cssp) not in digests:
+                digests[id(cssp)] = digest_of(cssp)
+        return [(digests[id(activities[index].cssp)], counted[index]) for index in wanted]
 
     def _planner(self, activity: int) -> ActivityPlanner:
         cssp = self.flattening.problem.activities[activity].cssp

@@ -75,7 +75,9 @@ class PolicyBranching:
             oracle = self.oracle(problem)
         else:
             oracle = given.memory.oracle(problem, self.evaluation)
-        yield from branch(problem, oracle, began, given.known_cost, given.record, given.node_memory)
+        yield from branch(
+            problem, oracle, began, given.known_cost, given.record, given.node_memory, given.prices
+        )
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def branch(
     known_cost: float = inf,
     record: SearchRecord | None = None,
     node_memory: float | None = None,
+    prices: FloatArray | None = None,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -122,11 +125,14 @@ def branch(
         Where the regions and what is learnt about them are written down, for a certificate.
     node_memory
         Bytes for the policies that open nodes have met; None for :data:`DEFAULT_CAPACITY`.
+    prices
+        One for each constraint, near the answer; None if nothing is known of them.
     """
     search: BestFirst[_Node, V] = BestFirst(upper_bound=known_cost)
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
-    yield from _branch(oracle, search, Reporter(problem, oracle, search, started), record, capacity)
+    reporter = Reporter(problem, oracle, search, started)
+    yield from _branch(oracle, search, reporter, record, capacity, prices)
 
 
 def _branch(
@@ -135,11 +141,14 @@ def _branch(
     reporter: Reporter[V],
     record: SearchRecord | None = None,
     capacity: float = DEFAULT_CAPACITY,
+    prices: FloatArray | None = None,
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
     record.begin(oracle)
-    for root in ascend(oracle, Region()):
+    # What has no bound, or one that is kept in any case, has no price.
+    start = None if prices is None else np.where(np.isfinite(oracle.bounds), prices, 0.0)
+    for root in ascend(oracle, Region(), start=start):
         write_down(record, record.root, root)
         reporter.iterations += 1
         reporter.prices = root.prices

@@ -29,6 +29,7 @@ from hcssp.contract.stop import (
     time_limit_of,
 )
 from hcssp.contract.trace import Trace, TracePoint
+from hcssp.cssp.model import FloatArray
 from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
@@ -75,7 +76,8 @@ def solve(
         Called with every snapshot.
     start
         A plan to begin with: its policy is the first incumbent if it keeps the bounds, what was proven or
-        verified under the same bounds is taken over, and so is what was learnt. What a file merely claims
+        verified under the same bounds is taken over, its prices are the first to be tried, and what was
+        learnt is kept. What a file merely claims
         (:attr:`Plan.claim`) is not.
     memory
         What was learnt about the same problem before.
@@ -98,6 +100,7 @@ def solve(
         time_limit_of(criteria),
         memory,
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
+        prices=_prices_of(start),
     )
     record.search = context.record
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
@@ -119,6 +122,14 @@ def solve(
             close()
     ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
     return record.conclude(method.name, ending, memory)
+
+
+def _prices_of(start: Plan | None) -> FloatArray | None:
+    """The prices that a plan came with, to begin with; None unless all of them are known."""
+    if start is None or start.prices is None:
+        return None
+    prices = np.array([start.prices.get(name, inf) for name in start.problem.constraint_names])
+    return prices if np.isfinite(prices).all() else None
 
 
 def _honest(ending: Ending, gap: float, criteria: Iterable[StopCriterion], tolerances: Tolerances) -> Ending:
