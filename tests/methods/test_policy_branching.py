@@ -17,7 +17,8 @@ from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Vertex
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime
-from hcssp.methods.policy_branching import PolicyBranching, split, undecided_row
+from hcssp.methods.branching import split, undecided_row
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.solving.solve import solve

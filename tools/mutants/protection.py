@@ -54,6 +54,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "proofs/ways_out.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
     "proofs/witnesses.py": ("proofs/test_assembly.py",),
     "methods/best_first.py": ("methods/test_anytime.py", "methods/test_policy_branching.py"),
+    "methods/branching.py": ("methods/test_policy_branching.py", "methods/test_open_duals.py"),
     "methods/policy_branching.py": ("methods/test_open_duals.py", "solving/test_all_solvers.py"),
     "methods/reporter.py": ("methods/test_open_duals.py", "methods/test_anytime.py"),
 }

@@ -13,6 +13,7 @@ True
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Generic
 
 from hcssp.dual.ascent import Dual
@@ -29,7 +30,7 @@ OVERHEAD = 1_000
 
 
 class OpenDuals(Generic[V]):
-    """Keeps duals by the number of their node, and drops the oldest when they take too much memory.
+    """Keeps duals by what identifies their node, and drops the oldest when they take too much memory.
 
     Parameters
     ----------
@@ -44,14 +45,15 @@ class OpenDuals(Generic[V]):
 
     def __init__(self, capacity: float = DEFAULT_CAPACITY) -> None:
         self._capacity = capacity
-        self._duals: OrderedDict[int, Dual[V]] = OrderedDict()
+        self._duals: OrderedDict[Hashable, Dual[V]] = OrderedDict()
         # By identity: how many duals hold a policy, and how large it was when it came first.
         self._held: dict[int, tuple[int, int]] = {}
         self.occupied = 0
 
-    def put(self, number: int, dual: Dual[V]) -> None:
+    def put(self, node: Hashable, dual: Dual[V]) -> None:
         """Keep the dual of a node, if there is room."""
-        self._duals[number] = dual
+        self.take(node)
+        self._duals[node] = dual
         self.occupied += OVERHEAD
         for vertex in dual.vertices:
             count, size = self._held.get(id(vertex), (0, 0))
@@ -63,9 +65,9 @@ class OpenDuals(Generic[V]):
             oldest = next(iter(self._duals))
             self.take(oldest)
 
-    def take(self, number: int) -> Dual[V] | None:
+    def take(self, node: Hashable) -> Dual[V] | None:
         """The dual of a node, which is not kept any longer; None if it was dropped."""
-        dual = self._duals.pop(number, None)
+        dual = self._duals.pop(node, None)
         if dual is None:
             return None
         self.occupied -= OVERHEAD

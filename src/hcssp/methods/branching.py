@@ -1,0 +1,215 @@
+"""What it takes to split a region of policies: its dual, the row to branch on, the duals of both halves.
+
+A search (:mod:`hcssp.methods.policy_branching`) decides which node comes next; here one node is expanded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Generic
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray
+from hcssp.dual.ascent import Dual, maximise
+from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
+from hcssp.errors import ImproperPolicy, OutOfPrecision
+from hcssp.methods.best_first import BestFirst
+from hcssp.methods.open_duals import OpenDuals
+from hcssp.methods.reporter import Reporter
+from hcssp.proofs.search_record import SearchRecord, write_down
+from hcssp.ssp.region import Region
+
+logger = logging.getLogger(__name__)
+
+NODE_ROUNDS = 4
+IMPROVE_EVERY = 16
+"""So many switches improve each policy that carries the dual of every so-manieth node: improving policies
+costs as much as a node."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An open region.
+
+    Attributes
+    ----------
+    region
+        The policies that are meant.
+    prices
+        Those that gave its bound, or are said to be good.
+    bound
+        What is proven about it, before it is rounded up to what a policy can cost.
+    number
+        Its number in the record.
+    proven
+        Whether its own dual was solved; if not, the bound is that of a region which holds it.
+    """
+
+    region: Region
+    prices: FloatArray
+    bound: float
+    number: int = SearchRecord.root
+    proven: bool = True
+
+
+@dataclass
+class Branching(Generic[V]):
+    """A search at work on its nodes.
+
+    Attributes
+    ----------
+    oracle, search, reporter, record
+        Whose policies are searched, the open nodes, who tells of it, and where it is written down.
+    root
+        The dual of all policies, or of whatever is at hand: what it met is a start for others.
+    duals
+        Those of open nodes.
+    expanded, next_settling
+        How many nodes were looked at, and when the oracle is asked next to settle one at once.
+    """
+
+    oracle: Oracle[V]
+    search: BestFirst[Node, V]
+    reporter: Reporter[V]
+    record: SearchRecord
+    root: Dual[V]
+    duals: OpenDuals[V]
+    expanded: int = 0
+    next_settling: int = 0
+
+    def run(self) -> Iterator[None]:
+        """Expand nodes, one a step, until none is left that could hold anything better."""
+        search = self.search
+        while len(search) and search.next_bound < search.cutoff:
+            # While nothing feasible is known, dive; then always the node that holds the bound back.
+            waiting, node = search.pop(newest=search.upper_bound == inf)
+            self.reporter.iterations += 1
+            try:
+                if node.proven:
+                    self.expand(waiting, node)
+                else:
+                    self.prove(waiting, node)
+            except (OutOfPrecision, ImproperPolicy, MemoryError) as error:
+                # What was proven about the region still holds; its parts are not looked at.
+                logger.info("a region is left as it is: %s", error)
+                search.prune(waiting)
+            yield
+
+    def prove(self, waiting: float, node: Node) -> None:
+        """Solve the dual of a node of which nothing but its region is known, and open it anew."""
+        oracle, search = self.oracle, self.search
+        dual = self._dual_of(node)
+        write_down(self.record, node.number, dual)
+        if dual.infeasible:
+            return
+        offer(oracle, self.reporter, dual, 0)
+        proven = max(dual.bound, node.bound)
+        prices = dual.prices if dual.bound > -inf else node.prices
+        bound = max(waiting, oracle.round_up(proven))
+        if bound < search.cutoff:
+            self.duals.put(node.region, dual)
+        search.push(bound, replace(node, prices=prices, bound=proven, proven=True))
+
+    def expand(self, waiting: float, node: Node) -> None:
+        """Split a node that was open with the bound `waiting`, and open its parts."""
+        oracle, search = self.oracle, self.search
+        parent = self._dual_of(node)
+        waiting = self._settle(waiting, node, parent)
+        if waiting >= search.cutoff:
+            search.prune(waiting)
+            return
+        row = undecided_row(parent)
+        if row is None:
+            # The support is one policy: nothing of the region is below its bound.
+            search.prune(waiting)
+            return
+        rounds = 0 if self.reporter.iterations % IMPROVE_EVERY else NODE_ROUNDS
+        children: list[tuple[float, Node, Dual[V]]] = []
+        numbers = self.record.split(node.number, row)
+        for region, number in zip(split(oracle, node.region, row), numbers, strict=True):
+            # The node's policies lie in its region; only what is new can exclude them.
+            new = Region(region.forbidden - node.region.forbidden)
+            known = [v for v in parent.vertices if v.lies_in(new, oracle.row_state)]
+            dual = maximise(oracle, region, known, start=parent.prices, cutoff=search.cutoff)
+            write_down(self.record, number, dual)
+            if dual.infeasible:
+                continue
+            offer(oracle, self.reporter, dual, rounds)
+            bound = oracle.round_up(max(dual.bound, node.bound))
+            prices = dual.prices if dual.bound > -inf else parent.prices
+            children.append((bound, Node(region, prices, max(dual.bound, node.bound), number), dual))
+        for bound, child, dual in sorted(children, key=lambda each: -each[0]):
+            if bound < search.cutoff:
+                self.duals.put(child.region, dual)
+            search.push(bound, child)
+
+    def _settle(self, waiting: float, node: Node, parent: Dual[V]) -> float:
+        """The node's bound after the oracle was asked to settle it at once, now and then or where it can."""
+        self.expanded += 1
+        if self.expanded < self.next_settling or parent.bound == -inf:
+            return waiting
+        settled = self.oracle.settle(
+            node.region, parent.prices, parent.bound, self.search.cutoff, self.expanded
+        )
+        if settled is not None:
+            if settled.vertex is not None:
+                self.reporter.offer(settled.vertex)
+            waiting = max(waiting, settled.bound)
+        if waiting < self.search.cutoff:
+            self.next_settling = 2 * self.expanded
+        return waiting
+
+    def _dual_of(self, node: Node) -> Dual[V]:
+        """The dual of an open node; made again, from its prices, if it had to be dropped."""
+        dual = self.duals.take(node.region)
+        if dual is not None:
+            return dual
+        known = [v for v in self.root.vertices if v.lies_in(node.region, self.oracle.row_state)]
+        return maximise(self.oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
+
+
+def split(oracle: Oracle[V], region: Region, row: int) -> tuple[Region, Region]:
+    """Two disjoint halves of a region: the row's state uses it, or it does not."""
+    return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row])
+
+
+def undecided_row(dual: Dual[V]) -> int | None:
+    """The row to branch on: where the support disagrees and goes most often.
+
+    Both halves then exclude a policy of the support. None if that is a single policy: it is the optimum of
+    the region.
+    """
+    support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
+    best, chosen = 0.0, None
+    for index, (_, first) in enumerate(support):
+        for _, second in support[index + 1 :]:
+            visits = np.where(first.rows != second.rows, np.minimum(first.visits, second.visits), 0.0)
+            most = int(np.argmax(visits))
+            if visits[most] <= CLEARLY_VISITED:
+                # However seldom: what is paid there may be as dear as it is rare.
+                visits = np.where(first.reached & second.reached, visits, 0.0)
+                most = int(np.argmax(visits))
+            if visits[most] > best:
+                best, chosen = float(visits[most]), int(first.rows[most])
+    return chosen
+
+
+def offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) -> None:
+    """Offer every policy the dual has met, and feasible ones near its support."""
+    for vertex in dual.vertices:
+        reporter.offer(vertex)
+    if dual.converged and rounds:
+        for vertex in dual.support:
+            better = oracle.improve(vertex, rounds)
+            if better is not None:
+                reporter.offer(better)
+        mixed = oracle.between(dual.support)
+        if mixed is not None:
+            reporter.offer(mixed)
+            better = oracle.improve(mixed, rounds)
+            if better is not None:
+                reporter.offer(better)
