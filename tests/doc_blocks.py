@@ -10,7 +10,7 @@ A page is run from top to bottom in an empty folder of its own:
 
 In shown output, ``...`` stands for anything. A block that must not run has a line ``<!-- not run: why -->``
 before it, and is at most written to its file; a command that is meant to fail has ``<!-- exits with: 2 -->``
-and shows its message.
+and shows its message. A page with a line ``<!-- needs: MODULE -->`` is run where that is installed.
 """
 
 from __future__ import annotations

@@ -102,6 +102,10 @@ if TYPE_CHECKING:
     from hcssp.evaluation.simulation import Estimate as Estimate
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
+    from hcssp.exchange.gymnasium_environment import record_episodes as record_episodes
+    from hcssp.exchange.gymnasium_environment import to_gymnasium as to_gymnasium
+    from hcssp.exchange.gymnasium_table import TableStep as TableStep
+    from hcssp.exchange.gymnasium_table import from_gymnasium as from_gymnasium
     from hcssp.execution.decision import Decision as Decision
     from hcssp.execution.run import Run as Run
     from hcssp.files.certificate import load_certificate as load_certificate
@@ -187,6 +191,7 @@ _HOME = {
     "Flattening": "hcssp.procedure.flattening",
     "FlatVertex": "hcssp.dual.flat_oracle",
     "from_arrays": "hcssp.cssp.arrays",
+    "from_gymnasium": "hcssp.exchange.gymnasium_table",
     "Gap": "hcssp.contract.stop",
     "GridWorld": "hcssp.cssp.grid",
     "Hazard": "hcssp.cssp.grid",
@@ -236,6 +241,7 @@ _HOME = {
     "Progress": "hcssp.contract.progress",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "Reason": "hcssp.contract.ending",
+    "record_episodes": "hcssp.exchange.gymnasium_environment",
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
     "robustness": "hcssp.evaluation.robustness",
@@ -256,7 +262,9 @@ _HOME = {
     "Status": "hcssp.contract.proof",
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",
+    "TableStep": "hcssp.exchange.gymnasium_table",
     "Target": "hcssp.contract.stop",
+    "to_gymnasium": "hcssp.exchange.gymnasium_environment",
     "Tolerances": "hcssp.numerics",
     "Trace": "hcssp.contract.trace",
     "TracePoint": "hcssp.contract.trace",
