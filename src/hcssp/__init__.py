@@ -106,6 +106,9 @@ if TYPE_CHECKING:
     from hcssp.exchange.gymnasium_environment import to_gymnasium as to_gymnasium
     from hcssp.exchange.gymnasium_table import TableStep as TableStep
     from hcssp.exchange.gymnasium_table import from_gymnasium as from_gymnasium
+    from hcssp.exchange.prism_jani import from_jani as from_jani
+    from hcssp.exchange.prism_jani import from_prism as from_prism
+    from hcssp.exchange.prism_jani import from_storm as from_storm
     from hcssp.execution.decision import Decision as Decision
     from hcssp.execution.run import Run as Run
     from hcssp.files.certificate import load_certificate as load_certificate
@@ -192,6 +195,9 @@ _HOME = {
     "FlatVertex": "hcssp.dual.flat_oracle",
     "from_arrays": "hcssp.cssp.arrays",
     "from_gymnasium": "hcssp.exchange.gymnasium_table",
+    "from_jani": "hcssp.exchange.prism_jani",
+    "from_prism": "hcssp.exchange.prism_jani",
+    "from_storm": "hcssp.exchange.prism_jani",
     "Gap": "hcssp.contract.stop",
     "GridWorld": "hcssp.cssp.grid",
     "Hazard": "hcssp.cssp.grid",

@@ -1,0 +1,24 @@
+// A fair die of a coin, after Knuth and Yao, whose flips and heads are counted; there is nothing to decide.
+dtmc
+module die
+  s : [0..7] init 0;
+  d : [0..6] init 0;
+  [] s=0 -> 0.5 : (s'=1) + 0.5 : (s'=2);
+  [] s=1 -> 0.5 : (s'=3) + 0.5 : (s'=4);
+  [] s=2 -> 0.5 : (s'=5) + 0.5 : (s'=6);
+  [] s=3 -> 0.5 : (s'=1) + 0.5 : (s'=7) & (d'=1);
+  [] s=4 -> 0.5 : (s'=7) & (d'=2) + 0.5 : (s'=7) & (d'=3);
+  [] s=5 -> 0.5 : (s'=7) & (d'=4) + 0.5 : (s'=7) & (d'=5);
+  [] s=6 -> 0.5 : (s'=2) + 0.5 : (s'=7) & (d'=6);
+  [] s=7 -> true;
+endmodule
+
+label "thrown" = s=7;
+
+rewards "flips"
+  s<7 : 1;
+endrewards
+
+rewards "returns"
+  s=3 | s=6 : 0.5;
+endrewards
