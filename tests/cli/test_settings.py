@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from hcssp import small_building, solve
 from hcssp.cli import main
+from hcssp.files.problem_file.loading import load_text
 from hcssp.scenarios.registry import find_scenario
 
 
@@ -47,3 +50,42 @@ def test_what_cannot_be_set_is_told(given: list[str], told: str, capsys: pytest.
         command += ["--set", each]
     assert main(command) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "style"),
+    [
+        ("small-building", {"intended", "locked", "damage"}, "json"),
+        ("campus", {"slip", "locked", "gate_locked", "slow"}, "yaml"),
+    ],
+)
+def test_the_dials_of_a_new_file_are_its_parameters(
+    name: str, parameters: set[str], style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", name, *(["--json"] if style == "json" else [])]) == 0
+    text = capsys.readouterr().out
+    scenario = find_scenario(name)
+    assert set(yaml.safe_load(text)["parameters"]) == parameters
+    assert load_text(text, json=style == "json") == scenario.make()
+    settings = dict.fromkeys(parameters & {"locked", "slip", "slow", "intended"}, 0.25) | {"locked": 0.5}
+    loaded, made = load_text(text, json=style == "json", parameters=settings), scenario.make(**settings)
+    for ours, theirs in zip(loaded.activities, made.activities, strict=True):
+        assert ours.cssp.costs == pytest.approx(theirs.cssp.costs)
+        assert ours.cssp.transitions.toarray() == pytest.approx(theirs.cssp.transitions.toarray())
+    chances = [
+        [outcome.probability for choice in each.choices for outcome in choice.outcomes]
+        for each in (loaded, made)
+    ]
+    assert chances[0] == pytest.approx(chances[1])
+
+
+def test_a_parameter_of_a_file_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "small-building"]) == 0
+    path = tmp_path / "mine.yaml"
+    path.write_text(capsys.readouterr().out)
+    assert main(["solve", str(path), "-q", "--json", "--set", "locked=30%", "--set", "intended=3/4"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    expected = solve(find_scenario("small-building").make(locked=0.3, intended=0.75))
+    assert told["upper_bound"] == pytest.approx(expected.upper_bound)
+    assert main(["show", str(path), "-q", "--set", "lokced=1"]) == 2
+    assert "there is no parameter 'lokced'; did you mean 'locked'?" in capsys.readouterr().err

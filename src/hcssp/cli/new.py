@@ -20,7 +20,8 @@ Write a built-in problem as a problem file on stdout, to begin your own with:
   hcssp new small-building > mine.yaml
   hcssp solve mine.yaml
 
-Solving the file gives the same figures as solving the built-in problem."""
+Solving the file gives the same figures as solving the built-in problem. Dials that are numbers in it
+are its parameters, so that --set works with the file as well."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Print the file."""
-    from hcssp.files import dump_problem
+    from hcssp.files.problem_file.dumping import written
+    from hcssp.files.problem_file.parametrising import parametrised
     from hcssp.scenarios.registry import find_scenario
 
-    problem = find_scenario(arguments.problem).make(arguments.scale, **settings_of(arguments.settings))
-    sys.stdout.write(dump_problem(problem, style="json" if arguments.json else "yaml"))
+    scenario, settings = find_scenario(arguments.problem), settings_of(arguments.settings)
+    dials = {dial.name: dial for dial in scenario.dials}
+    document = parametrised(lambda given: scenario.make(arguments.scale, **given), dials, settings)
+    sys.stdout.write(written(document, "json" if arguments.json else "yaml"))
     return SOLVED

@@ -62,6 +62,11 @@ SEMANTIC = (
     "the key 'procedure' is missing; with",
     "'120%' is not",
     "'1/0' is not",
+    # A parameter might be called so.
+    "'five' is not",
+    "'x' is not a whole number",
+    "'four' is not",
+    "'below' is not a whole number",
     "only a capacity can be given back",
 )
 SYNTACTIC = ("not YAML", "the tag", "the alias", "second document", "nested more than", "cannot be a key")
@@ -105,6 +110,9 @@ VARIANTS = [
     "capacities: {b: {at_most: 9, step: 1/2, probability: 5%}}\n"
     "activities: {a: {grid: {map: S.G, step_cost: {time: 1, b: 1}}, entries: {x: [1, 1]}}}",
     "activities: {a: {grid: {map: S.G, slip: 15%, step_cost: {time: 1/3}}}}",
+    "parameters: {p: 0.2, q: 1 - p, n: 3, one: 100%}\n"
+    "activities: {a: {grid: {width: n + 1, height: 2 * n, slip: (p + q) / 4, walls: [[n, 2, one, 1]]}, "
+    "start: [{at: [1, n], probability: p}, {at: [1, 1], probability: q}], goal: [[n, 2 + 1], [n, 1]]}}",
     "activities: {}\nprocedure: {start: a, end: b, events: {a: {go: [{to: b}]}, b: }}",
     "activities: {}\nprocedure: {start: a, end: a, events: {}}",
     "activities: {a: {grid: {map: S.G, intended: 1}, costs: [t, u]}}\nconstraints: {u: {at_most: .inf}}",
@@ -133,6 +141,11 @@ REFUSED = [
     "activities: {a: {grid: {map: S.G}}}\nmodels: 3",
     "activities: {a: {grid: {map: S.G, exit: {}}}}",
     "activities: {a: {grid: {map: S.G}}}\ncapacities: {b: 9}",
+    "activities: {a: {grid: {map: S.G, slip: 1 - }}}",
+    "activities: {a: {grid: {map: S.G, slip: '0.1'}}}",
+    "parameters: {1st: 2}\nactivities: {a: {grid: {map: S.G}}}",
+    "parameters: {p: true}\nactivities: {a: {grid: {map: S.G}}}",
+    "parameters: [1]\nactivities: {a: {grid: {map: S.G}}}",
     "activities: {a: {grid: {map: S.G}}}\ncapacities: {b: {step: 1}}",
     "activities: {a: {grid: {map: S.G, exit: 3}}}",
     "activities: {a: {grid: {map: S.G}, slip: 0.1}}",

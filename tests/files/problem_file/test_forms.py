@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -33,16 +36,19 @@ from hcssp.files.problem_file.forms import (
     text,
     whole,
 )
+from hcssp.files.problem_file.parameters import Parameters
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.records import Part, record
 from hcssp.files.problem_file.tree import Field
 
 
-def read(form: Form[Any], value: Any) -> tuple[Any, list[str]]:
+def read(
+    form: Form[Any], value: Any, parameters: Mapping[str, Fraction] | None = None
+) -> tuple[Any, list[str]]:
     """What a form makes of a value, and what it says about it."""
     findings = Findings("it")
     field = Field.root(parse_document(json.dumps(value), findings, Limits(), json=True), findings)
-    made = form.read(field)
+    made = form.read(replace(field, parameters=Parameters(parameters or {})))
     try:
         findings.raise_if_any()
     except InvalidProblem as error:
@@ -164,7 +170,8 @@ def test_the_format_is_made_of_forms() -> None:
 
 def is_of(form: Form[Any], value: Any) -> bool:
     """Whether a value is of a form, on which reader and schema must agree."""
-    made, says = read(form, value)
+    # A schema cannot know which parameters there are.
+    made, says = read(form, value, {"x": Fraction(1), "y": Fraction(1)})
     assert (not says) == schema(form).is_valid(value), says
     assert made is not None or says
     return not says

@@ -243,7 +243,7 @@ class ActivityReader:
 
         most = self._limits.transitions
         if part.file.lower().endswith(".csv"):
-            return read_csv_table(text, costs, wrong, most, self.carried.names)
+            return read_csv_table(text, costs, wrong, most, self.carried.names, part.place.parameters)
         return read_drn_table(text, costs, wrong, most)
 
     def _resolved(self, spec: _Spec | None, specs: _Specs) -> LoadedActivity | None:

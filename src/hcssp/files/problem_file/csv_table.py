@@ -10,20 +10,26 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Collection, Iterator, Mapping
-from math import inf
+from math import isnan, nan
 
 from hcssp.errors import did_you_mean
+from hcssp.files.problem_file.expressions import ExpressionError, looks_like_expression
 from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.grid_format import LARGEST_COST
+from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters
 from hcssp.files.problem_file.tables import TableDraft, TableModel, Wrong
-from hcssp.files.problem_file.written_numbers import written_number
 
 COLUMNS = ("state", "action", "next", "probability")
 _LONGEST_FIELD = 1000
 
 
 def read_csv_table(
-    text: str, cost_names: tuple[str, ...], wrong: Wrong, most: int, capacities: Collection[str] = ()
+    text: str,
+    cost_names: tuple[str, ...],
+    wrong: Wrong,
+    most: int,
+    capacities: Collection[str] = (),
+    parameters: Parameters = NO_PARAMETERS,
 ) -> TableModel | None:
     """The table of a CSV file; None, and the mistakes noted, if it cannot be read.
 
@@ -39,6 +45,8 @@ def read_csv_table(
         How many transitions there may be.
     capacities
         The costs that can be given back, and of which all lines of an action must use the same amount.
+    parameters
+        What the names in numbers stand for.
     """
     lines = _lines(text, wrong)
     header = next(lines, None)
@@ -49,7 +57,7 @@ def read_csv_table(
     if columns is None:
         return None
     draft = TableDraft(cost_names, wrong)
-    fields_of = _Fields(columns, cost_names, wrong, capacities)
+    fields_of = _Fields(columns, cost_names, wrong, capacities, parameters)
     rows: dict[tuple[str, str], int] = {}
     carried = [(at, name) for at, name in enumerate(cost_names) if name in capacities]
     first_costs: dict[int, list[float]] = {}
@@ -97,8 +105,10 @@ class _Fields:
         cost_names: tuple[str, ...],
         wrong: Wrong,
         capacities: Collection[str],
+        parameters: Parameters,
     ) -> None:
         self._capacities = capacities
+        self._parameters = parameters
         self._columns = columns
         self._state, self._action, self._next, self._probability = (columns[name] for name in COLUMNS)
         self._wrong = wrong
@@ -142,10 +152,11 @@ class _Fields:
                 most, what, known = LARGEST_COST, f"a number from 0 to {LARGEST_COST:g}", self._numbers
             least = -LARGEST_COST if column in self._capacities else 0.0
             known = self._given_back if least else known
-            value = known.get(text, _number(text, least, most))
-            problem = f"{text.strip()[:60]!r} is not {what}"
+            if text in known:
+                return True
+            value, problem = _number(text.strip(), least, most, what, self._parameters)
             if value is not None:
-                known[text], problem = value, None
+                known[text] = value
         if problem is not None:
             self._wrong(line, column, problem)
         return problem is None
@@ -185,11 +196,20 @@ def _columns(
     return columns if sound else None
 
 
-def _number(text: str, least: float, most: float) -> float | None:
-    """A number from `least` to `most`, perhaps as a fraction or a percentage; None for anything else."""
-    value: float | None
+def _number(
+    text: str, least: float, most: float, what: str, parameters: Parameters
+) -> tuple[float | None, str | None]:
+    """A number from `least` to `most`, perhaps computed; and what is wrong with anything else."""
+    short = len(text) < _LONGEST_FIELD and "_" not in text
+    told = f"{text[:60]!r}"
     try:
-        value = float(text) if len(text) < _LONGEST_FIELD and "_" not in text else inf
+        value = float(text) if short else nan
     except ValueError:
-        value = written_number(text.strip())
-    return value if value is not None and least <= value <= most else None
+        value = nan
+    if isnan(value) and looks_like_expression(text):
+        try:
+            value = float(parameters.evaluate(text))
+            told = parameters.told(text)
+        except ExpressionError as error:
+            return None, f"{told} is not {what}: {error}"
+    return (value, None) if least <= value <= most else (None, f"{told} is not {what}")

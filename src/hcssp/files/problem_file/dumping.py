@@ -44,6 +44,22 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     InvalidProblem
         If something has a name that a file cannot hold.
     """
+    return written(problem_document(problem), style)
+
+
+def written(document: Mapping[str, Any], style: Literal["yaml", "json"] = "yaml") -> str:
+    """The text of a document."""
+    return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+
+
+def problem_document(problem: HCSSP) -> dict[str, Any]:
+    """What a problem file says, before it is a text.
+
+    Raises
+    ------
+    InvalidProblem
+        If something has a name that a file cannot hold.
+    """
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)
@@ -64,7 +80,7 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     if procedures:
         document["procedures"] = procedures
     document.update(whole)
-    return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+    return document
 
 
 class _Writer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf
 from typing import ClassVar
 
@@ -23,6 +24,8 @@ from hcssp.files.problem_file.forms import (
     nothing,
     number,
     numbers,
+    parameter,
+    parameter_name,
     text,
     whole,
 )
@@ -119,9 +122,9 @@ START = list_of(
     record("a start with its probability", PossibleStart),
     empty="the list of starts is empty; give at least one",
 ) | _target("a start")
-GOAL = list_of("goals", _target("a goal"), empty="the list of goals is empty; give at least one") | _target(
-    "a goal"
-)
+GOAL = list_of(
+    "goals", _target("a goal"), empty="the list of goals is empty; give at least one", never="a number"
+) | _target("a goal")
 POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a position on a map")
 
 
@@ -316,6 +319,9 @@ CAPACITIES = map_of(
 )
 
 
+PARAMETERS = map_of("a mapping from names to numbers", parameter(), keys=parameter_name())
+
+
 @dataclass(frozen=True)
 class Problem(Part):
     """A hierarchical constrained stochastic shortest path problem."""
@@ -326,6 +332,10 @@ class Problem(Part):
     )
     name: str | None = optional(name_text("a name"))
     description: str | None = optional(text())
+    parameters: dict[str, Fraction | str | None] | None = optional(
+        PARAMETERS,
+        description="Numbers by name, which arithmetic such as '1 - slip' may use wherever a number stands.",
+    )
     costs: list[str | None] | None = required(COST_NAMES)
     units: dict[str, str | None] | None = optional(
         map_of("a mapping from costs to units", name_text("a unit")),

@@ -12,12 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, Generic, TypeVar
 
 from hcssp.errors import listed
+from hcssp.files.problem_file.expressions import (
+    LONGEST,
+    NAME,
+    PATTERN,
+    ExpressionError,
+    is_word,
+    looks_like_expression,
+)
+from hcssp.files.problem_file.parameters import parameter_problem
 from hcssp.files.problem_file.tree import Field, Scalar
-from hcssp.files.problem_file.written_numbers import PATTERN, written_number
+from hcssp.files.problem_file.written_numbers import exact_number
 
 Value = TypeVar("Value", covariant=True)
 Other = TypeVar("Other")
@@ -26,8 +36,8 @@ Schema = dict[str, Any]
 
 KINDS = ("a text", "a number", "a truth value", "nothing", "a list", "a mapping")
 LONGEST_NAME = 200
-WRITTEN: Schema = {"type": "string", "pattern": PATTERN}
-"""A fraction or a percentage."""
+WRITTEN: Schema = {"type": "string", "pattern": PATTERN, "maxLength": LONGEST}
+"""Arithmetic: a fraction, a percentage, a parameter, or what is computed from them."""
 
 
 @dataclass(frozen=True)
@@ -167,22 +177,65 @@ def letter(draws: str, taken: str = "#.SG") -> Form[str]:
 
 
 def number(what: str, least: float = -inf, most: float = inf) -> Form[float]:
-    """A finite number between `least` and `most`; fractions and percentages are texts that mean one."""
+    """A finite number between `least` and `most`; arithmetic is a text that means one."""
 
     def take(field: Field) -> float | None:
-        value = written_number(field.value) if isinstance(field.value, str) else field.value
-        if isinstance(value, int | float) and isfinite(value) and least <= value <= most:
-            return float(value)
+        if isinstance(field.value, str):
+            value = _computed(field, what)
+            if value is not None and not least <= value <= most:
+                field.wrong(f"{field.parameters.told(field.value)} is not {what}")
+                return None
+            return None if value is None else float(value)
+        if isinstance(field.value, int | float) and isfinite(field.value) and least <= field.value <= most:
+            return float(field.value)
         field.expected(what)
         return None
 
     limits = {name: each for name, each in (("minimum", least), ("maximum", most)) if isfinite(each)}
     plain = {"type": "number", **limits}
+    return Form(what, ("a number", "a text"), take, lambda _: {"anyOf": [plain, WRITTEN]}, _looks_computed)
 
-    def looks_right(field: Field) -> bool:
-        return not isinstance(field.value, str) or written_number(field.value) is not None
 
-    return Form(what, ("a number", "a text"), take, lambda _: {"anyOf": [plain, WRITTEN]}, looks_right)
+def _computed(field: Field, what: str) -> Fraction | None:
+    """The exact value of a text that is arithmetic; None, and the mistake noted, if it is not or has none."""
+    text = str(field.value)
+    # Where there are no parameters a word is a word, and not one that is missing.
+    if not looks_like_expression(text) or (is_word(text) and not field.parameters.values):
+        field.expected(what)
+        return None
+    try:
+        return field.parameters.evaluate(text)
+    except ExpressionError as error:
+        field.wrong(f"{field.shown} is not {what}: {error}")
+        return None
+
+
+def _looks_computed(field: Field) -> bool:
+    text = field.value
+    if not isinstance(text, str):
+        return True
+    return looks_like_expression(text) and (not is_word(text) or text.strip() in field.parameters.values)
+
+
+def parameter(what: str = "a number, or arithmetic on parameters before it") -> Form[Fraction | str]:
+    """The default of a parameter: a number exactly as it is written, or arithmetic."""
+
+    def take(field: Field) -> Fraction | str | None:
+        if isinstance(field.value, str) and looks_like_expression(field.value):
+            return field.value
+        number = isinstance(field.value, int | float) and isinstance(field.node, Scalar)
+        exact = exact_number(field.node.source) if number and isinstance(field.node, Scalar) else None
+        if exact is None:
+            field.expected(what)
+        return exact
+
+    schema = {"anyOf": [{"type": "number"}, WRITTEN]}
+    return Form(what, ("a number", "a text"), take, lambda _: schema, _looks_computed)
+
+
+def parameter_name() -> Form[str]:
+    """What a parameter can be called."""
+    return text("the name of a parameter", parameter_problem, pattern=f"^{NAME}$", maxLength=100)
 
 
 def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
@@ -203,13 +256,19 @@ def whole(what: str = "a whole number", least: int = -(10**9), most: int = 10**9
 
     def take(field: Field) -> int | None:
         value = field.value
+        if isinstance(value, str):
+            computed = _computed(field, what)
+            if computed is not None and (computed.denominator != 1 or not least <= computed <= most):
+                field.wrong(f"{field.parameters.told(value)} is not {what}")
+                return None
+            return None if computed is None else int(computed)
         if isinstance(value, int | float) and least <= value <= most and value == int(value):
             return int(value)
         field.expected(what)
         return None
 
-    schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Form(what, ("a number",), take, lambda _: schema)
+    schema = {"anyOf": [{"type": "integer", "minimum": least, "maximum": most}, WRITTEN]}
+    return Form(what, ("a number", "a text"), take, lambda _: schema, _looks_computed)
 
 
 WHOLE = whole()
@@ -235,7 +294,14 @@ def numbers(what: str, count: int | None = None, number: Form[int] = WHOLE) -> F
 
 
 def list_of(
-    what: str, item: Form[Given], *, empty: str = "", twice: str = "", least: int = 0, most: int | None = None
+    what: str,
+    item: Form[Given],
+    *,
+    empty: str = "",
+    twice: str = "",
+    least: int = 0,
+    most: int | None = None,
+    never: str = "",
 ) -> Form[list[Given | None]]:
     """A list, in which None stands for what is wrong.
 
@@ -249,6 +315,8 @@ def list_of(
         What to say if there are none, and if one stands there twice; by default both may be.
     least, most
         How many there must be to look like such a list.
+    never
+        The kind of items that shows that it is meant to be something else.
     """
 
     def take(field: Field) -> list[Given | None] | None:
@@ -268,7 +336,8 @@ def list_of(
     def looks_right(field: Field) -> bool:
         items = field.items()
         count = least <= len(items) <= (most or len(items))
-        return count and (not items or any(map(item.fits, items)))
+        other = any(each.kind == never for each in items)
+        return count and not other and (not items or any(map(item.fits, items)))
 
     def schema(definitions: Definitions) -> Schema:
         lengths = {"minItems": max(least, 1) if empty else least, "maxItems": most}

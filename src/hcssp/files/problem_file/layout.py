@@ -22,6 +22,10 @@ class Line(dict[str, Any]):
     """A mapping that is written on one line, if it fits there."""
 
 
+class Arithmetic(str):
+    """A text that stands for a number, and is written without quotes where that is possible."""
+
+
 def to_json(document: Mapping[str, Any]) -> str:
     """The document as JSON."""
     return _json(document, "") + "\n"
@@ -76,6 +80,8 @@ def _flow(value: Any, text: Callable[[str], str]) -> str:
         return "{" + ", ".join(f"{text(key)}: {_flow(each, text)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_flow(each, text) for each in value) + "]"
+    if isinstance(value, Arithmetic) and text is _yaml_text:
+        return value
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool) or value is None:

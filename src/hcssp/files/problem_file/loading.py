@@ -7,15 +7,17 @@ Loading executes nothing, reads nothing outside of the problem's folder, and kee
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import BinaryIO
 
 from hcssp.cssp.validation import unknown_cost
-from hcssp.errors import InvalidProblem, UnknownName
+from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.format import FORMAT, PROBLEM, Problem
+from hcssp.files.problem_file.format import FORMAT, PARAMETERS, PROBLEM, Problem
+from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters, Settings, computed
 from hcssp.files.problem_file.parsing import is_json, parse_document
 from hcssp.files.problem_file.procedure import ProcedureReader
 from hcssp.files.problem_file.procedures import ProcedureLibrary, sources
@@ -30,7 +32,11 @@ _Chain = tuple[Path | None, ...]
 
 
 def load(
-    path: str | Path, limits: Limits | None = None, *, parameters: Mapping[str, Number] | None = None
+    path: str | Path,
+    limits: Limits | None = None,
+    *,
+    parameters: Mapping[str, Number] | None = None,
+    **settings: Number,
 ) -> HCSSP:
     """The problem that a file holds, with its name, its rooms and their places.
 
@@ -40,8 +46,8 @@ def load(
         A YAML file, or a JSON file if its name ends in ``.json``.
     limits
         How large it may be.
-    parameters
-        What the file's parameters are instead of their defaults.
+    parameters, settings
+        What the file's parameters are instead of their defaults: ``load("mine.yaml", slip=0.2)``.
 
     Raises
     ------
@@ -50,12 +56,12 @@ def load(
     InvalidProblem
         If anything is wrong; each violation begins with file, line and field.
     """
-    _refuse(parameters)
     source = Path(path)
     findings = Findings(str(path))
     bounded = limits or Limits()
     text = decoded(read_bytes(source, str(source), bounded.document_bytes), findings)
-    return _load(text, source.suffix.lower() == ".json", findings, source, source.parent, bounded)
+    json = source.suffix.lower() == ".json"
+    return _whole(text, json, findings, source, source.parent, bounded, {**(parameters or {}), **settings})
 
 
 def load_stream(
@@ -72,17 +78,21 @@ def load_stream(
     InvalidProblem
         If anything is wrong; each violation begins with "standard input", line and field.
     """
-    _refuse(parameters)
     bounded = limits or Limits()
     findings = Findings("standard input")
     text = decoded(read_stream(stream, findings.file, bounded.document_bytes), findings)
     # There is no name to tell them apart by, and every JSON document begins with a brace if it is a problem.
     json = text.lstrip().startswith("{") and is_json(text)
-    return _load(text, json, findings, None, Path(folder), bounded)
+    return _whole(text, json, findings, None, Path(folder), bounded, parameters)
 
 
 def load_text(
-    text: str, folder: str | Path = ".", *, json: bool = False, limits: Limits | None = None
+    text: str,
+    folder: str | Path = ".",
+    *,
+    json: bool = False,
+    limits: Limits | None = None,
+    parameters: Mapping[str, Number] | None = None,
 ) -> HCSSP:
     """The problem that a text holds; tables that it names lie in `folder`.
 
@@ -96,7 +106,29 @@ def load_text(
     >>> loaded.activities[0].cssp.num_states
     8
     """
-    return _load(text, json, Findings("problem"), None, Path(folder), limits or Limits())
+    return _whole(text, json, Findings("problem"), None, Path(folder), limits or Limits(), parameters)
+
+
+def _whole(
+    text: str,
+    json: bool,
+    findings: Findings,
+    source: Path | None,
+    folder: Path,
+    limits: Limits,
+    parameters: Mapping[str, Number] | None,
+) -> HCSSP:
+    """The problem of a document that is inside of no other, with what the user sets."""
+    settings = Settings.given(parameters)
+    try:
+        problem = _load(text, json, findings, source, folder, limits, settings)
+    except InvalidProblem:
+        # What is set under a wrong name may be the cause of all the rest.
+        if settings.declared:
+            settings.check()
+        raise
+    settings.check()
+    return problem
 
 
 def _load(
@@ -106,10 +138,14 @@ def _load(
     source: Path | None,
     folder: Path,
     limits: Limits,
+    settings: Settings,
+    around: Parameters | None = None,
     inside: _Chain = (),
 ) -> HCSSP:
     document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
+    parameters = _parameters(document, around or NO_PARAMETERS, settings)
+    document = replace(document, parameters=parameters)
     read = PROBLEM.read(document)
     if read is None or read.costs is None or read.activities is None:
         # Without the costs everything else would be called wrong.
@@ -120,7 +156,7 @@ def _load(
         findings.raise_if_any()
 
     def beside(name: str, where: Field) -> HCSSP | None:
-        return _load_beside(name, where, folder, limits, (*inside, source))
+        return _load_beside(name, where, folder, limits, settings, (*inside, source))
 
     made = ActivityReader(read, cost_names, folder, limits)
     library = ProcedureLibrary(read, made, beside, limits)
@@ -140,10 +176,20 @@ def _load(
     return carried or named
 
 
-def _refuse(parameters: Mapping[str, Number] | None) -> None:
-    """Files have no parameters to be set."""
-    for name in parameters or ():
-        raise UnknownName("parameter", name, ())
+def _parameters(document: Field, around: Parameters, settings: Settings) -> Parameters:
+    """The values of the document's parameters; without them nothing else can be read."""
+    findings = document.findings
+    before = len(findings)
+    where = document.at("parameters")
+    declared = PARAMETERS.read(where) if "parameters" in document else None
+    if len(findings) == before:
+        known = [(name, default) for name, default in (declared or {}).items() if default is not None]
+        parameters, wrong = computed(known, around, settings)
+        for name, told in wrong.items():
+            where.at(name).wrong(told)
+    if len(findings) > before:
+        findings.raise_if_any()
+    return parameters
 
 
 def _units(read: Problem, problem: HCSSP) -> dict[str, str]:
@@ -155,7 +201,9 @@ def _units(read: Problem, problem: HCSSP) -> dict[str, str]:
     return {name: unit for name, unit in (read.units or {}).items() if unit is not None}
 
 
-def _load_beside(name: str, where: Field, folder: Path, limits: Limits, inside: _Chain) -> HCSSP | None:
+def _load_beside(
+    name: str, where: Field, folder: Path, limits: Limits, settings: Settings, inside: _Chain
+) -> HCSSP | None:
     """The problem in a file beside another one; None, and the mistakes noted, if it is not sound."""
     try:
         path, text = read_beside(folder, name, limits, where.findings)
@@ -171,9 +219,9 @@ def _load_beside(name: str, where: Field, folder: Path, limits: Limits, inside: 
         where.wrong(f"procedures are inside each other more than {limits.depth} deep")
         return None
     try:
-        return _load(
-            text, source.suffix.lower() == ".json", Findings(path), source, source.parent, limits, inside
-        )
+        json = source.suffix.lower() == ".json"
+        found = Findings(path)
+        return _load(text, json, found, source, source.parent, limits, settings, where.parameters, inside)
     except InvalidProblem as error:
         for violation in error.violations:
             where.wrong(violation)

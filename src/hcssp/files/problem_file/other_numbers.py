@@ -45,12 +45,9 @@ def with_other_numbers(model: Model, changes: Iterable[Model]) -> Model | None:
                 place.at(key).wrong(_impossible(kind, possible))
                 return None
             node = _merged(node, place.at(key).node) if kind == "table" else _replaced(node, key, place)
-    field = Field(node, place.path, place.line, place.findings)
     if kind == "table":
-        return replace(
-            model, table=TABLE.read(Field(node, f"{place.path}.actions", place.line, place.findings))
-        )
-    return replace(model, grid=GRID.read(field))
+        return replace(model, table=TABLE.read(replace(place, node=node, path=f"{place.path}.actions")))
+    return replace(model, grid=GRID.read(replace(place, node=node)))
 
 
 def _impossible(kind: str, possible: tuple[str, ...]) -> str:

@@ -198,7 +198,7 @@ def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[st
                 member.wrong("YAML's merge key is not known here; repeat the keys, or use 'model'")
                 continue
             nearest = get_close_matches(name, known, n=1)
-            guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known)}"
+            guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known, 20)}"
             member.wrong(f"there is no such key; {guess}")
             misspelt.update(nearest)
         for name in needed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hcssp.files.problem_file.findings import Findings
+from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,23 @@ Node = Scalar | Items | Entries
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value with its place: the path of keys that leads to it, its line, and where mistakes are noted."""
+    """A value with its place: the path of keys that leads to it, and its line.
+
+    Attributes
+    ----------
+    node, path, line
+        The value and where it stands.
+    findings
+        Where mistakes are noted.
+    parameters
+        What the names in it stand for, where it is arithmetic.
+    """
 
     node: Node
     path: str
     line: int
     findings: Findings
+    parameters: Parameters = NO_PARAMETERS
 
     @classmethod
     def root(cls, node: Node, findings: Findings) -> Field:
@@ -116,10 +128,11 @@ class Field:
             if isinstance(node, Items) and isinstance(key, int) and key < len(node.items):
                 item = node.items[key]
                 # An item is as good as its line: aliases aside, that is where it stands.
-                field = Field(item, f"{field.path}[{key}]", item.line, self.findings)
+                field = Field(item, f"{field.path}[{key}]", item.line, self.findings, self.parameters)
             elif isinstance(node, Entries) and isinstance(key, str) and key in node.entries:
                 path = joined(field.path, key)
-                field = Field(node.entries[key], path, node.key_lines[key], self.findings)
+                line = node.key_lines[key]
+                field = Field(node.entries[key], path, line, self.findings, self.parameters)
         return field
 
 
