@@ -28,6 +28,7 @@ def test_the_list_of_public_names() -> None:
         "ActivityHandle",
         "Anytime",
         "BudgetAllocation",
+        "BudgetSpent",
         "CSSP",
         "CSSPBuilder",
         "CannotWrite",

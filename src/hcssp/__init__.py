@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from hcssp.dual.oracle import Vertex as Vertex
     from hcssp.dual.stochastic import StochasticOptimum as StochasticOptimum
     from hcssp.dual.stochastic import stationary as stationary
+    from hcssp.errors import BudgetSpent as BudgetSpent
     from hcssp.errors import CannotWrite as CannotWrite
     from hcssp.errors import CostOverflow as CostOverflow
     from hcssp.errors import DeadEnd as DeadEnd
@@ -162,6 +163,7 @@ _HOME = {
     "ActivityHandle": "hcssp.procedure.builder",
     "Anytime": "hcssp.methods.anytime",
     "BudgetAllocation": "hcssp.methods.paper",
+    "BudgetSpent": "hcssp.errors",
     "CannotWrite": "hcssp.errors",
     "campus": "hcssp.scenarios.campus",
     "Capacity": "hcssp.cssp.levels",
@@ -291,6 +293,7 @@ _HOME = {
 # Where the verbs live that a record of a low layer has and a higher one knows how to do.
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
+    "plan.replan": "hcssp.solving.replan:replan",
     "plan.save": "hcssp.files.plan_file:save_plan",
     "plan.verified": "hcssp.files.certificate:verified_plan",
     "plan.save_certificate": "hcssp.files.certificate:save_certificate",

@@ -61,6 +61,10 @@ class InvalidProblem(_Violations):
     """A problem that breaks one or more rules; all violations are reported together."""
 
 
+class BudgetSpent(_Violations):
+    """Less than nothing is left of a budget for the rest of a plan; the message says of which."""
+
+
 class InvalidPlan(_Violations):
     """A plan file that cannot be used: it is broken, or for another problem."""
 

@@ -16,6 +16,7 @@ from hcssp.cli import (
     methods,
     new,
     problems,
+    replan,
     report,
     robust,
     schema,
@@ -34,6 +35,7 @@ _COMMANDS = {
     "check": check,
     "simulate": simulate,
     "robust": robust,
+    "replan": replan,
     "curve": curve,
     "show": show,
     "report": report,
@@ -56,6 +58,7 @@ examples:
   hcssp solve mine.yaml --certificate proof.cert
   hcssp check mine.yaml proof.cert
   hcssp simulate mine.yaml plan.json --runs 100000
+  hcssp replan mine.yaml plan.json --at hallway --spent damage=0.5 --out rest.json
   hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png
   hcssp show mine.yaml --png procedure.png
   hcssp report mine.yaml plan.json -o report.html

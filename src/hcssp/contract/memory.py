@@ -22,12 +22,19 @@ Problem = CSSP | HCSSP
 
 
 class Memory:
-    """The oracles of one problem, whatever its bounds."""
+    """The oracles of one problem, whatever its bounds.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    before
+        What was learnt about a problem that has much in common with this one, such as the same procedure
+        before the world changed: activities that are the same are not planned anew.
+    """
+
+    def __init__(self, before: Memory | None = None) -> None:
         self._problem: Problem | None = None
         self._oracles: dict[Evaluation, Oracle[Any]] = {}
-        self._before: dict[Evaluation, Oracle[Any]] = {}
+        self._before: dict[Evaluation, Oracle[Any]] = {} if before is None else dict(before._oracles)
 
     def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle[Any]:
         """The oracle of `problem`, with all that was learnt under other bounds.
@@ -40,7 +47,9 @@ class Memory:
         evaluation
             How policies of a flat problem are evaluated.
         """
-        if self._problem is None or not _share_oracles(self._problem, problem):
+        if self._problem is None:
+            self._problem = problem
+        elif not _share_oracles(self._problem, problem):
             self._problem, self._oracles, self._before = problem, {}, self._oracles
         if evaluation not in self._oracles:
             self._oracles[evaluation] = oracle_of(problem, evaluation, self._before.pop(evaluation, None))

@@ -296,9 +296,19 @@ class Plan:
         solved: Plan = verb("plan.resolve")(self, bounds, **options)
         return solved
 
+    def replan(
+        self, at: Any = None, spent: Mapping[str, float] | None = None, problem: Any = None, **options: Any
+    ) -> Plan:
+        """A new plan for the rest of this one, from where its execution is, with what is left of the budgets.
+
+        See :func:`hcssp.solving.replan.replan`.
+        """
+        solved: Plan = verb("plan.replan")(self, at, spent, problem, **options)
+        return solved
+
     def start(self) -> Run:
         """Begin to follow the plan; see :mod:`hcssp.execution.run`."""
-        return Run(self.policy)
+        return Run(self.policy, self.replan)
 
     def save(self, path: Any) -> None:
         """Write the plan to a file; see :mod:`hcssp.files.plan`."""

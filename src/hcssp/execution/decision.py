@@ -23,11 +23,13 @@ class Decision:
         The label of the activity's state; at an event that of the state it was entered in, if it can be
         entered in several; else None.
     spent
-        The expected costs of all actions decided before this one, by name.
+        The expected costs of all actions decided before this one since the plan began, by name; of a limit
+        for each execution of a use, those in the execution that is under way.
     remaining
         The expected costs from here to the end, by name, this action's included.
     budget_left
-        For each constraint the bound less what is spent; ``inf`` where there is no bound.
+        For each constraint the bound less what is spent; ``inf`` where there is no bound. If the rest was
+        planned anew, the bound is what was left for it.
     over
         Whether the end is reached and nothing is left to do.
     """

@@ -64,27 +64,39 @@ at out: over; spent: minutes 6, smoke 4; left: smoke -3
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.errors import ImpossibleObservation
+from hcssp.errors import ImpossibleObservation, InvalidProblem
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
 from hcssp.procedure.entries import entry_distribution
+from hcssp.procedure.limits import carried_limit, enters
 
 _SHOWN = 10
 
 
 class Run:
-    """One execution of a policy, from its start to its end; ``plan.start()`` makes one."""
+    """One execution of a policy, from its start to its end; ``plan.start()`` makes one.
 
-    def __init__(self, policy: DeterministicPolicy | ProcedurePolicy) -> None:
+    Parameters
+    ----------
+    policy
+        What to do.
+    replanner
+        Makes a plan for the rest, see :meth:`replan`; that of a plan if it was begun by ``plan.start()``.
+    """
+
+    def __init__(
+        self, policy: DeterministicPolicy | ProcedurePolicy, replanner: Callable[..., Any] | None = None
+    ) -> None:
+        self._replanner = replanner
         # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
         self._single = isinstance(policy, DeterministicPolicy)
         if isinstance(policy, DeterministicPolicy):
@@ -96,6 +108,11 @@ class Run:
         self._chain, only_policy = policy_chain(self._policy)
         self._remaining = expected_remaining(self._chain, only_policy)  # checks the policy, too
         self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
+        # What plans before this one were charged with, of the bounds for the whole way.
+        self._charged: dict[str, float] = {}
+        self._allowed = {
+            each.name: carried_limit(self._problem, each) or each.limit for each in self._problem.constraints
+        }
         self._begun = False
         self._event_state = self._flattening.start
         # The activity and its local state; None at an event.
@@ -135,6 +152,7 @@ class Run:
         else:
             happened, start = self._observed_outcome(seen, outcome)
             if happened.runs is None or start is None:
+                self._begin_uses(happened)
                 self._event_state = self._flattening.event_state(happened.event, self._entry)
             else:
                 self._enter(happened.runs, start)
@@ -168,7 +186,7 @@ class Run:
             state=label,
             spent=spent,
             remaining=dict(zip(names, self._remaining[:, state].tolist(), strict=True)),
-            budget_left={c.name: c.at_most - spent[c.name] for c in self._problem.constraints},
+            budget_left={name: allowed - spent[name] for name, allowed in self._allowed.items()},
             over=state == flattening.end,
         )
 
@@ -176,6 +194,53 @@ class Run:
     def over(self) -> bool:
         """Whether the end is reached."""
         return self._begun and self._flat_state == self._flattening.end
+
+    def replan(self, problem: Any = None, spent: Mapping[str, float] | None = None, **options: Any) -> Run:
+        """Plan the rest anew from here, and go on by that plan: the world is not what the plan took it for.
+
+        Parameters
+        ----------
+        problem
+            The whole problem as the world is now, whatever was planned anew before; None if nothing has
+            changed but the budgets.
+        spent
+            What was spent since this plan began, if that is to count, such as ``run.decision.spent``; None if
+            what the plan expected until here counts. See :mod:`hcssp.solving.replan`.
+        options
+            `solver`, `stop` and `on_progress` as for :func:`hcssp.solve`.
+
+        Returns
+        -------
+        Run
+            A run of the new plan that is where this one is; this one stays as it was.
+
+        Raises
+        ------
+        NoSolution
+            If there is no plan for the rest.
+        HcsspError
+            If the run is over, or was not begun by ``plan.start()``.
+        """
+        if self._replanner is None:
+            raise InvalidProblem(["the run was begun without a plan; begin it by plan.start()"])
+        here = self.decision
+        charged = None if problem is None else self._charged
+        plan = self._replanner(here if self._begun else None, spent, problem, charged=charged, **options)
+        run: Run = plan.start()
+        run.step()
+        if not self._single and self._begun:
+            # What leads to the place where the rest begins leaves no choice.
+            for _ in range(1 if self._inside is not None else 0 if here.state is None else 2):
+                run.step()
+        whole = self._problem if problem is None else as_procedure(problem)
+        before = self._charged if problem is None else {}
+        left = {each.name: each.at_most for each in run._problem.constraints if each.per is None}
+        run._charged = {
+            each.name: before.get(each.name, 0.0) + each.limit - left.get(each.name, 0.0)
+            for each in whole.constraints
+            if each.limit < np.inf and (each.per is None or each.name in left)
+        }
+        return run
 
     def possible(self) -> list[tuple[str | None, Hashable | None]]:
         """What can be observed next: pairs of an outcome and a state, None where there is none to tell."""
@@ -220,6 +285,18 @@ class Run:
             self._inside = None
         else:
             self._inside = (activity, local)
+
+    def _begin_uses(self, happened: Outcome) -> None:
+        """Limits of uses are for each execution: where one begins, nothing of it is spent."""
+        before = self._flattening.event_states[self._event_state][0]
+        for row, constraint in enumerate(self._problem.constraints, 1):
+            if constraint.per is None:
+                continue
+            use = self._problem.uses[constraint.per.use]
+            if enters(use, before, happened.event):
+                self._spent[row] = 0.0
+                self._charged.pop(constraint.name, None)
+                self._allowed[constraint.name] = constraint.limit
 
     def _spend(self) -> None:
         """Count the costs of the action that was taken."""

@@ -14,7 +14,8 @@ plan that ends, the losses and the executions add up to :math:`M` of the start (
 
 and that is an ordinary constraint whose choices cost something, none of them less than 0. A constant may be
 added to :math:`M` everywhere but at the end: so the start has 1 if the use runs at most once in expectation,
-and then the bound of the constraint is the limit itself.
+and then the bound of the constraint is the limit itself. (Not where the exit of an activity decides whether
+the procedure is over: the losses belong to choices, which are made before.)
 """
 
 from __future__ import annotations
@@ -62,14 +63,13 @@ def limits(problem: HCSSP) -> tuple[list[Constraint], list[str]]:
 def per_execution(problem: HCSSP, number: int) -> PerExecution | str:
     """What makes a constraint hold for every execution of a use; or why none can."""
     use = problem.uses[number]
-    events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
-    entries, moves = _executions(problem, use)
-    most = _most_executions(entries, moves, events)
-    if most is None:
+    found = to_come(problem, use)
+    if found is None:
         return (
             f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept apart "
             "from the others; let a way back to it be taken by chance only"
         )
+    most, losses = found
     for choice in problem.choices:
         for outcome in choice.outcomes:
             after = most[list(outcome.events)]
@@ -78,14 +78,53 @@ def per_execution(problem: HCSSP, number: int) -> PerExecution | str:
                     f"whether {use.name!r} is still to come depends on the exit of an activity, after choice "
                     f"{choice.name!r} at event {problem.events[choice.event]!r}; bound the whole instead"
                 )
-    # A constant more everywhere but at the end, so that the start has 1 at least.
-    others = np.arange(problem.num_events) != problem.end
-    most = np.where(others, most + max(0.0, 1.0 - float(most[problem.start])), 0.0)
+    first = float(most[problem.start])
+    if first == 0.0:
+        return PerExecution(number, 1.0, {})
+    # A constant more everywhere but at the end, so that the start has 1 at least: the last step loses it.
+    # Where the exit of an activity decides whether a step is the last, no choice can pay for that.
+    more = 0.0 if _ends_by_exit(problem) else max(0.0, 1.0 - first)
+    if more > 0.0:
+        _, moves = _executions(problem, use)
+        losses = losses + more * moves[:, [problem.end]].toarray().ravel()
+    kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
+    return PerExecution(number, first + more, kept)
+
+
+def to_come(problem: HCSSP, use: Use) -> tuple[FloatArray, FloatArray] | None:
+    """The most executions of a use that can be expected from each event, and what each choice loses of them.
+
+    None if the use can be run as often as one likes.
+    """
+    events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
+    entries, moves = _executions(problem, use)
+    most = _most_executions(entries, moves, events)
+    if most is None:
+        return None
     losses = np.maximum(0.0, most[events] - entries - moves @ most)
     # What rounding leaves of nothing is nothing.
     losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
-    kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
-    return PerExecution(number, float(most[problem.start]), kept)
+    return most, losses
+
+
+def carried_limit(problem: HCSSP, constraint: Constraint) -> float:
+    """What a limit of a use allows beyond its executions: something if one is under way at the start.
+
+    That is so in the rest of a procedure, see :mod:`hcssp.procedure.rest`.
+    """
+    if constraint.per is None or problem.nesting is None or problem.nesting.placed is None:
+        return 0.0
+    known = to_come(problem, problem.uses[constraint.per.use])
+    return 0.0 if known is None else constraint.at_most - constraint.limit * float(known[0][problem.start])
+
+
+def _ends_by_exit(problem: HCSSP) -> bool:
+    """Whether the procedure may be over or not after an activity, depending on where that ends."""
+    return any(
+        problem.end in outcome.events and len(outcome.events) > 1
+        for choice in problem.choices
+        for outcome in choice.outcomes
+    )
 
 
 def enters(use: Use, event: int, target: int) -> bool:

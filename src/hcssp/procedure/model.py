@@ -314,8 +314,8 @@ class HCSSP:
         return problem
 
     def restricted(self, **parts: Any) -> HCSSP:
-        """A part of the problem, which needs no check; see :mod:`hcssp.procedure.pruning`."""
-        return self._derive(**parts, nesting=None)
+        """A part of the problem, which needs no check; see :mod:`hcssp.procedure.part`."""
+        return self._derive(**({"nesting": None} | parts))
 
     def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
         """The same problem with constraints on its uses besides its own."""
@@ -456,6 +456,27 @@ class HCSSP:
         stated = self.nesting.outline.constraint_names
         outline = self.nesting.outline.with_bounds({name: wanted[name] for name in stated if name in wanted})
         return self._derive(constraints=constraints, nesting=replace(self.nesting, outline=outline))
+
+    def with_activities(self, changed: Mapping[str, CSSP]) -> HCSSP:
+        """The same procedure in a changed world: other problems for some activities, given by name.
+
+        Raises
+        ------
+        UnknownName
+            If there is no activity of that name.
+        InvalidProblem
+            If a new problem does not fit the procedure, such as one without the exits that it needs.
+        """
+        for name in changed:
+            self.activity_index(name)
+        activities = tuple(
+            replace(each, cssp=changed[each.name]) if each.name in changed else each
+            for each in self.activities
+        )
+        nesting = None if self.nesting is None else replace(self.nesting, placed=self.nesting.uses)
+        problem = self._derive(activities=activities, nesting=nesting)
+        problem.__post_init__()
+        return problem
 
     def world(self, activity: int) -> GridWorld | None:
         """The grid of an activity, given by its index; None if its states are no cells."""

@@ -33,10 +33,13 @@ class Nesting:
         The procedure with a stand-in of two states for every activity that is a procedure.
     procedures
         From activities of the outline to the procedures that they are.
+    placed
+        Where the uses are, if the problem is but the rest of what was stated and so written out already.
     """
 
     outline: HCSSP
     procedures: Mapping[int, HCSSP]
+    placed: tuple[Use, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "procedures", Frozen(self.procedures))
@@ -44,7 +47,7 @@ class Nesting:
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """All uses, those inside others after them, in the order of events and activities."""
-        return tuple(_uses(self))
+        return tuple(_uses(self)) if self.placed is None else self.placed
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Use:
         The event that it begins with and the one that it leads to; the same where it has none of its own.
     events, activities
         What is inside it, inner uses included.
+    begun
+        In the rest of a procedure, the activity of it that is under way, if one is.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Use:
     end: int
     events: range
     activities: range
+    begun: int | None = None
 
     @property
     def own_name(self) -> str:

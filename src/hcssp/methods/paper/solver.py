@@ -40,8 +40,9 @@ from hcssp.methods.paper.instance import Instance
 from hcssp.methods.paper.modes import ModeName, find_mode
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.part import Part
 from hcssp.procedure.policy import ProcedurePolicy
-from hcssp.procedure.pruning import Pruned, without_dead_ends
+from hcssp.procedure.pruning import without_dead_ends
 from hcssp.proofs.search_record import write_down
 from hcssp.ssp.region import Region
 
@@ -127,7 +128,7 @@ class _Reporter:
         prices of its estimates.
     """
 
-    def __init__(self, instance: Instance, began: float, pruned: Pruned | None = None) -> None:
+    def __init__(self, instance: Instance, began: float, pruned: Part | None = None) -> None:
         self._instance = instance
         self._began = began
         self._pruned = pruned

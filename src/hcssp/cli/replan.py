@@ -1,0 +1,171 @@
+"""``hcssp replan``: a new plan for the rest of a saved one, from where its execution is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Hashable
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hcssp.cli.arguments import (
+    UsageError,
+    add_output_arguments,
+    add_problem_arguments,
+    add_tolerance_argument,
+    bound,
+    gap,
+    seconds,
+)
+from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
+from hcssp.cli.plans import PlanSaver, read_plan
+from hcssp.cli.problems import load_problem, named_problem, with_bounds
+from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.solve import criteria_of, tell
+from hcssp.cli.work import work
+
+if TYPE_CHECKING:
+    from hcssp.cli.interruption import Interruption
+    from hcssp.contract.plan import Plan
+    from hcssp.numerics import Tolerances
+    from hcssp.procedure import HCSSP
+
+HELP = "a new plan for the rest of a saved one, from where its execution is"
+DESCRIPTION = """\
+While a plan is executed the world has changed, or a budget has gone faster than expected: find the best plan
+for the rest, from an event or a state of an activity on, with what is left of the budgets.
+
+What is left of a bound is the bound less what was spent (--spent), or, if nothing is said, less what
+the plan was expected to spend until here: so the bound is kept on average, over many executions.
+
+  hcssp replan mine.yaml plan.json --at hallway --spent damage=0.5
+  hcssp replan mine.yaml plan.json --at cross-hall "(3, 4)" --world changed.yaml
+
+The rest is a problem of its own; --rest writes it as a file, for the other commands."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``hcssp replan``."""
+    add_problem_arguments(parser)
+    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    parser.add_argument(
+        "--at",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="where the execution is: an event, or an activity and its state, such as: cross-hall '(3, 4)' "
+        "(default: the start)",
+    )
+    parser.add_argument(
+        "--spent",
+        type=bound,
+        action="append",
+        metavar="NAME=VALUE",
+        help="what was spent of a constraint until here; name every constraint, or none if what the plan "
+        "expected is to count",
+    )
+    parser.add_argument(
+        "--world",
+        metavar="PROBLEM",
+        help="the problem as the world is now, with the same names where it is the same",
+    )
+    parser.add_argument(
+        "--gap", type=gap, metavar="G", help="stop at this proven relative gap (default: 1e-6)"
+    )
+    parser.add_argument(
+        "--time-limit", type=seconds, metavar="S", help="stop after S seconds with the best plan so far"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the plan for the rest")
+    parser.add_argument("--rest", type=Path, metavar="FILE", help="write the rest as a problem file")
+    add_tolerance_argument(parser)
+    add_output_arguments(parser)
+    # The method is not to be chosen; what tells about plans asks for it.
+    parser.set_defaults(method="exact", iterations=None, mode=None)
+
+
+def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
+    """Plan the rest, print the plan, and answer with the exit code."""
+    from hcssp.contract.ending import Reason
+    from hcssp.errors import BudgetSpent
+    from hcssp.files.atomic import check_writable, write_atomically
+    from hcssp.files.problem_file.dumping import dump_problem
+    from hcssp.methods.policy_branching import PolicyBranching
+    from hcssp.numerics import Tolerances
+    from hcssp.solving.registry import find_method
+
+    for path in (arguments.out, arguments.rest):
+        if path is not None:
+            check_writable(path)
+    method = find_method(arguments.method)
+    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+    printer = ProgressPrinter(sys.stderr, talk, method.counts)
+    tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
+    interruption.begin()
+    interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
+    try:
+        printer.note(f"reading {arguments.problem}")
+        try:
+            rest, start = _rest(arguments, tolerances)
+        except BudgetSpent as error:
+            print(f"hcssp: no plan: {error}", file=sys.stderr)
+            return NO_PLAN
+        if arguments.rest is not None:
+            write_atomically(arguments.rest, dump_problem(rest))
+        saver = None
+        if arguments.out is not None:
+            saver = PlanSaver(arguments.out, rest, method.name, start)
+        criteria = criteria_of(method, arguments, interruption.seconds)
+        plan = work(rest, PolicyBranching(), criteria, printer, interruption, saver, start, tolerances)
+    except KeyboardInterrupt:
+        printer.close()
+        print("hcssp: interrupted before the first step", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        printer.close()
+    unsaved = None if saver is None else saver.finish(plan)
+    tell(arguments, plan)
+    if unsaved is not None:
+        raise unsaved
+    if not arguments.json:
+        if saver is not None and plan.found:
+            print(f"\nThe plan for the rest is saved in {arguments.out}.")
+        if arguments.rest is not None:
+            print(f"\nThe rest is written to {arguments.rest}, a problem file.")
+    if plan.ending.reason is Reason.INTERRUPTED:
+        return INTERRUPTED
+    return SOLVED if plan.found else NO_PLAN
+
+
+def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
+    """The problem that is left, and the old plan if it can still be followed."""
+    from hcssp.procedure import as_procedure
+    from hcssp.solving.replan import rest_to_plan
+
+    problem = load_problem(arguments)
+    plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)[1].as_procedure()
+    world = None
+    if arguments.world is not None:
+        world = with_bounds(named_problem(arguments.world), list(plan.bounds.items()))
+    spent = None if arguments.spent is None else dict(arguments.spent)
+    at = _place(arguments.at, plan.problem if world is None else world)
+    rest, start = rest_to_plan(plan, at, spent, world, None, tolerances)
+    return as_procedure(rest), start
+
+
+def _place(given: list[str], problem: HCSSP) -> Hashable | None:
+    """Where the execution is; a state is meant by how a file or a message writes its label."""
+    from hcssp.files.problem_file.tables import state_label
+
+    if not given:
+        return None
+    if len(given) > 2:
+        raise UsageError(f"--at {' '.join(given)}: name an event, or an activity and its state")
+    if len(given) == 1:
+        return given[0]
+    name, text = given
+    for activity in problem.activities:
+        if activity.name == name:
+            known = {str(label): label for label in activity.cssp.state_labels}
+            return (name, known.get(text, state_label(text)))
+    return (name, state_label(text))

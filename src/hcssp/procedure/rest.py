@@ -1,0 +1,312 @@
+r"""What is left of a procedure once a part of it has been executed.
+
+From an event on, the rest is the procedure that starts there, without what cannot be reached any more. In a
+state of an activity, the rest begins with that activity, started in that state: an execution that is under
+way has a policy of its own, also where a cycle may run the activity again later.
+
+The bounds of the rest are what is left of the budgets. Of a limit for each execution of a use
+(:mod:`hcssp.procedure.limits`), let :math:`R` be what is left of it: for an execution that is under way what
+may still be spent in it, else 0. Executions that are still to come, :math:`N` of them, may spend
+:math:`\Delta` each, so the rest keeps :math:`G \le R + \Delta N`, which is
+:math:`G + \Delta \cdot \text{losses} \le R + \Delta M` with the :math:`M` of where it starts.
+
+>>> from hcssp.scenarios.evacuation import small_building
+>>> building = small_building(bound=2.0)
+>>> rest = rest_of(building, position_of(building, ("go-to-E", (3, 1))), {"damage": 0.5})
+>>> print(rest)
+procedure: 3 events, 2 activities, 1 constraint; minimise time
+in go-to-E
+  choose go on
+    run go-to-E (14 states), reach hallway
+      choose leave-through-E
+        run leave-through-E (11 states), reach exit, the end
+constraint damage <= 0.5: counts damage of leave-through-E, go-to-E
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.model import CSSP
+from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
+from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
+from hcssp.procedure.entries import goal_event_states
+from hcssp.procedure.limits import to_come
+from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome, PerExecution
+from hcssp.procedure.nesting import Nesting, Use
+from hcssp.procedure.part import Part, part_of
+
+GO_ON = "go on"
+"""The only choice where a rest begins within an activity."""
+
+UNDER_WAY = " (under way)"
+"""After the name of an activity that is under way and may be run again."""
+
+_NOWHERE = "nowhere else"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where in a procedure one is: at an event, or in a state of an activity.
+
+    Attributes
+    ----------
+    event, entry
+        The event, and the label that it was entered with if there are several; for an activity that is under
+        way, the event before it.
+    activity, state
+        The activity and its state, as numbers; None at an event.
+    """
+
+    event: int
+    entry: Hashable | None = None
+    activity: int | None = None
+    state: int | None = None
+
+
+def position_of(problem: HCSSP, at: Hashable) -> Position:
+    """The position that is called `at`: an event's name, or a pair.
+
+    Parameters
+    ----------
+    problem
+        The procedure.
+    at
+        The name of an event; with the label that it was entered with, if there are several; or the name of an
+        activity with the label of its state. One that is a goal is the event behind it.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such event or activity.
+    InvalidProblem
+        If there is no such state, or it does not say how the event was entered.
+    """
+    name, *labels = at if isinstance(at, tuple) else (at,)
+    names = [activity.name for activity in problem.activities]
+    if len(labels) > 1 or not isinstance(name, str):
+        raise InvalidProblem([f"at {at!r}: name an event, or give an activity (or an event) and its state"])
+    label = tuple(labels[0]) if labels and isinstance(labels[0], list) else (labels or [None])[0]
+    if name in names and labels:
+        index = names.index(name)
+        state = problem.activities[index].cssp.state_index.get(label)
+        if state is None and name not in problem.events:
+            raise InvalidProblem([f"at {at!r}: activity {name!r} has no state {label!r}"])
+        if state is not None:
+            return _inside(problem, index, state)
+    if name not in problem.events:
+        raise UnknownName("event or activity", name, (*problem.events, *names))
+    event = problem.event_index(name)
+    entries = [entry for each, entry in problem.flattening.event_states if each == event]
+    if label not in entries:
+        listed = ", ".join(repr(entry) for entry in entries if entry is not None)
+        remedy = f"it may be entered in {listed}; name one" if listed else "it has no states; name it alone"
+        raise InvalidProblem([f"at event {name!r}: it cannot be entered in {label!r}; {remedy}"])
+    return Position(event, label)
+
+
+def _inside(problem: HCSSP, activity: int, state: int) -> Position:
+    """A state of an activity; a goal is the event that is reached from it."""
+    if problem.activities[activity].cssp.goals[state]:
+        return Position(*goal_event_states(problem, activity)[state])
+    before = problem.choices[int(problem.activity_choice[activity])].event
+    return Position(before, None, activity, state)
+
+
+def rest_of(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HCSSP:
+    """The procedure that is left at `position`, under what is left of the budgets.
+
+    Parameters
+    ----------
+    problem
+        The whole.
+    position
+        Where one is.
+    left
+        By the names of constraints, what may still be spent; a constraint that counts nothing any more is
+        left out. For a limit of a use: in the execution that is under way, and nought if none is.
+
+    Raises
+    ------
+    InvalidProblem
+        If nothing is left to do.
+    BudgetSpent
+        If less than nothing is left of a budget of which more may be spent.
+    """
+    if position.event == problem.end:
+        end = problem.events[problem.end]
+        raise InvalidProblem([f"at event {end!r}: the procedure is over, nothing is left to plan"])
+    begun = _begun(problem, position)
+    part = part_of(begun, np.ones(len(begun.choices), dtype=np.bool_))
+    rest = _renamed(part, problem.num_activities, position)
+    under_way = [
+        position.activity is not None and inside(problem, position, number)
+        for number in range(len(problem.uses))
+    ]
+    uses = tuple(_placed(use, part, begun) for use, begun in zip(problem.uses, under_way, strict=True))
+    constraints = _constraints(problem, position, part, left)
+    stated = tuple(each for each in constraints if each.per is None)
+    rest = rest.restricted(
+        constraints=stated,
+        name=f"rest of {problem.name}" if problem.name else "",
+        description=f"what is left from {describe(problem, position)} on",
+    )
+    if len(stated) == len(constraints):
+        return rest
+    return rest.restricted(constraints=constraints, nesting=Nesting(rest, {}, uses))
+
+
+def describe(problem: HCSSP, position: Position) -> str:
+    """A position in words."""
+    if position.activity is not None and position.state is not None:
+        activity = problem.activities[position.activity]
+        return f"state {activity.cssp.state_labels[position.state]!r} of activity {activity.name!r}"
+    entered = "" if position.entry is None else f", entered in {position.entry!r}"
+    return f"event {problem.events[position.event]!r}{entered}"
+
+
+def inside(problem: HCSSP, position: Position, use: int) -> bool:
+    """Whether a use is being executed at a position."""
+    found = problem.uses[use]
+    if position.activity is None:
+        return position.event in found.events
+    return position.activity in found.activities or position.activity == found.begun
+
+
+def _begun(problem: HCSSP, position: Position) -> HCSSP:
+    """The procedure that starts at a position, with all that it had before."""
+    if position.activity is None or position.state is None:
+        if position.entry is None:
+            return problem.restricted(start=position.event)
+        activity = Activity("enter", _entering(problem, position.entry))
+        outcome = Outcome(1.0, position.event, runs=problem.num_activities)
+        name = f"in {position.entry}"
+        source = None
+    else:
+        source = position.activity
+        whole = problem.activities[source]
+        activity = replace(whole, cssp=_started(whole.cssp, position.state), entries={})
+        outcome = replace(problem.activity_outcome[source], probability=1.0, runs=problem.num_activities)
+        name = f"in {whole.name}"
+    while name in problem.events:
+        name += "'"
+    here = problem.num_events
+    return problem.restricted(
+        events=(*problem.events, name),
+        start=here,
+        activities=(*problem.activities, activity),
+        choices=(*problem.choices, Choice(here, GO_ON, (outcome,))),
+        constraints=tuple(
+            each
+            if source is None or source not in each.counts
+            else replace(each, counts={**each.counts, problem.num_activities: each.counts[source]})
+            for each in problem.constraints
+        ),
+    )
+
+
+def _entering(problem: HCSSP, entry: Hashable) -> CSSP:
+    """An activity that does nothing but end in `entry`; a second goal, never reached, makes that a label."""
+    return CSSP.unchecked(
+        transitions=csr_array(np.array([[0.0, 1.0, 0.0]])),
+        row_start=np.array([0, 1, 1, 1]),
+        costs=np.zeros((1, 1)),
+        initial=np.array([1.0, 0.0, 0.0]),
+        goals=np.array([False, True, True]),
+        cost_names=problem.activities[0].cssp.cost_names[:1],
+        bounds=np.zeros(0),
+        state_labels=("here", entry, _NOWHERE),
+    )
+
+
+def _started(cssp: CSSP, state: int) -> CSSP:
+    """The problem from one of its states on."""
+    initial = np.zeros(cssp.num_states)
+    initial[state] = 1.0
+    world, label = cssp.world, cssp.state_labels[state]
+    if type(world) is GridWorld and isinstance(label, tuple):
+        # An opening in which it could start is a cell that one may come back to.
+        world = replace(world, start={**dict.fromkeys(world.starts, 0.0), label: 1.0})
+    return cssp.derive(initial=initial, world=world)
+
+
+def _renamed(part: Part, begun: int, position: Position) -> HCSSP:
+    """The part; the activity that is under way is told from the same one later."""
+    rest = part.problem
+    if position.activity is None or position.activity not in part.activities:
+        return rest
+    activities = list(rest.activities)
+    place = part.activities.index(begun)
+    activities[place] = replace(activities[place], name=activities[place].name + UNDER_WAY)
+    return rest.restricted(activities=tuple(activities))
+
+
+def _placed(use: Use, part: Part, begun: bool) -> Use:
+    """Where a use is in the part; its events and activities are neighbours there, too."""
+    # What is under way was added as the last activity.
+    last = len(part.activities) - 1
+    events = {event: new for new, event in enumerate(part.events)}
+    activities = {activity: new for new, activity in enumerate(part.activities)}
+    return replace(
+        use,
+        start=events.get(use.start, -1),
+        end=events.get(use.end, -1),
+        events=_span([events[each] for each in use.events if each in events]),
+        activities=_span([activities[each] for each in use.activities if each in activities]),
+        begun=last if begun else None,
+    )
+
+
+def _span(places: list[int]) -> range:
+    return range(places[0], places[-1] + 1) if places else range(0)
+
+
+def _constraints(
+    problem: HCSSP, position: Position, part: Part, left: Mapping[str, float]
+) -> tuple[Constraint, ...]:
+    """The constraints that still count something, under what is left."""
+    found: list[Constraint] = []
+    spent: list[str] = []
+    for stated, kept in zip(problem.constraints, part.problem.constraints, strict=True):
+        if not kept.counts:
+            continue
+        changed = replace(kept, at_most=left[stated.name], per=None)
+        if stated.per is not None and np.isfinite(stated.at_most):
+            changed = _limit(problem, position, part, stated, changed)
+        if changed.at_most < 0.0:
+            # What rounding has taken is not spent.
+            if changed.at_most < -allowance(np.array([stated.at_most]), FEASIBILITY_TOLERANCE)[0]:
+                spent.append(
+                    f"constraint {stated.name!r}: nothing is left of {stated.limit:g}, "
+                    f"{-changed.at_most:.6g} too much is spent already"
+                )
+            changed = replace(changed, at_most=0.0)
+        found.append(changed)
+    if spent:
+        raise BudgetSpent(spent)
+    return tuple(found)
+
+
+def _limit(
+    problem: HCSSP, position: Position, part: Part, stated: Constraint, left: Constraint
+) -> Constraint:
+    """A limit of a use: what is left of the execution under way, and as much for each that may come."""
+    if stated.per is None:
+        raise ValueError(f"{stated.name} is no limit of a use")
+    known = to_come(problem, problem.uses[stated.per.use])
+    if known is None:
+        raise RuntimeError(f"{stated.name}: a limit of a use that can be run as often as one likes")
+    most, losses = known
+    after = position.event if position.activity is None else problem.activity_outcome[position.activity].event
+    at_most = left.at_most + stated.limit * float(most[after])
+    if not any(most[event] for event in part.events if event < problem.num_events):
+        return replace(left, at_most=at_most)
+    place = {choice: new for new, choice in enumerate(part.choices)}
+    kept = {place[c]: float(losses[c]) for c in np.flatnonzero(losses).tolist() if c in place}
+    times = at_most / stated.limit if stated.limit > 0.0 else stated.per.most_executions
+    return replace(left, at_most=at_most, per=PerExecution(stated.per.use, times, kept))
