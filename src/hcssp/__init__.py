@@ -153,6 +153,11 @@ if TYPE_CHECKING:
     from hcssp.solving.trade_off import TradeOff as TradeOff
     from hcssp.solving.trade_off import trade_off as trade_off
     from hcssp.ssp.region import Region as Region
+    from hcssp.workers.crew import Task as Task
+    from hcssp.workers.crew import Workers as Workers
+    from hcssp.workers.crew import open_workers as open_workers
+    from hcssp.workers.losses import LostWorker as LostWorker
+    from hcssp.workers.sharing import Shared as Shared
 
 # Where each public name lives. A new one is added here and, for type checkers, above;
 # tests/test_architecture.py fails when the two disagree.
@@ -222,6 +227,7 @@ _HOME = {
     "load": "hcssp.files.problem_file.loading",
     "load_certificate": "hcssp.files.certificate",
     "load_plan": "hcssp.files.plan_file",
+    "LostWorker": "hcssp.workers.losses",
     "MaxIterations": "hcssp.contract.stop",
     "MaxMemory": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",
@@ -233,6 +239,7 @@ _HOME = {
     "NoImprovement": "hcssp.contract.stop",
     "NoSolution": "hcssp.errors",
     "NotProven": "hcssp.errors",
+    "open_workers": "hcssp.workers.crew",
     "Oracle": "hcssp.dual.oracle",
     "Outcome": "hcssp.procedure.model",
     "PerExecution": "hcssp.procedure.model",
@@ -259,6 +266,7 @@ _HOME = {
     "save_plan": "hcssp.files.plan_file",
     "SearchRecord": "hcssp.proofs.search_record",
     "Settlement": "hcssp.dual.oracle",
+    "Shared": "hcssp.workers.sharing",
     "simulate": "hcssp.evaluation.simulation",
     "Simulation": "hcssp.evaluation.simulation",
     "small_building": "hcssp.scenarios.evacuation",
@@ -273,6 +281,7 @@ _HOME = {
     "TableStep": "hcssp.exchange.gymnasium_table",
     "Target": "hcssp.contract.stop",
     "to_gymnasium": "hcssp.exchange.gymnasium_environment",
+    "Task": "hcssp.workers.crew",
     "Tolerances": "hcssp.numerics",
     "Trace": "hcssp.contract.trace",
     "TracePoint": "hcssp.contract.trace",
@@ -288,6 +297,7 @@ _HOME = {
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",
     "with_units": "hcssp.procedure.units",
+    "Workers": "hcssp.workers.crew",
 }
 
 # Where the verbs live that a record of a low layer has and a higher one knows how to do.

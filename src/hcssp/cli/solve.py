@@ -25,6 +25,7 @@ from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
 from hcssp.cli.work import Faulty, work
+from hcssp.cli.workers import add_worker_arguments, workers_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -92,6 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
     )
+    add_worker_arguments(parser, "parts of the search")
     add_tolerance_argument(parser)
     add_output_arguments(parser)
 
@@ -110,6 +112,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
     method = find_method(arguments.method)
     solver = make_solver(method, arguments)
+    if (arguments.jobs or arguments.scheduler) and not getattr(solver, "uses_workers", False):
+        raise UsageError(f"--jobs, --scheduler: the method {method.name!r} works in one process; use exact")
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk, method.counts)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
@@ -134,9 +138,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.plot is not None and not problem.has_rooms:
         raise UsageError(f"--plot: {problem.name} has no rooms to draw")
     fault: Faulty | None = None
+    workers = workers_of(arguments)
     try:
         criteria = criteria_of(method, arguments, interruption.seconds)
-        plan = work(problem, solver, criteria, printer, interruption, saver, start, tolerances)
+        plan = work(problem, solver, criteria, printer, interruption, saver, start, tolerances, workers)
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
         expired = interruption.expired and not interruption.requested
@@ -147,6 +152,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         fault, plan, prover = error, error.plan, None
     finally:
         printer.close()
+        if workers is not None:
+            workers.close()
     # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
     unsaved = None if saver is None else saver.finish(plan)
     try:

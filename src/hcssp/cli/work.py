@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hcssp.contract.stop import StopCriterion
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
+    from hcssp.workers import Workers
 
 
 class Faulty(Exception):
@@ -45,6 +46,7 @@ def work(
     saver: PlanSaver | None = None,
     start: Plan | None = None,
     tolerances: Tolerances | None = None,
+    workers: Workers | None = None,
 ) -> Plan:
     """Solve, telling the progress and saving plans; a signal or the time limit ends it with the best plan.
 
@@ -74,7 +76,7 @@ def work(
     watched = interruption.watching(criteria)
     allowed = tolerances or DEFAULT_TOLERANCES
     try:
-        plan = solve(problem, solver, watched, on_progress, start=start, tolerances=allowed)
+        plan = solve(problem, solver, watched, on_progress, start=start, tolerances=allowed, executor=workers)
     except HcsspError:
         raise
     except MemoryError as error:

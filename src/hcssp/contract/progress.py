@@ -48,6 +48,8 @@ class Progress:
         A proof that nothing is feasible, where the solver has found one.
     ending
         Why the solver has nothing left to do, or None while it has.
+    workers, open_nodes
+        How many work side by side, and how many nodes wait for them; None where one does all.
     improved
         When the incumbent was found, in seconds; ``inf`` while there is none.
     """
@@ -63,6 +65,8 @@ class Progress:
     budgets: Budgets | None = field(default=None, repr=False)
     infeasible: Infeasible | None = None
     ending: Ending | None = None
+    workers: int | None = None
+    open_nodes: int | None = None
     improved: float = inf
 
     @property
@@ -77,8 +81,12 @@ class Progress:
         '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
         >>> Progress(0.1, lower_bound=144.8).in_words("nodes")
         '   0.1 s       0 nodes   lower bound 144.8000   no plan yet'
+        >>> Progress(2.5, 90, workers=2, open_nodes=17).in_words("nodes")
+        '   2.5 s      90 nodes   17 open, 2 workers   no plan yet'
         """
         parts = [f"{self.seconds:6.1f} s", f"{self.iterations:5d} {counts}"]
+        if self.workers is not None:
+            parts.append(f"{self.open_nodes or 0} open, {self.workers} workers")
         if isfinite(self.lower_bound):
             parts.append(f"lower bound {self.lower_bound:.4f}")
         if isfinite(self.upper_bound):

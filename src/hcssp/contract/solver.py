@@ -11,6 +11,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import FloatArray
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Context:
         One for each constraint, near the answer, such as those of a problem with slightly other numbers.
     record
         Where a search writes down its regions and what it learns about them, for a certificate.
+    workers
+        Who else can work; None if there is nobody.
     """
 
     known_cost: float = inf
@@ -39,6 +42,7 @@ class Context:
     node_memory: float | None = None
     prices: FloatArray | None = field(default=None, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
+    workers: Workers | None = field(default=None, repr=False)
 
 
 class Solver(Protocol):

@@ -18,6 +18,7 @@ True
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Hashable, Iterator
 from itertools import count
 from math import inf, isfinite
 from typing import Generic, TypeVar
@@ -26,6 +27,7 @@ from hcssp.numerics import COST_ROUNDING, PRUNE_TOLERANCE
 
 Node = TypeVar("Node")
 Solution = TypeVar("Solution")
+Other = TypeVar("Other")
 
 
 class BestFirst(Generic[Node, Solution]):
@@ -49,6 +51,7 @@ class BestFirst(Generic[Node, Solution]):
     def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
+        self._lent: dict[Hashable, float] = {}
         # What was proven when a node was taken last, or before the search began.
         self._proven = lower_bound
         self.pruned_bound = inf
@@ -77,12 +80,27 @@ class BestFirst(Generic[Node, Solution]):
         The incumbent's cost is rounded, and so :attr:`floor` is all that it proves.
         While a node is being expanded, it is meaningless until all its children are pushed.
         """
-        return max(self._proven, min(self.pruned_bound, self.floor, self.next_bound))
+        return max(self._proven, min(self.pruned_bound, self.floor, self.next_bound, self.lent_bound))
 
     @property
     def next_bound(self) -> float:
         """The bound of the node that comes next; ``inf`` if there is none."""
         return self._heap[0][0] if self._heap else inf
+
+    @property
+    def lent_bound(self) -> float:
+        """The least bound of the nodes that others have; ``inf`` if they have none."""
+        return min(self._lent.values(), default=inf)
+
+    def lend(self, borrower: Hashable, bound: float) -> None:
+        """Somebody else has nodes that were taken and hold nothing below `bound`, until they come back."""
+        self._lent[borrower] = bound
+
+    def return_from(self, borrower: Hashable) -> None:
+        """What somebody had is back: it must be pushed, its children must be, or it must be pruned."""
+        # What is proven now stays proven, whatever comes back.
+        self._proven = self.lower_bound
+        del self._lent[borrower]
 
     def push(self, bound: float, node: Node) -> None:
         """Open a node that holds nothing below `bound`; a hopeless one is pruned, an empty one forgotten."""
@@ -110,6 +128,33 @@ class BestFirst(Generic[Node, Solution]):
         else:
             bound, _, node = heapq.heappop(self._heap)
         return bound, node
+
+    def take(self, count: int, alone: Callable[[Node], bool] = lambda _: False) -> list[Node]:
+        """Take up to `count` open nodes with the least bounds at once; one that is to be `alone` is.
+
+        Whoever takes them lends them, or pushes what has become of them, before the bound is looked at.
+        """
+        self._proven = self.lower_bound
+        taken: list[Node] = []
+        while self._heap and len(taken) < count:
+            if alone(self._heap[0][2]):
+                if taken:
+                    break
+                count = 1
+            taken.append(heapq.heappop(self._heap)[2])
+        return taken
+
+    def __iter__(self) -> Iterator[tuple[float, Node]]:
+        """The open nodes with their bounds, in no order."""
+        return ((bound, node) for bound, _, node in self._heap)
+
+    def handed_over(self, convert: Callable[[float, Node], Other]) -> BestFirst[Other, Solution]:
+        """The same state of the search with other records of its nodes."""
+        other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound)
+        other.incumbent, other.pruned_bound = self.incumbent, self.pruned_bound
+        for bound, node in self:
+            other.push(bound, convert(bound, node))
+        return other
 
     def prune(self, bound: float) -> None:
         """Remember that something not below `bound` is left unexplored."""

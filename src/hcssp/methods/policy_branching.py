@@ -35,6 +35,7 @@ from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node, offer
+from hcssp.methods.coordinator import Coordinator
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
@@ -60,6 +61,7 @@ class PolicyBranching:
     evaluation: Evaluation = "auto"
     oracle: Callable[[Problem], Oracle[Any]] | None = None
     name = "exact"
+    uses_workers = True
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
@@ -69,8 +71,19 @@ class PolicyBranching:
             oracle = self.oracle(problem)
         else:
             oracle = given.memory.oracle(problem, self.evaluation)
+        coordinator = None
+        if given.workers is not None:
+            capacity = DEFAULT_CAPACITY if given.node_memory is None else given.node_memory
+            coordinator = Coordinator(problem, given.workers, self.evaluation, self.oracle, capacity)
         yield from branch(
-            problem, oracle, began, given.known_cost, given.record, given.node_memory, given.prices
+            problem,
+            oracle,
+            began,
+            given.known_cost,
+            given.record,
+            given.node_memory,
+            given.prices,
+            coordinator,
         )
 
 
@@ -90,6 +103,7 @@ def branch(
     record: SearchRecord | None = None,
     node_memory: float | None = None,
     prices: FloatArray | None = None,
+    coordinator: Coordinator | None = None,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -111,12 +125,14 @@ def branch(
         Bytes for the policies that open nodes have met; None for :data:`DEFAULT_CAPACITY`.
     prices
         One for each constraint, near the answer; None if nothing is known of them.
+    coordinator
+        Spreads the search over workers; None if there are none.
     """
     search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost)
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
     reporter = Reporter(problem, oracle, search, started)
-    yield from _branch(oracle, search, reporter, record, capacity, prices)
+    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator)
 
 
 def _branch(
@@ -126,6 +142,7 @@ def _branch(
     record: SearchRecord | None = None,
     capacity: float = DEFAULT_CAPACITY,
     prices: FloatArray | None = None,
+    coordinator: Coordinator | None = None,
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
@@ -149,8 +166,11 @@ def _branch(
     search.push(oracle.round_up(root.bound), Node(Region(), root.prices, root.bound))
     branching.duals.put(Region(), root)
     yield reporter.snapshot(search.lower_bound)
-    for _ in branching.run():
-        yield reporter.snapshot(search.lower_bound)
+    if coordinator is not None:
+        search = yield from coordinator.run(branching)
+    else:
+        for _ in branching.run():
+            yield reporter.snapshot(search.lower_bound)
     if search.upper_bound == inf and search.pruned_bound < inf:
         yield reporter.snapshot(search.pruned_bound, Reason.ROUNDING)
     elif search.upper_bound == inf:

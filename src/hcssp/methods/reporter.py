@@ -14,10 +14,10 @@ from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
 from hcssp.contract.proof import Infeasible
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import StochasticOptimum
-from hcssp.errors import CostOverflow
+from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
 from hcssp.numerics import COST_ROUNDING, excess, is_feasible, tolerated
@@ -42,23 +42,34 @@ class Reporter(Generic[V]):
 
     Attributes
     ----------
-    iterations, prices, stochastic
+    search
+        The search.
+    iterations, prices, stochastic, workers, open_nodes
         What the next snapshot says of them; the search keeps them up to date.
     """
 
     def __init__(
-        self, problem: Problem | None, oracle: Oracle[V], search: BestFirst[Any, V], began: float
+        self, problem: Problem | None, oracle: Oracle[V], search: BestFirst[Any, Any], began: float
     ) -> None:
         self._problem = problem
         self._oracle = oracle
-        self._search = search
+        self.search = search
         self._began = began
-        self._lifted: V | None = None
+        self._lifted: Any = None
         self._policy: Policy | None = None
+        # The last incumbent that came as a policy, and not as a vertex.
+        self._offered: Policy | None = None
         self._judged: WeakSet[V] = WeakSet()
         self.iterations = 0
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
+        self.workers: int | None = None
+        self.open_nodes: int | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Since the clock was started."""
+        return time.perf_counter() - self._began
 
     def offer(self, vertex: V) -> None:
         """Take a policy as incumbent if it keeps the bounds and is better."""
@@ -67,7 +78,7 @@ class Reporter(Generic[V]):
             return
         self._judged.add(vertex)
         costs, bounds = vertex.costs, self._oracle.bounds
-        if costs[0] * (1.0 - DOUBT) >= self._search.upper_bound or excess(costs, bounds) > DOUBT:
+        if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
             return
         if self._problem is not None and self._is_doubtful(vertex):
             # Where digits are scarce, the independent evaluation decides; it has them all.
@@ -77,8 +88,28 @@ class Reporter(Generic[V]):
             except CostOverflow as error:
                 logger.info("a policy is no incumbent: %s", error)
                 return
-        if costs[0] < self._search.upper_bound and is_feasible(costs, bounds):
-            self._search.offer(float(costs[0]), vertex)
+        if costs[0] < self.search.upper_bound and is_feasible(costs, bounds):
+            self.search.offer(float(costs[0]), vertex)
+
+    def offer_policy(self, rows: IntArray) -> bool:
+        """Take a policy of the user's problem that somebody else has found, if it is as good as they say.
+
+        What it costs is computed anew, whoever it comes from. Says whether it was taken.
+        """
+        if self._problem is None:
+            raise RuntimeError("a policy of a problem was offered to a search that has none")
+        policy = policy_of(self._problem, rows)
+        try:
+            found = evaluate(self._problem, policy)
+        except (CostOverflow, ImproperPolicy) as error:
+            logger.info("a policy is no incumbent: %s", error)
+            return False
+        if not is_feasible(found.costs, self._problem.bounds):
+            return False
+        if not self.search.offer(float(found.costs[0]), policy):
+            return False
+        self._offered = self._policy = policy
+        return True
 
     def _is_doubtful(self, vertex: V) -> bool:
         """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
@@ -93,21 +124,23 @@ class Reporter(Generic[V]):
         self, lower_bound: float, ending: Reason | None = None, infeasible: Infeasible | None = None
     ) -> Progress:
         """The progress at this moment; at the end with the reason, and the proof if nothing is feasible."""
-        incumbent = self._search.incumbent
+        incumbent = self.search.incumbent
         if incumbent is not self._lifted and incumbent is not None:
             # A policy of millions of states is written out once, not with every snapshot.
             self._lifted = incumbent
-            if self._problem is not None:
+            if self._problem is not None and incumbent is not self._offered:
                 self._policy = policy_of(self._problem, self._oracle.lift(incumbent))
         return Progress(
-            seconds=time.perf_counter() - self._began,
+            seconds=self.seconds,
             iterations=self.iterations,
             # The incumbent's cost is rounded, and no bound is told that only its rounding could prove.
-            lower_bound=min(lower_bound, self._search.floor),
-            upper_bound=inf if incumbent is None else self._search.upper_bound,
+            lower_bound=min(lower_bound, self.search.floor),
+            upper_bound=inf if incumbent is None else self.search.upper_bound,
             incumbent=self._policy,
             prices=self.prices,
             stochastic=self.stochastic,
             infeasible=infeasible,
+            workers=self.workers,
+            open_nodes=self.open_nodes,
             ending=None if ending is None else Ending(ending),
         )

@@ -15,7 +15,7 @@ alone. So a search may always be recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual
 from hcssp.dual.oracle import Oracle
+from hcssp.ssp.region import Region
 
 
 class Claim(NamedTuple):
@@ -75,6 +76,53 @@ class SearchRecord:
     def begin(self, oracle: Oracle[Any]) -> None:
         """A search begins, over all policies of `oracle`; what was recorded before is dropped."""
         self.oracle, self._regions = oracle, [_Region()]
+
+    @classmethod
+    def of_parts(cls, oracle: Oracle[Any], count: int) -> SearchRecord:
+        """A record that begins with so many regions, numbered from 0, of which another record knows more."""
+        return cls(oracle, [_Region() for _ in range(count)])
+
+    def graft(self, numbers: Sequence[int], parts: SearchRecord) -> list[int]:
+        """Take over what was found out about some regions elsewhere.
+
+        Parameters
+        ----------
+        numbers
+            The regions here that the first of `parts` are; they must be leaves.
+        parts
+            The record that was made of them.
+
+        Returns
+        -------
+        list
+            For each region of `parts`, its number here.
+        """
+        next_number = len(self)
+        here = [*numbers, *range(next_number, next_number + len(parts) - len(numbers))]
+        for number, region in zip(here, parts._regions, strict=True):
+            if number >= len(self._regions):
+                self._regions.append(_Region(here[region.parent]))
+            mine = self._regions[number]
+            mine.row, mine.children = region.row, tuple(here[child] for child in region.children)
+            if region.claim is not None:
+                self._learn(number, region.claim.bound, region.claim.weights)
+        return here
+
+    def region(self, number: int) -> Region:
+        """The policies that a region holds, in terms of the oracle's rows."""
+        if self.oracle is None:
+            raise RuntimeError("nothing was recorded, so no region has rows")
+        forbidden: set[int] = set()
+        while (parent := self._regions[number].parent) >= 0:
+            above = self._regions[parent]
+            if number == above.children[0]:
+                state = self.oracle.row_state[above.row]
+                rows = range(int(self.oracle.row_start[state]), int(self.oracle.row_start[state + 1]))
+                forbidden.update(row for row in rows if row != above.row)
+            else:
+                forbidden.add(above.row)
+            number = parent
+        return Region(frozenset(forbidden))
 
     def split(self, region: int, row: int) -> tuple[int, int]:
         """Split a region: the oracle's `row` is used in its state, or it is not.
@@ -127,6 +175,10 @@ class SearchRecord:
         """Give back what the oracle quickly makes again: the search has ended."""
         if self.oracle is not None:
             self.oracle.release()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An oracle knows more than a message can hold, and whoever gets it has one.
+        return {"oracle": None, "_regions": self._regions}
 
     def _learn(self, region: int, bound: float, weights: FloatArray | None) -> None:
         known = self._regions[region].claim

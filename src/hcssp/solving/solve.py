@@ -31,7 +31,7 @@ from hcssp.contract.stop import (
 from hcssp.contract.trace import Trace, TracePoint
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.reachability import almost_sure, reachable
-from hcssp.errors import InvalidPlan, InvalidProblem
+from hcssp.errors import InvalidPlan, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
@@ -45,6 +45,7 @@ from hcssp.numerics import (
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.workers import Workers, open_workers
 
 
 class UnsoundResult(RuntimeError):
@@ -60,6 +61,7 @@ def solve(
     start: Plan | None = None,
     memory: Memory | None = None,
     tolerances: Tolerances = DEFAULT_TOLERANCES,
+    executor: Any | None = None,
 ) -> Plan:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
 
@@ -83,6 +85,9 @@ def solve(
         What was learnt about the same problem before.
     tolerances
         What counts as keeping a bound, and what as optimal.
+    executor
+        Who does the work side by side: :func:`hcssp.open_workers`, a Dask client, or any executor of
+        :mod:`concurrent.futures`. It stays open. By default this process does it alone.
 
     Returns
     -------
@@ -94,6 +99,7 @@ def solve(
     if memory is None:
         memory = Memory() if start is None else start.memory
     record = _Record.begun(problem, start, tolerances)
+    workers = None if executor is None else _workers_for(method, executor)
     limit = memory_limit_of(criteria)
     context = Context(
         record.progress.upper_bound,
@@ -101,6 +107,7 @@ def solve(
         memory,
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
         prices=_prices_of(start),
+        workers=workers,
     )
     record.search = context.record
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
@@ -120,8 +127,19 @@ def solve(
         close = getattr(steps, "close", None)
         if close is not None:
             close()
+        if workers is not None and workers is not executor:
+            workers.close()
     ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
     return record.conclude(method.name, ending, memory)
+
+
+def _workers_for(method: Solver, executor: Any) -> Workers:
+    """The workers that an executor stands for, for a method that has something to do for them."""
+    if not getattr(method, "uses_workers", False):
+        raise UnsupportedProblem(
+            f"the method {method.name!r} does its work in one process; leave the executor out, or use 'exact'"
+        )
+    return open_workers(executor=executor)
 
 
 def _prices_of(start: Plan | None) -> FloatArray | None:

@@ -63,6 +63,15 @@ def kept(key: Hashable, make: Callable[[], Any]) -> Any:
     return things[key]
 
 
+def replace_kept(key: Hashable, version: Hashable, make: Callable[[], Any]) -> Any:
+    """As :func:`kept`, but of several versions only the last is."""
+    found = _kept.things.get(key)
+    if found is None or found[0] != version:
+        # The old one goes first: both together may be more than there is room for.
+        _kept.things.pop(key, None)
+    return kept(key, lambda: (version, make()))[1]
+
+
 def forget() -> None:
     """Drop whatever this worker has kept."""
     _kept.things.clear()

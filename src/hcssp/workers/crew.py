@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hcssp.errors import HcsspError
-from hcssp.workers import dask_cluster
+from hcssp.workers import dask_cluster, engines
 from hcssp.workers.at_work import Answer, Fault, Missing, forget, run_task
 from hcssp.workers.losses import LostWorker
 from hcssp.workers.processes import ProcessWorkers
@@ -64,70 +64,19 @@ def open_workers(
     if jobs is not None:
         if jobs < 1:
             raise InvalidWorkers(f"jobs {jobs}: give at least 1")
-        return Workers(None) if jobs == 1 else Workers(_local(ProcessWorkers(jobs)))
+        return Workers(None) if jobs == 1 else Workers(engines.of_processes(ProcessWorkers(jobs)))
     if scheduler is not None:
         client = dask_cluster.connect(scheduler)
-        return Workers(_dask(client, client.close))
+        return Workers(engines.of_client(client, client.close))
     if isinstance(executor, Workers):
         return executor
     if dask_cluster.is_client(executor):
-        return Workers(_dask(executor, lambda: None))
+        return Workers(engines.of_client(executor, lambda: None))
     if isinstance(executor, ProcessWorkers):
-        return Workers(_local(executor, own=False))
+        return Workers(engines.of_processes(executor, own=False))
     if isinstance(executor, Executor):
-        found = getattr(executor, "_max_workers", None)
-        return Workers(_Engine(executor, lambda: found if isinstance(found, int) else 1, lambda: None))
+        return Workers(engines.of_executor(executor))
     raise InvalidWorkers(f"{executor!r} is neither an executor of concurrent.futures nor a Dask client")
-
-
-@dataclass(frozen=True)
-class _Engine:
-    """Who does the work.
-
-    Attributes
-    ----------
-    executor, count
-        Where tasks go, and how many it works on at a time.
-    close
-        Ends what was opened here.
-    local
-        Whether the workers see the files of this machine.
-    losses
-        The errors that mean that a worker is gone.
-    send
-        Makes what stands for a parcel in a task, where it need not travel with every one.
-    """
-
-    executor: Executor
-    count: Callable[[], int]
-    close: Callable[[], object]
-    local: bool = False
-    losses: tuple[type[BaseException], ...] = ()
-    send: Callable[[Parcel], Any] | None = None
-
-
-def _local(processes: ProcessWorkers, own: bool = True) -> _Engine:
-    def close() -> None:
-        if own:
-            processes.shutdown(wait=False)
-
-    return _Engine(processes, lambda: processes.jobs, close, local=True)
-
-
-def _dask(client: Any, close: Callable[[], object]) -> _Engine:
-    executor = client.get_executor(pure=False)
-
-    def end() -> None:
-        executor.shutdown(wait=False)
-        close()
-
-    def send(parcel: Parcel) -> Any:
-        return client.scatter(parcel, broadcast=True)
-
-    def count() -> int:
-        return dask_cluster.num_threads(client)
-
-    return _Engine(executor, count, end, losses=dask_cluster.losses(), send=send)
 
 
 @dataclass(eq=False)
@@ -170,14 +119,19 @@ class Task:
 class Workers:
     """What :func:`open_workers` opens.
 
+    Parameters
+    ----------
+    engine
+        Who does the work, see :mod:`hcssp.workers.engines`; None for this process.
+
     Attributes
     ----------
     lost
         How many workers have been lost so far, as far as was noticed here.
     """
 
-    def __init__(self, engine: _Engine | None) -> None:
-        self._engine = engine
+    def __init__(self, engine: Any = None) -> None:
+        self._engine: engines.Engine | None = engine
         self._finished: queue.SimpleQueue[tuple[Task, Future[Any]]] = queue.SimpleQueue()
         # Tasks for this process, which it turns to when it is asked for what is done.
         self._inline: deque[Task] = deque()

@@ -1,0 +1,215 @@
+"""A search spread over workers proves what one process does, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hcssp.checker.check import check
+from hcssp.contract.ending import Reason
+from hcssp.contract.progress import Progress
+from hcssp.contract.stop import FirstPlan, MaxIterations
+from hcssp.cssp.model import CSSP
+from hcssp.errors import UnsupportedProblem
+from hcssp.methods import coordinator
+from hcssp.methods.highs.linear_program import LinearProgram
+from hcssp.procedure.model import HCSSP
+from hcssp.solving.solve import solve
+from hcssp.workers import Task, Workers, open_workers
+from hcssp.workers.at_work import Fault
+from hcssp.workers.losses import LostWorker
+from random_problems import random_cssp
+from random_procedures import random_procedure
+from stages import stages
+
+Problem = CSSP | HCSSP
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are called at once and answer after a node or two: small problems go back and forth."""
+    monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(coordinator, "NODES_PER_WORKER", 1)
+    monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.001)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Workers]:
+    with open_workers(jobs=2) as workers:
+        yield workers
+
+
+@pytest.fixture
+def inline() -> Iterator[Workers]:
+    """The tasks of all workers are done in this process, one after the other."""
+    with open_workers(jobs=1) as workers:
+        yield workers
+
+
+class Told:
+    """The progress that a search tells; what it says must be true of the optimum."""
+
+    def __init__(self, optimum: float) -> None:
+        self.optimum = optimum
+        self.steps: list[Progress] = []
+
+    def __call__(self, progress: Progress) -> None:
+        last = self.steps[-1] if self.steps else Progress()
+        assert last.lower_bound <= progress.lower_bound <= self.optimum * (1.0 + 1e-9)
+        assert last.upper_bound >= progress.upper_bound >= self.optimum * (1.0 - 1e-9)
+        self.steps.append(progress)
+
+
+def assert_same(problem: Problem, workers: Any, **options: Any) -> Told:
+    alone = solve(problem, stop=[])
+    told = Told(alone.upper_bound)
+    plan = solve(problem, stop=[], executor=workers, on_progress=told, **options)
+    assert (plan.status, plan.ending) == (alone.status, alone.ending)
+    assert plan.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
+    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+    return told
+
+
+PROBLEMS: list[Problem] = [
+    stages(8, seed=1),
+    stages(10, constraints=1, seed=2),
+    stages(8, constraints=3, seed=3),
+    stages(7, seed=4, tightness=0.1),
+    stages(8, seed=4),
+    *(random_cssp(seed, min_constraints=2) for seed in (42, 50)),
+    *(random_procedure(seed) for seed in (1, 2, 3)),
+]
+
+
+@pytest.mark.parametrize("index", range(len(PROBLEMS)))
+def test_two_processes_find_the_optimum_of_one(processes: Workers, index: int) -> None:
+    assert_same(PROBLEMS[index], processes)
+
+
+def test_progress_tells_of_workers_and_open_nodes(processes: Workers) -> None:
+    told = assert_same(stages(10, seed=5), processes)
+    assert {step.workers for step in told.steps} == {None, 2}
+    assert max(step.open_nodes or 0 for step in told.steps) > 1
+    assert any("open, 2 workers" in str(step) for step in told.steps)
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(processes: Workers) -> None:
+    lost = processes.lost
+    problem = stages(8, seed=3)
+    alone = solve(problem, stop=[])
+    victims: list[int] = []
+
+    def kill_one(progress: Progress) -> None:
+        if progress.workers and not victims and processes.process_ids:
+            victims.append(processes.process_ids[0])
+            os.kill(victims[0], signal.SIGKILL)
+
+    plan = solve(problem, stop=[], executor=processes, on_progress=kill_one)
+    assert processes.lost == lost + 1
+    assert plan.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
+    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+    assert plan.ending.reason is Reason.PROVED
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_workers_wrote_down_is_a_certificate(inline: Workers, seed: int) -> None:
+    problem = stages(7, seed=seed)
+    plan = solve(problem, stop=[], executor=inline)
+    verdict = check(problem, plan.certificate)
+    assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-9)
+    assert verdict.upper_bound == pytest.approx(plan.upper_bound)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_problems(inline: Workers, seed: int) -> None:
+    assert_same(random_cssp(seed), inline)
+
+
+@pytest.mark.parametrize("seed", range(4, 6))
+def test_random_procedures(inline: Workers, seed: int) -> None:
+    assert_same(random_procedure(seed), inline)
+
+
+class Unlucky(Workers):
+    """Workers that die over every task of which the number is among the given ones."""
+
+    def __init__(self, deadly: range) -> None:
+        super().__init__(None)
+        self.deadly, self.number = deadly, 0
+
+    @property
+    def count(self) -> int:
+        return 3
+
+    def next_done(self, timeout: float | None = None) -> Task | None:
+        self.number += 1
+        if self.number not in self.deadly:
+            return super().next_done(timeout)
+        task = self._inline.popleft()
+        self._hand_back(task, Fault(LostWorker("it died"), ""))
+        return task
+
+
+def test_what_was_lost_is_done_again() -> None:
+    for deadly in (range(1, 3), range(2, 20, 2)):
+        assert_same(stages(8, seed=4), Unlucky(deadly))
+
+
+def test_what_kills_every_worker_is_left_and_its_bound_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    problem = stages(8, seed=4)
+    optimum = solve(problem, stop=[]).upper_bound
+    told = Told(optimum)
+    plan = solve(problem, stop=[], executor=Unlucky(range(1, 10**6)), on_progress=told)
+    assert plan.ending.reason is Reason.ROUNDING
+    assert plan.lower_bound < optimum < inf
+    assert "4 workers have died over it" in caplog.text
+
+
+def test_a_search_that_is_stopped_leaves_nothing_behind(inline: Workers) -> None:
+    plan = solve(stages(8, seed=4), stop=MaxIterations(12), executor=inline)
+    assert plan.ending.reason is Reason.ITERATIONS
+    assert inline.outstanding == 0
+
+
+def test_a_known_plan_is_improved_on_or_proved(inline: Workers) -> None:
+    problem = stages(8, seed=4)
+    known = solve(problem, stop=FirstPlan())
+    assert_same(problem, inline, start=known)
+
+
+def test_a_method_that_works_alone_says_so(inline: Workers) -> None:
+    with pytest.raises(UnsupportedProblem, match="'lp' does its work in one process"):
+        solve(stages(3), LinearProgram(), executor=inline)
+
+
+def test_a_worker_s_word_on_what_a_policy_costs_is_not_taken(
+    inline: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = stages(7, seed=2)
+    optimum = solve(problem, stop=[]).upper_bound
+    honest = coordinator.work_on
+
+    def boast(*order: Any) -> Any:
+        from dataclasses import replace
+
+        findings = honest(*order)
+        quickest = problem.costs[0].reshape(-1, 3).argmin(axis=1) + 3 * np.arange(7)
+        return replace(findings, cost=0.0, rows=np.append(quickest, -1))
+
+    monkeypatch.setattr(coordinator, "work_on", boast)
+    monkeypatch.setattr("hcssp.workers.crew.pickle", NoPickle)
+    monkeypatch.setattr("hcssp.workers.at_work.pickle", NoPickle)
+    plan = solve(problem, stop=[], executor=inline, on_progress=Told(optimum))
+    assert plan.upper_bound == pytest.approx(optimum, rel=1e-9)
+
+
+class NoPickle:
+    """Calls as they are, since what a test makes up cannot be imported elsewhere."""
+
+    dumps = loads = staticmethod(lambda thing: thing)
