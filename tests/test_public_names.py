@@ -137,6 +137,7 @@ def test_the_list_of_public_names() -> None:
         "from_arrays",
         "from_gymnasium",
         "from_jani",
+        "from_ppddl",
         "from_prism",
         "from_storm",
         "is_proper",

@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from hcssp.exchange.gymnasium_environment import to_gymnasium as to_gymnasium
     from hcssp.exchange.gymnasium_table import TableStep as TableStep
     from hcssp.exchange.gymnasium_table import from_gymnasium as from_gymnasium
+    from hcssp.exchange.ppddl_model import from_ppddl as from_ppddl
     from hcssp.exchange.prism_jani import from_jani as from_jani
     from hcssp.exchange.prism_jani import from_prism as from_prism
     from hcssp.exchange.prism_jani import from_storm as from_storm
@@ -203,6 +204,7 @@ _HOME = {
     "from_arrays": "hcssp.cssp.arrays",
     "from_gymnasium": "hcssp.exchange.gymnasium_table",
     "from_jani": "hcssp.exchange.prism_jani",
+    "from_ppddl": "hcssp.exchange.ppddl_model",
     "from_prism": "hcssp.exchange.prism_jani",
     "from_storm": "hcssp.exchange.prism_jani",
     "Gap": "hcssp.contract.stop",

@@ -1,0 +1,6 @@
+(define (problem turn-a-tower-round)
+  (:domain scratched-blocks)
+  (:objects a b c d - block)
+  (:init (hand-empty) (on-table d) (on c d) (on b c) (on a b) (clear a))
+  (:goal (and (on d c) (on c b) (on b a)))
+  (:metric minimize (seconds)))

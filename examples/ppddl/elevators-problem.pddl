@@ -1,0 +1,8 @@
+(define (problem two-people)
+  (:domain two-lifts)
+  (:objects fast slow - lift  ground first second third - floor  ann bob - person)
+  (:init (next ground first) (next first second) (next second third)
+         (lift-at fast ground) (lift-at slow second) (at ann ground) (at bob third)
+         (= (travel fast) 2) (= (travel slow) 6) (= (power fast) 8) (= (power slow) 3))
+  (:goal (and (at ann third) (at bob ground)))
+  (:metric minimize (seconds)))

@@ -1,0 +1,6 @@
+(define (problem three-charges)
+  (:domain exploding-blocks)
+  (:objects a b c - block)
+  (:init (hand-empty) (on-table a) (on b a) (on-table c) (clear b) (clear c) (armed a) (armed b) (armed c))
+  (:goal (and (on a b) (on b c) (not (destroyed a)) (not (destroyed b)) (not (destroyed c))))
+  (:metric minimize (seconds)))

@@ -1,0 +1,128 @@
+"""Files in PPDDL, read into the syntax trees of plado.
+
+plado parses; what its trees mean is for :mod:`hcssp.exchange.ppddl_grounding`, which evaluates them without
+running any code that is made from the file. What the language has and this reader does not know is told as
+such, with its line, before plado stumbles over it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.exchange.extras import extra
+
+PURPOSE = "reading PPDDL"
+
+_UNKNOWN = {
+    ":durative-action": "actions that last; give each action an effect (increase (time) ...) instead",
+    ":durative-actions": "actions that last; give each action an effect (increase (time) ...) instead",
+    ":constraints": "constraints on the way; bound a fluent instead",
+    ":preferences": "preferences; bound a fluent instead",
+    ":timed-initial-literals": "events at given times",
+    ":process": "processes",
+    ":event": "events by themselves",
+    ":observe": "observations; states are fully known",
+    "oneof": "outcomes without probabilities; write (probabilistic ...) instead",
+    "either": "unions of types; name a common supertype instead",
+}
+
+
+def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None = None) -> tuple[Any, Any]:
+    """The domain and the problem, as plado's trees.
+
+    Parameters
+    ----------
+    domain
+        The file of the domain.
+    problem
+        The file of the problem; None if it follows in the same file.
+
+    Raises
+    ------
+    InvalidProblem
+        If a file cannot be read, or is no PPDDL.
+    UnsupportedProblem
+        If it uses what is not known here.
+    MissingDependency
+        If plado is not installed.
+    """
+    parser = extra("plado.parser.parser", "ppddl", PURPOSE)
+    parts: dict[str, tuple[Any, Path]] = {}
+    for path in (Path(domain), *(() if problem is None else (Path(problem),))):
+        for kind, tree in _definitions(parser, path):
+            parts.setdefault(kind, (tree, path))
+    missing = [kind for kind in ("domain", "problem") if kind not in parts]
+    if missing:
+        named = " and ".join(str(path) for path in (domain, problem) if path is not None)
+        raise InvalidProblem(
+            f"{named}: there is no (define ({kind} ...)); give both files" for kind in missing
+        )
+    (tree, path), (posed, posed_path) = parts["domain"], parts["problem"]
+    if posed.domain_name != tree.name:
+        raise InvalidProblem(
+            [f"{posed_path}: a problem of the domain {posed.domain_name!r}, but {path} is {tree.name!r}"]
+        )
+    return tree, posed
+
+
+def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any]]:
+    """What is defined in a file: whether a domain or a problem, and its tree."""
+    tokenizer = extra("plado.parser.tokenizer", "ppddl", PURPOSE)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidProblem([f"{path}: cannot be read ({error})"]) from error
+    _refuse_unknown(text, path)
+    plain = _without_comments(text).lower()
+    begins = [match.start() for match in re.finditer(r"\(\s*define\b", plain)]
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        # Lines before keep their places, so that a mistake is told with its line.
+        part = "\n" * text.count("\n", 0, begin) + text[begin:end]
+        is_domain = re.match(r"\(\s*define\s*\(\s*domain\b", plain[begin:end])
+        read = parser.parse_domain if is_domain else parser.parse_problem
+        try:
+            words = parser.LookaheadStreamer(tokenizer.tokenize(part))
+            tree = read(words)
+            left = next(iter(words), None)
+        except (ValueError, StopIteration, AttributeError, RecursionError) as error:
+            raise InvalidProblem([f"{path}: {_told(error)}"]) from error
+        if left is not None:
+            raise InvalidProblem([f"{path}: line {left.lno}: {left.tok!r} after the end of the definition"])
+        yield ("domain" if is_domain else "problem"), tree
+
+
+def _refuse_unknown(text: str, path: Path) -> None:
+    found = [
+        f"{path}, line {number}: {word!r}: {_UNKNOWN[word]}"
+        for number, line in enumerate(_without_comments(text).lower().splitlines(), 1)
+        for word in re.findall(r"\(\s*(:?[a-z-]+)|(?<=\s)(:[a-z-]+)", line)
+        for word in word
+        if word in _UNKNOWN
+    ]
+    if found:
+        raise UnsupportedProblem("; ".join(found[:3]) + ": this is not supported")
+
+
+def _without_comments(text: str) -> str:
+    """The text with comments blanked out, so that places stay."""
+    return re.sub(r";[^\n]*", lambda comment: " " * len(comment.group()), text)
+
+
+def _told(error: BaseException) -> str:
+    """What plado says is wrong, with the line in words."""
+    if isinstance(error, StopIteration) or str(error).startswith("Unexpected end"):
+        return "it ends too early; a bracket is not closed"
+    if isinstance(error, RecursionError):
+        return "brackets are nested too deeply"
+    text = str(error)
+    token = re.search(r"<Token .*?'([^']*)' @(\d+):(\d+)>", text)
+    if token is None:
+        return text or "it cannot be parsed"
+    word, line, column = token.groups()
+    rest = text[token.end() :].strip(" .")
+    return f"line {line}, column {column}: {word!r} is not expected here" + (f"; {rest}" if rest else "")

@@ -1,0 +1,262 @@
+"""PPDDL: what files mean, against problems stated by hand and figures worked out on paper."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import hcssp
+from hcssp.exchange.ppddl_model import from_ppddl
+
+pytest.importorskip("plado", reason="reading PPDDL needs plado: pip install 'hcssp[ppddl]'")
+
+FOLDER = Path(__file__).parents[2] / "examples" / "ppddl"
+HEAD = "(define (domain d) (:requirements :adl :fluents :probabilistic-effects)"
+
+
+@pytest.fixture
+def made(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def make(domain: str, problem: str, **options: object) -> hcssp.CSSP:
+        file = tmp_path / "both.pddl"
+        file.write_text(f"{HEAD} {domain})\n(define (problem p) (:domain d) {problem})", encoding="utf-8")
+        return from_ppddl(file, **options)  # type: ignore[arg-type]
+
+    return make
+
+
+def successors(problem: hcssp.CSSP, state: str, action: str) -> dict[object, float]:
+    (row,) = [
+        row
+        for row in range(problem.num_rows)
+        if (problem.state_labels[problem.row_state[row]], problem.action_labels[row]) == (state, action)
+    ]
+    dense = problem.transitions[[row]].toarray()[0]
+    return {problem.state_labels[state]: float(dense[state]) for state in dense.nonzero()[0]}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "states", "bound", "costs"),
+    [
+        ("blocks", {}, 125, {"scratches": 0.75}, (28.5, 0.75)),
+        ("tireworld", {"give_up": {"failure": 1}}, 96, {"failure": 0.2}, (63.44, 0.62, 0.1355)),
+        ("elevators", {}, 572, {"energy": 15}, (166 / 3, 14.25)),
+        ("rescue", {}, 24, {"danger": 0.2}, (22.0, 0.1)),
+        ("exploding-blocks", {"give_up": {"failure": 1}}, 774, {"failure": 0.05}, (42.0, 1.04, 0.04)),
+    ],
+)
+def test_five_domains_with_a_bound(
+    name: str, options: dict[str, dict[str, float]], states: int, bound: dict[str, float], costs: tuple[float]
+) -> None:
+    problem = from_ppddl(FOLDER / f"{name}.pddl", FOLDER / f"{name}-problem.pddl", bounds=bound, **options)
+    assert problem.num_states == states
+    plan = hcssp.solve(problem)
+    assert plan.status is hcssp.Status.OPTIMAL
+    assert plan.keeps_bounds()
+    assert plan.evaluate().costs.tolist() == pytest.approx(costs)
+    # The bound bites: without it things go faster.
+    assert hcssp.solve(problem.with_bounds(dict.fromkeys(bound, 1e9))).upper_bound < plan.upper_bound - 1e-6
+
+
+def test_the_tyres_are_those_of_a_problem_stated_by_hand() -> None:
+    roads = {
+        ("home", "hill"): 10, ("hill", "pass"): 10, ("pass", "town"): 10, ("home", "village"): 15,
+        ("village", "farm"): 15, ("farm", "mill"): 15, ("mill", "town"): 15, ("hill", "farm"): 12,
+        ("pass", "mill"): 12,
+    }  # fmt: skip
+    spares = frozenset({"village", "farm", "mill", "pass"})
+
+    def actions(state):  # type: ignore[no-untyped-def]
+        place, left, aboard, flat = state
+        loading = ["load"] if place in left and not aboard else []
+        if flat:
+            return ["change"] if aboard else loading or ["give up"]
+        return loading + [(how, to) for how in ("drive", "crawl") for from_, to in roads if from_ == place]
+
+    def transitions(state, action):  # type: ignore[no-untyped-def]
+        place, left, aboard, flat = state
+        if action == "give up":
+            return {"lost": 1.0}
+        if action == "change":
+            return {(place, left, False, False): 1.0}
+        if action == "load":
+            return {(place, left - {place}, True, flat): 1.0}
+        how, to = action
+        chance = 0.3 if how == "drive" else 0.05
+        return {(to, left, aboard, False): 1.0 - chance, (to, left, aboard, True): chance}
+
+    def costs(state, action):  # type: ignore[no-untyped-def]
+        if isinstance(action, str):
+            return {"change": (20, 0, 0), "load": (5, 0, 0), "give up": (0, 0, 1)}[action]
+        how, to = action
+        return roads[state[0], to] * (1 if how == "drive" else 3), 0.3 if how == "drive" else 0.05, 0
+
+    by_hand = hcssp.explore(
+        ("home", spares, False, False), actions, transitions, costs,
+        lambda state: state == "lost" or (state[0] == "town" and not state[3]),
+        cost_names=("minutes", "flats", "failure"), bounds={"failure": 0.1},
+    )  # fmt: skip
+    read = from_ppddl(
+        FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl",
+        give_up={"failure": 1}, bounds={"failure": 0.1},
+    )  # fmt: skip
+    first, second = hcssp.solve(by_hand), hcssp.solve(read)
+    assert first.status is second.status is hcssp.Status.OPTIMAL
+    assert second.evaluate().costs.tolist() == pytest.approx(first.evaluate().costs.tolist())
+
+
+def test_effects_beside_each_other_are_independent_and_nested_ones_multiply(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:predicates (a) (b) (c) (done)) (:action toss :parameters () :precondition (not (done))
+             :effect (and (done) (probabilistic 0.5 (a)) (when (not (c)) (probabilistic 0.25 (b)))
+                     (probabilistic 0.5 (probabilistic 0.5 (c) 0.5 (and)))))""",
+        "(:init) (:goal (done))",
+    )
+    found = successors(problem, "()", "(toss)")
+    assert found == pytest.approx(
+        {
+            "(done)": 0.5 * 0.75 * 0.75, "(a) (done)": 0.5 * 0.75 * 0.75,
+            "(b) (done)": 0.5 * 0.25 * 0.75, "(a) (b) (done)": 0.5 * 0.25 * 0.75,
+            "(c) (done)": 0.5 * 0.75 * 0.25, "(a) (c) (done)": 0.5 * 0.75 * 0.25,
+            "(b) (c) (done)": 0.5 * 0.25 * 0.25, "(a) (b) (c) (done)": 0.5 * 0.25 * 0.25,
+        }
+    )  # fmt: skip
+
+
+def test_outcomes_beside_conditional_effects_are_all_there(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:predicates (a) (b) (wet) (done)) (:functions (cost)) (:action go :parameters ()
+             :effect (and (done) (when (wet) (increase (cost) 4))
+                     (probabilistic 0.5 (and (a) (increase (cost) 2)) 0.3 (b))))""",
+        "(:init (wet)) (:goal (done)) (:metric minimize (cost))",
+    )
+    # That it is wet never changes, and is no part of a state.
+    found = successors(problem, "()", "(go)")
+    assert found == pytest.approx({"(a) (done)": 0.5, "(b) (done)": 0.3, "(done)": 0.2})
+    assert problem.costs.tolist() == [[5.0]]
+
+
+def test_additions_come_after_deletions_and_increases_add_up(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:predicates (a) (done)) (:functions (cost) (n)) (:action go :parameters () :precondition (< (n) 2)
+             :effect (and (a) (not (a)) (increase (cost) 1) (increase (cost) (n)) (increase (n) 1)))
+           (:action end :parameters () :precondition (= (n) 2) :effect (done))""",
+        "(:init (= (n) 0)) (:goal (done)) (:metric minimize (cost))",
+    )
+    # What is increased twice is increased by both, and values are those from before the action.
+    assert problem.cost_names == ("cost",)
+    assert list(problem.state_labels)[1] == "(a) (= (n) 1)"
+    assert hcssp.solve(problem).upper_bound == 3.0
+
+
+def test_quantifiers_types_constants_and_derived_predicates(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:types lamp - thing thing) (:constants main - lamp)
+           (:predicates (lit ?x - lamp) (seen ?x - thing) (all-lit))
+           (:derived (all-lit) (forall (?x - lamp) (lit ?x)))
+           (:action light :parameters (?x - lamp)
+             :precondition (and (not (lit ?x)) (imply (= ?x main) (exists (?y - lamp) (lit ?y))))
+             :effect (and (lit ?x) (forall (?t - thing) (when (lit main) (seen ?t)))))
+           (:action look :parameters () :precondition (all-lit) :effect (seen main))""",
+        "(:objects second - lamp box - thing) (:init) (:goal (and (all-lit) (seen main)))",
+    )
+    # The main lamp only after the other one, so that nothing is seen until one looks.
+    assert hcssp.solve(problem).upper_bound == 3.0
+    assert problem.cost_names == ("steps",)
+
+
+def test_numbers_that_something_depends_on_are_part_of_the_state(made) -> None:  # type: ignore[no-untyped-def]
+    text = """(:predicates (there)) (:functions (fuel) (time) (hops ?x)) (:constants t)
+           (:action hop :parameters () :precondition (>= (fuel) 2)
+             :effect (and (decrease (fuel) 2) (increase (time) 1) (increase (hops t) 1)
+                          (probabilistic 1/2 (there))))
+           (:action fill :parameters () :precondition (< (fuel) 2)
+             :effect (and (assign (fuel) 4) (increase (time) (* 2 (+ 1.5 (fuel))))))"""
+    metric = "(:metric minimize (+ (time) (* 0.5 (hops t))))"
+    problem = made(text, f"(:init (= (fuel) 2)) (:goal (there)) {metric}")
+    assert problem.cost_names == ("metric", "time", "hops t")
+    assert set(problem.state_labels) >= {"(= (fuel) 2)", "(= (fuel) 0)", "(there) (= (fuel) 0)"}
+    # Two hops on average; the tank is empty after the first with 1/2, and after each further pair with 1/4.
+    fills = 0.5 / 0.75
+    assert hcssp.solve(problem).evaluate().costs.tolist() == pytest.approx([3 + 3 * fills, 2 + 3 * fills, 2])
+    other = made(text, "(:init (= (fuel) 2)) (:goal (there))", minimise="hops t", bounds={"steps": 3})
+    assert other.cost_names == ("hops t", "time", "steps")
+    assert hcssp.solve(other).cost("steps") == pytest.approx(2 + fills)
+
+
+def test_a_dead_end_is_told_and_may_be_ended_at_a_price() -> None:
+    files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
+    with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):
+        hcssp.solve(from_ppddl(*files))
+    dear = hcssp.solve(from_ppddl(*files, give_up=1000.0))
+    cheap = hcssp.solve(from_ppddl(*files, give_up=10.0))
+    assert cheap.upper_bound < dear.upper_bound
+    with pytest.raises(hcssp.InvalidProblem, match="more than 10 states are reachable"):
+        from_ppddl(*files, max_states=10)
+
+
+def go(effect: str) -> str:
+    return f"(:predicates (p) (q)) (:functions (c)) (:action go :parameters () :effect {effect})"
+
+
+GO = go("(p)")
+
+
+@pytest.mark.parametrize(
+    ("domain", "problem", "told"),
+    [
+        (GO, "(:init (r)) (:goal (p))", "there is no predicate 'r'; there are 'p', 'q'"),
+        (GO, "(:init (p x)) (:goal (p))", "predicate 'p' takes 0 objects, but is given 1"),
+        (GO, "(:goal (p)) (:metric minimize (d))", "'d' cannot be minimised, since no action increases it"),
+        (GO, "(:init) (:goal (q))", "there is no goal"),
+        (GO + ")", "(:goal (p))", "both.pddl: line 1: ')' after the end of the definition"),
+        (go("(probabilistic 0.7 (p) 0.7 (q))"), "(:goal (p))", "action 'go': probabilities 0.7, 0.7 are"),
+        (go("(and (p) (increase (c) (u)))"), "(:goal (p))", "action 'go': there is no function 'u'"),
+        (go("(and (p) (increase (c) (c)))"), "(:goal (p))", "action (go): (c) has no value"),
+        (go("(and (p) (assign (c) 1))"), "(:goal (p))", "(c) is a cost and is assigned to"),
+        (go("(and (p) (decrease (c) 1))"), "(:goal (p))", "the cost 'c' is -1.0; costs must be"),
+        (go("(and (p) (increase (c) 1))"), "(:init (= (c) 3)) (:goal (p))", "a cost begins at 0"),
+        (GO.replace(":effect", ":precondition (q ?x) :effect"), "(:goal (p))", "'q' takes 0 objects"),
+        (go("(p ?x)"), "(:goal (p))", "'p' takes 0 objects, but is given 1"),
+        (GO + "(:derived (r) (r))", "(:goal (r))", "the derived predicate 'r' depends on itself"),
+        (GO.replace("()", "(?x - car)", 1), "(:goal (p))", "there is no type 'car'"),
+        (GO.replace(":parameters", ":foo"), "(:goal (p))", "Cannot parse token :foo"),
+        (go("7"), "(:goal (p))", "line 1, column"),
+        (GO, "(:goal (p)", "ends too early"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(made, domain: str, problem: str, told: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(hcssp.InvalidProblem) as error:
+        made(domain, problem)
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("domain", "problem", "told"),
+    [
+        (GO + "(:durative-action a)", "(:goal (p))", "line 1: ':durative-action': actions that last; give"),
+        (GO, "(:init (oneof (p) (q))) (:goal (p))", "line 2: 'oneof': outcomes without probabilities"),
+        (GO, "(:goal (p)) (:metric maximize (c))", "is to be maximised; name a cost to minimise instead"),
+        (GO, "(:goal (p)) (:metric minimize (* (c) (c)))", "is no sum of costs with factors"),
+    ],
+)
+def test_what_is_not_known_is_told_as_such(made, domain: str, problem: str, told: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(hcssp.UnsupportedProblem) as error:
+        made(domain, problem)
+    assert told in str(error.value)
+
+
+def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(hcssp.InvalidProblem, match=r"of the domain 'scratched-blocks', but .* is 'flat-"):
+        from_ppddl(FOLDER / "tireworld.pddl", FOLDER / "blocks-problem.pddl")
+    with pytest.raises(hcssp.InvalidProblem, match="cannot be read"):
+        from_ppddl(tmp_path / "nowhere.pddl")
+
+
+def test_without_plado_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "plado"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plado", None)
+    with pytest.raises(hcssp.MissingDependency, match=r"pip install 'hcssp\[ppddl\]'"):
+        from_ppddl(FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl")
