@@ -12,7 +12,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.repair import GAIN_TOLERANCE, Part, _acceptable, _merit
+from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, Part, _acceptable, _merit, _pairs
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -104,8 +104,8 @@ def test_a_switch_into_a_circle_is_none(system: type[PolicySystem] | type[SweepS
     part = Part(
         balance, evaluator, [(0, 1)], 1.0, rows, evaluator.values(rows, EXACT), evaluator.visits(rows)
     )
-    assert part.switched(0) is None
-    switched = part.switched(3)
+    assert part.switched([0]) is None
+    switched = part.switched([3])
     assert switched is not None
     new_rows, values, change = switched
     assert new_rows.tolist() == [1, 3]
@@ -133,9 +133,9 @@ def test_a_switch_to_values_that_no_policy_has_is_none(wrong: float) -> None:
     system = Lost(balance)
     rows = np.array([1, 2])
     part = Part(balance, system, [(0, 1)], 1.0, rows, system.values(rows, EXACT), system.visits(rows))
-    assert part.switched(3) is not None
+    assert part.switched([3]) is not None
     system.wrong = wrong
-    assert part.switched(3) is None
+    assert part.switched([3]) is None
 
 
 class Given(PolicySystem):
@@ -156,7 +156,7 @@ def test_values_below_nothing_by_more_than_rounding_are_of_no_policy(size: float
     for share, accepted in ((-1e-7, True), (-1e-5, False), (np.nan, False)):
         system.answer = own.copy()
         system.answer[-1, 0] = share * size
-        assert (part.switched(0) is not None) == accepted
+        assert (part.switched([0]) is not None) == accepted
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
@@ -178,6 +178,25 @@ def test_only_what_fits_and_gains_is_worth_a_try() -> None:
     # Hurrying in the second room costs 3 of 4: there is room for the last one's 1, and for nothing else.
     rows = np.array([0, 3, 4, 6])
     part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
-    merit = _merit(part.effects(1), part, np.array([35.0, 3.0]), np.array([4.0]), repairing=False)
-    assert np.flatnonzero(np.isfinite(merit)).tolist() == [7]
-    assert merit[7] == pytest.approx(-1.0)
+    costs, bounds = np.array([35.0, 3.0]), np.array([4.0])
+    # On its own only the last room's fits; beside walking in the second room, the first room's does.
+    assert _pairs([part], costs, bounds) == [((0, 1), (0, 2)), ((0, 7),)]
+    # To repair a policy that spends 5, any of its switches back will do, and the cheapest is the best.
+    rows = np.array([1, 2, 4, 7])
+    part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
+    merit = _merit(part.effects(1), part, np.array([31.0, 5.0]), bounds)
+    assert np.flatnonzero(np.isfinite(merit)).tolist() == [0, 6]
+    assert merit[[0, 6]] == pytest.approx([8.0, 1.0])
+
+
+def test_pairs_spend_what_no_single_switch_can() -> None:
+    balance = Balance(knapsack(8.0))
+    system = PolicySystem(balance)
+    rows = np.array([0, 3, 5, 7])  # 5 + 4 + 1 for 7
+    part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
+    costs = balance.initial @ system.values(rows)
+    assert costs.tolist() == [30.0, 7.0]
+    found = _pairs([part], costs, np.array([8.0]))
+    assert found[0] == ((0, 1), (0, 4))  # 8 for 4 instead of 4 for 3
+    assert len(found) <= MAX_EVALUATED
+    assert all(len({balance.row_state[row] for _, row in pair}) == len(pair) for pair in found)

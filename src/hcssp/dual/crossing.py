@@ -1,93 +1,83 @@
 """Policies between two that carry the dual: some decisions of the one, the rest of the other.
 
-Where a procedure has many uses of few definitions, all of them change their minds at the same price: one
-policy of the support spares too much and the other spends too much, each in every use. What is wanted lies
-between. The decisions in which the two differ are taken over one after the other, as many as the bounds bear;
-how many is found by bisection, and what is left of the bounds is spent on single decisions.
+Where many decisions are changed at the same price, one policy of the support spares too much and the other
+spends too much. So it is with many uses of few definitions in a procedure, and with stages that resemble one
+another in a flat problem. What is wanted lies between. The decisions in which the two differ are taken over
+one after the other, as many as the bounds bear; how many is found by bisection. The one that was too much is
+passed over, and what is left of the bounds is spent on those after it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.procedure_vertex import ProcedureVertex
+from hcssp.dual.oracle import V
 from hcssp.numerics import tolerated
 
-if TYPE_CHECKING:
-    from hcssp.dual.procedure_oracle import ProcedureOracle
+MAX_TRIES = 40
+"""So many policies between two are evaluated."""
 
-SINGLE_TRIES = 24
-"""So many single decisions are tried on top of what bisection found."""
+Item = TypeVar("Item")
 
 
-class Crossing:
-    """From a policy that keeps the bounds towards one that does not.
+def cross(
+    kept: V, items: Sequence[Item], mixed: Callable[[list[Item]], V | None], bounds: FloatArray
+) -> V | None:
+    """A policy that keeps the bounds and costs less than `kept`; None if none was found.
 
     Parameters
     ----------
-    oracle
-        Whose policies they are.
-    kept, broken
-        The policies.
+    kept
+        A policy that keeps the bounds.
+    items
+        Decisions of one that does not, in which the two differ: those that matter most come first.
+    mixed
+        The policy `kept` with some of these decisions instead; None if there is no such policy.
+    bounds
+        One for each constraint.
     """
-
-    def __init__(self, oracle: ProcedureOracle, kept: ProcedureVertex, broken: ProcedureVertex) -> None:
-        self._oracle = oracle
-        self._kept, self._broken = kept, broken
-        self._bounds = tolerated(oracle.bounds)
-        events = np.flatnonzero(kept.choices != broken.choices).tolist()
-        plans = [
-            index
-            for index, (own, other) in enumerate(zip(kept.plans, broken.plans, strict=True))
-            if other is not None and own is not other
-        ]
-        self._items = [(True, event) for event in events] + [(False, index) for index in plans]
-
-    def best(self) -> ProcedureVertex | None:
-        """A policy that keeps the bounds and costs less than the one given; None if none was found."""
-        low, high, best = 0, len(self._items), None
-        while high - low > 1:
+    limits = tolerated(bounds)
+    taken: list[Item] = []
+    best, tries = None, 0
+    cost = float(kept.costs[0])
+    rest = list(items)
+    while rest and tries < MAX_TRIES:
+        low, high = 0, len(rest) + 1
+        while high - low > 1 and tries < MAX_TRIES:
+            # All at once is asked for last: that is the policy that does not keep the bounds.
             middle = (low + high) // 2
-            vertex = self._mixed(self._items[:middle])
-            if vertex is not None and self._keeps(vertex.costs):
-                low, best = middle, vertex
+            tries += 1
+            vertex = mixed([*taken, *rest[:middle]])
+            if vertex is not None and bool(np.all(vertex.costs[1:] <= limits)):
+                low = middle
+                if float(vertex.costs[0]) < cost:
+                    best, cost = vertex, float(vertex.costs[0])
             else:
                 high = middle
-        taken = self._items[:low]
-        cost = float((best or self._kept).costs[0])
-        for item in self._items[high : high + SINGLE_TRIES]:
-            vertex = self._mixed([*taken, item])
-            if vertex is not None and self._keeps(vertex.costs) and float(vertex.costs[0]) < cost:
-                taken, best, cost = [*taken, item], vertex, float(vertex.costs[0])
-        return best
-
-    def _keeps(self, costs: FloatArray) -> bool:
-        return bool(np.all(costs[1:] <= self._bounds))
-
-    def _mixed(self, items: list[tuple[bool, int]]) -> ProcedureVertex | None:
-        """The policy with these decisions of the one that breaks the bounds; None if it never ends."""
-        choices, plans = self._kept.choices.copy(), list(self._kept.plans)
-        for is_event, index in items:
-            if is_event:
-                choices[index] = self._broken.choices[index]
-            else:
-                plans[index] = self._broken.plans[index]
-        return self._oracle.vertex_of(choices, tuple(plans))
+        taken.extend(rest[:low])
+        rest = rest[low + 1 :]
+    return best
 
 
-def between(oracle: ProcedureOracle, support: tuple[ProcedureVertex, ...]) -> ProcedureVertex | None:
-    """The best policy found between two of the support, one of which keeps the bounds; None if none was."""
-    bounds = tolerated(oracle.bounds)
-    keeping = [bool(np.all(vertex.costs[1:] <= bounds)) for vertex in support]
-    found = [
-        Crossing(oracle, kept, broken).best()
-        for kept, is_kept in zip(support, keeping, strict=True)
-        if is_kept
-        for broken, is_broken in zip(support, keeping, strict=True)
-        if not is_broken
-    ]
+def crossings(support: tuple[V, ...], bounds: FloatArray, towards: Callable[[V, V], V | None]) -> V | None:
+    """The cheapest policy that leads from one of the support that keeps the bounds towards one that does not.
+
+    Parameters
+    ----------
+    support
+        The policies that carry a dual.
+    bounds
+        One for each constraint.
+    towards
+        A policy between two, the first of which keeps the bounds; None if it finds none.
+    """
+    limits = tolerated(bounds)
+    keeping = [vertex for vertex in support if bool(np.all(vertex.costs[1:] <= limits))]
+    breaking = [vertex for vertex in support if not bool(np.all(vertex.costs[1:] <= limits))]
+    found = [towards(kept, broken) for kept in keeping for broken in breaking]
     cheaper = [each for each in found if each is not None]
     return min(cheaper, key=lambda each: float(each.costs[0]), default=None)

@@ -13,14 +13,16 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
+from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.oracle import AffordableOracle, Minimum, Vertex, estimated_rounding
 from hcssp.dual.repair import Part, improve
-from hcssp.errors import DeadEnd, InvalidProblem
+from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system import EXACT
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
@@ -30,6 +32,7 @@ probability of a path is understated by as much a step, relatively, and so is a 
 
 MAX_SWEPT_ROUNDS = 2
 """So many rounds improve a policy where evaluating a neighbour takes as long as evaluating any policy."""
+
 
 MAX_BITS = 40
 MAX_WHOLE = 2.0**53
@@ -203,6 +206,32 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         if costs is None or not part.changed:
             return None
         return FlatVertex(part.rows, self._balance.initial @ part.values, part.values, system)
+
+    def between(self, support: tuple[FlatVertex, ...]) -> FlatVertex | None:
+        return crossings(support, self.bounds, self._towards)
+
+    def _towards(self, kept: FlatVertex, broken: FlatVertex) -> FlatVertex | None:
+        """A policy with some rows of the one that breaks a bound: those that change most come first."""
+        balance, system = self._balance, self._solver.system
+        differing = np.flatnonzero((kept.rows != broken.rows) & (kept.reached | broken.reached))
+        rows = broken.rows[differing]
+        reduced = balance.costs[:, rows].T - balance.times(rows, kept.values)
+        limited = 1 + np.flatnonzero(np.isfinite(self.bounds))
+        changes = np.abs(reduced[:, limited]) * np.maximum(kept.visits, broken.visits)[differing, np.newaxis]
+        largest = changes.max(axis=0, initial=0.0)
+        shares = changes / np.where(largest > 0.0, largest, 1.0)
+        order = np.argsort(-shares.max(axis=1, initial=0.0), kind="stable")
+
+        def mixed(taken: list[int]) -> FlatVertex | None:
+            rows = kept.rows.copy()
+            rows[taken] = broken.rows[taken]
+            try:
+                values = system.values(rows, EXACT)
+            except (ImproperPolicy, OutOfPrecision):
+                return None
+            return FlatVertex(rows, balance.initial @ values, values, system)
+
+        return cross(kept, differing[order].tolist(), mixed, self.bounds)
 
     def round_up(self, bound: float) -> float:
         unit, scale = self._granularity

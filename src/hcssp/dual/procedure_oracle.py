@@ -19,7 +19,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, digest_of, first_alike
-from hcssp.dual.crossing import between
+from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
@@ -348,7 +348,24 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
     def between(self, support: tuple[ProcedureVertex, ...]) -> ProcedureVertex | None:
-        return between(self, support)
+        return crossings(support, self._bounds, self._towards)
+
+    def _towards(self, kept: ProcedureVertex, broken: ProcedureVertex) -> ProcedureVertex | None:
+        """A policy with some choices and plans of the one that breaks a bound."""
+        plans = zip(kept.plans, broken.plans, strict=True)
+        items = [(True, event) for event in np.flatnonzero(kept.choices != broken.choices).tolist()]
+        items += [(False, n) for n, (own, other) in enumerate(plans) if not (other is None or own is other)]
+
+        def mixed(taken: list[tuple[bool, int]]) -> ProcedureVertex | None:
+            choices, plans = kept.choices.copy(), list(kept.plans)
+            for is_event, index in taken:
+                if is_event:
+                    choices[index] = broken.choices[index]
+                else:
+                    plans[index] = broken.plans[index]
+            return self.vertex_of(choices, tuple(plans))
+
+        return cross(kept, items, mixed, self._bounds)
 
     def vertex_of(self, choices: IntArray, plans: tuple[ActivityPlan | None, ...]) -> ProcedureVertex | None:
         """The policy of these choices and plans with its costs; None if it does not end or lacks a plan."""
