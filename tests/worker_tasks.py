@@ -32,13 +32,13 @@ def look_at(problem: CSSP) -> tuple[int, int, bool, bool]:
     return os.getpid(), problem.num_states, mapped, len(looks) > 1
 
 
-def die_once(marker: str, answer: int) -> int:
+def die_once(marker: str, problem: CSSP) -> int:
     """Die as if by the system's hand, the first time; answer the next time."""
     path = Path(marker)
     if not path.exists():
         path.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return answer
+    return problem.num_states
 
 
 def die() -> None:

@@ -107,12 +107,10 @@ def test_what_cannot_travel_is_told_in_words(workers: Workers, function: object,
 
 def test_the_task_of_a_worker_that_dies_is_given_to_another(workers: Workers, tmp_path: Path) -> None:
     lost = workers.lost
-    asked = [
-        workers.submit(worker_tasks.die_once, str(tmp_path / str(number)), number) for number in range(3)
-    ]
-    assert sorted(task.result() for task in workers.as_completed()) == [0, 1, 2]
-    assert [task.losses for task in asked] == [1, 1, 1]
-    assert workers.lost == lost + 3
+    task = workers.submit(worker_tasks.die_once, str(tmp_path / "died"), workers.share(chain(7)))
+    assert list(workers.as_completed()) == [task]
+    assert (task.result(), task.losses) == (7, 1)
+    assert workers.lost == lost + 1
 
 
 def test_a_task_that_kills_everybody_is_given_up(workers: Workers) -> None:
@@ -195,7 +193,10 @@ def test_threads_get_what_is_shared() -> None:
         workers.submit(worker_tasks.look_at, shared)
         workers.submit(worker_tasks.look_at, shared)
         assert [task.result()[1] for task in workers.as_completed()] == [7, 7]
-        assert open_workers(executor=workers) is workers
+        with open_workers(executor=workers) as borrowed:
+            assert borrowed.count == 2
+        workers.submit(worker_tasks.sleep, 0.0)
+        assert [task.result() for task in workers.as_completed()] == [0.0]
 
 
 def test_an_executor_that_breaks_leaves_the_work_to_this_process(caplog: pytest.LogCaptureFixture) -> None:

@@ -127,7 +127,7 @@ def solve(
         close = getattr(steps, "close", None)
         if close is not None:
             close()
-        if workers is not None and workers is not executor:
+        if workers is not None:
             workers.close()
     ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
     return record.conclude(method.name, ending, memory)

@@ -13,6 +13,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -50,8 +51,7 @@ def open_workers(
     scheduler
         The address of a Dask cluster's scheduler, such as ``tcp://localhost:8786``.
     executor
-        A Dask client, or any executor of :mod:`concurrent.futures`; it stays open. Workers that are given are
-        handed back as they are.
+        A Dask client, any executor of :mod:`concurrent.futures`, or workers; it stays open.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def open_workers(
         client = dask_cluster.connect(scheduler)
         return Workers(engines.of_client(client, client.close))
     if isinstance(executor, Workers):
-        return executor
+        return executor.borrowed()
     if dask_cluster.is_client(executor):
         return Workers(engines.of_client(executor, lambda: None))
     if isinstance(executor, ProcessWorkers):
@@ -116,6 +116,14 @@ class Task:
         return self._outcome.value
 
 
+@dataclass
+class _Common:
+    """What all borrowers of the same workers see."""
+
+    lost: int = 0
+    directory: Path | None = None
+
+
 class Workers:
     """What :func:`open_workers` opens.
 
@@ -123,11 +131,6 @@ class Workers:
     ----------
     engine
         Who does the work, see :mod:`hcssp.workers.engines`; None for this process.
-
-    Attributes
-    ----------
-    lost
-        How many workers have been lost so far, as far as was noticed here.
     """
 
     def __init__(self, engine: Any = None) -> None:
@@ -138,10 +141,21 @@ class Workers:
         self._parcels: dict[str, Parcel] = {}
         self._sent: dict[str, Any] = {}
         self._things: dict[int, tuple[Any, Shared]] = {}
-        self._directory: Path | None = None
+        self._common = _Common()
+        self._is_borrowed = False
         self._losses = LOSSES if engine is None else (*LOSSES, *engine.losses)
-        self.lost = 0
         self._outstanding: set[Task] = set()
+
+    @property
+    def lost(self) -> int:
+        """How many workers have been lost so far, as far as was noticed here."""
+        return self._common.lost
+
+    def borrowed(self) -> Self:
+        """The same workers for somebody who may close them without consequence."""
+        other = copy(self)
+        other._is_borrowed = True
+        return other
 
     @property
     def count(self) -> int:
@@ -167,10 +181,10 @@ class Workers:
         parcel = pack(thing)
         directory = None
         if self._engine is not None and self._engine.local:
-            if self._directory is None:
-                self._directory = Path(tempfile.mkdtemp(prefix="hcssp-"))
-            directory = str(self._directory)
-            write_parcel(parcel, self._directory)
+            if self._common.directory is None:
+                self._common.directory = Path(tempfile.mkdtemp(prefix="hcssp-"))
+            directory = str(self._common.directory)
+            write_parcel(parcel, self._common.directory)
         else:
             self._parcels[parcel.fingerprint] = parcel
         shared = Shared(parcel.fingerprint, directory)
@@ -231,13 +245,15 @@ class Workers:
         """Give up what is not done, end the workers that were started here, forget what was shared."""
         for task in list(self._outstanding):
             self.abandon(task)
+        if self._is_borrowed:
+            return
         if self._engine is not None:
             self._engine.close()
         else:
             forget()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+        if self._common.directory is not None:
+            shutil.rmtree(self._common.directory, ignore_errors=True)
+            self._common.directory = None
 
     def __enter__(self) -> Self:
         return self
@@ -258,7 +274,7 @@ class Workers:
                 if each.fingerprint not in self._sent:
                     self._sent[each.fingerprint] = engine.send(self._parcels[each.fingerprint])
                 parcels.append(self._sent[each.fingerprint])
-        elif inline_parcels:
+        elif inline_parcels and not engine.local:
             parcels = [self._parcels[each.fingerprint] for each in task.shared]
         try:
             task._future = engine.executor.submit(run_task, task.call, parcels)
@@ -274,11 +290,11 @@ class Workers:
             outcome = future.result()
         except self._losses as error:
             task.losses += 1
-            self.lost += 1
+            self._common.lost += 1
+            # What its worker had got may be gone with it.
+            self._sent.clear()
             if task.losses <= task.retries:
                 logger.info("a task is tried again: %s", error)
-                # What its worker had got may be gone with it.
-                self._sent.clear()
                 self._send(task, inline_parcels=True)
                 return False
             told = f"a task was given up after {task.losses} workers had died over it ({error})"
