@@ -150,6 +150,10 @@ if TYPE_CHECKING:
     from hcssp.scenarios.evacuation import small_building as small_building
     from hcssp.solving.solve import UnsoundResult as UnsoundResult
     from hcssp.solving.solve import solve as solve
+    from hcssp.solving.sweep import Sweep as Sweep
+    from hcssp.solving.sweep import SweepPoint as SweepPoint
+    from hcssp.solving.sweep import sweep as sweep
+    from hcssp.solving.sweep_grid import SweepAxis as SweepAxis
     from hcssp.solving.trade_off import CurvePoint as CurvePoint
     from hcssp.solving.trade_off import TradeOff as TradeOff
     from hcssp.solving.trade_off import trade_off as trade_off
@@ -281,6 +285,10 @@ _HOME = {
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",
     "TableStep": "hcssp.exchange.gymnasium_table",
+    "sweep": "hcssp.solving.sweep",
+    "Sweep": "hcssp.solving.sweep",
+    "SweepAxis": "hcssp.solving.sweep_grid",
+    "SweepPoint": "hcssp.solving.sweep",
     "Target": "hcssp.contract.stop",
     "to_gymnasium": "hcssp.exchange.gymnasium_environment",
     "Task": "hcssp.workers.crew",
@@ -317,6 +325,10 @@ _VERBS = {
     "plan.activities_frame": "hcssp.reports.frames:activities_frame",
     "problem.html": "hcssp.reports.notebook:problem_html",
     "curve.html": "hcssp.reports.notebook:curve_html",
+    "sweep.problem": "hcssp.files.named_problem:find_problem",
+    "sweep.file": "hcssp.files.sweep_file:SweepFile",
+    "sweep.report": "hcssp.reports.sweep_page:save_sweep_page",
+    "sweep.plot": "hcssp.reports.sweep_picture:save_sweep_picture",
 }
 
 __all__ = ["__version__", *_HOME]

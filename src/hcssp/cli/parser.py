@@ -23,6 +23,7 @@ from hcssp.cli import (
     show,
     simulate,
     solve,
+    sweep,
     table,
 )
 from hcssp.cli.arguments import UsageError
@@ -37,6 +38,7 @@ _COMMANDS = {
     "robust": robust,
     "replan": replan,
     "curve": curve,
+    "sweep": sweep,
     "show": show,
     "report": report,
     "new": new,
@@ -60,6 +62,7 @@ examples:
   hcssp simulate mine.yaml plan.json --runs 100000
   hcssp replan mine.yaml plan.json --at hallway --spent damage=0.5 --out rest.json
   hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png
+  hcssp sweep small-building --set locked=0.1:0.5:0.1 --bound damage=1,2,5
   hcssp show mine.yaml --png procedure.png
   hcssp report mine.yaml plan.json -o report.html
   hcssp table --bounds 2 5

@@ -7,9 +7,10 @@ one document. Its content security policy forbids every request, so that nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +27,50 @@ def page_html(data: Mapping[str, Any]) -> str:
     ValueError
         If the data holds a number that JSON does not know.
     """
-    folder = files("hcssp.reports") / "page"
     plan = data["plans"][data["reported"]]
     description = data["problem"]["description"]
-    scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    parts = {
+    texts = {
         "title": escape(f"{data['problem']['name']}: {plan['brief']}"),
         "name": escape(data["problem"]["name"]),
         "description": escape(description[:1].upper() + description[1:]),
         "brief": "".join(f"<p>{escape(sentence)}</p>" for sentence in (*plan["words"], data["stopped"])),
         "version": escape(data["hcssp"]),
         "fingerprint": escape(data["problem"]["fingerprint"]),
-        "style": (folder / "style.css").read_text(encoding="utf-8"),
-        "script": scripts,
+    }
+    folder = files("hcssp.reports") / "page"
+    return filled_page(folder / "template.html", [folder / name for name in _SCRIPTS], texts, data)
+
+
+def filled_page(
+    template: Traversable, scripts: Iterable[Traversable], texts: Mapping[str, str], data: Mapping[str, Any]
+) -> str:
+    """A page of the same kind as the report: its style, these scripts, and data for them.
+
+    Parameters
+    ----------
+    template
+        HTML with places to fill, such as ``{{title}}``; ``style``, ``script`` and ``data`` are among them.
+    scripts
+        What draws the page, in this order.
+    texts
+        The markup of the other places; what comes from users is escaped.
+    data
+        What the scripts show.
+
+    Raises
+    ------
+    ValueError
+        If the data holds a number that JSON does not know.
+    """
+    style = files("hcssp.reports") / "page" / "style.css"
+    parts = {
+        **texts,
+        "style": style.read_text(encoding="utf-8"),
+        "script": "\n".join(script.read_text(encoding="utf-8") for script in scripts),
         # No text of the data may end the element that it stands in.
         "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    page = (folder / "template.html").read_text(encoding="utf-8")
-    pieces = page.split("{{")
+    pieces = template.read_text(encoding="utf-8").split("{{")
     # One pass, so that nothing in the data can be taken for a place to fill.
     return pieces[0] + "".join(
         parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:])

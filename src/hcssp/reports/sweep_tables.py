@@ -1,0 +1,170 @@
+"""A sweep as tables: words for people, CSV and Parquet for spreadsheets, JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from math import isfinite
+from typing import Any
+
+from hcssp.contract.proof import Status
+from hcssp.errors import MissingDependency
+from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
+from hcssp.reports.plan_words import Style, aligned
+from hcssp.reports.words import used
+from hcssp.solving.sweep import Sweep, SweepPoint
+from hcssp.solving.sweep_grid import SweepAxis
+
+
+def axis_name(sweep: Sweep, axis: SweepAxis) -> str:
+    """What an axis is called for people."""
+    return f"{sweep.called.get(axis.name, axis.name)} allowed" if axis.is_bound else axis.name
+
+
+def axis_value(point: SweepPoint, axis: SweepAxis) -> float:
+    """Where a point lies on an axis."""
+    return (point.bounds if axis.is_bound else point.settings)[axis.name]
+
+
+def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
+    """One point in a line of progress."""
+    told = [
+        f"{axis.name} {'at most ' if axis.is_bound else ''}{given(axis_value(point, axis))}"
+        for axis in sweep_axes
+    ]
+    where = ", ".join(told)
+    if not point.found:
+        return f"{where}   no plan"
+    low, high = rounded_down(point.lower_bound, 4), rounded_up(point.upper_bound, 4)
+    return f"{where}   between {low} and {high}   gap {percent(point.gap)}"
+
+
+def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
+    """What ``hcssp sweep`` prints for people."""
+    primary = sweep.called.get(sweep.primary, sweep.primary)
+    varied = [axis for axis in sweep.axes if len(axis.values) > 1]
+    head = [axis_name(sweep, axis) for axis in varied]
+    head += [f"{primary}: from", "to", "gap"]
+    head += [f"expected {sweep.called.get(each, each)}" for each in sweep.constraints]
+    rows = [head]
+    for point in sweep.points:
+        row = [given(axis_value(point, axis)) for axis in varied]
+        row.append(rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-")
+        row.append(rounded_up(point.upper_bound, 4) if point.found else "no plan")
+        row.append(
+            "-" if not point.found else "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
+        )
+        for constraint in sweep.constraints:
+            bound = point.bounds.get(constraint, float("inf"))
+            row.append(used(point.costs[constraint], bound) if point.found else "-")
+        rows.append(row)
+    fixed = [
+        f"{axis.name} {'at most ' if axis.is_bound else '= '}{given(float(axis.values[0]))}"
+        for axis in sweep.axes
+        if len(axis.values) == 1
+    ]
+    title = f"{name or sweep.problem}: least expected {primary}"
+    title += f", {', '.join(fixed)}" if fixed else ""
+    cpu = sum(point.cpu_seconds for point in sweep.points)
+    slowest = max((point.cpu_seconds for point in sweep.points), default=0.0)
+    count = len(sweep.points)
+    blocks = [style.strong(title), aligned(rows)]
+    blocks.append(
+        f"{count} {'point' if count == 1 else 'points'}. The best deterministic plan is proven to lie "
+        f"between the two figures.\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it "
+        "at the slowest point."
+    )
+    return "\n\n".join(blocks)
+
+
+def _quality(point: SweepPoint) -> str:
+    if not point.found:
+        return "-"
+    return "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
+
+
+def sweep_document(sweep: Sweep, name: str = "") -> dict[str, Any]:
+    """The object that ``hcssp sweep --json`` prints."""
+    return {
+        "problem": name or sweep.problem,
+        "primary": sweep.primary,
+        "constraints": list(sweep.constraints),
+        "axes": [
+            {"name": axis.name, "bound": axis.is_bound, "values": [plain(value) for value in axis.numbers]}
+            for axis in sweep.axes
+        ],
+        "points": [point_document(point) for point in sweep.points],
+        "seconds": plain(sweep.seconds),
+    }
+
+
+def point_document(point: SweepPoint) -> dict[str, Any]:
+    """A point as JSON knows it; infinities are nothing."""
+    return {
+        "settings": {name: plain(value) for name, value in point.settings.items()},
+        "bounds": {name: plain(value) for name, value in point.bounds.items()},
+        "status": point.status.value,
+        "lower_bound": plain(point.lower_bound),
+        "upper_bound": plain(point.upper_bound),
+        "gap": plain(point.gap),
+        "randomised": plain(point.randomised),
+        "expected": {name: plain(value) for name, value in point.costs.items()},
+        "prices": {name: plain(value) for name, value in point.prices.items()},
+        "reason": point.reason,
+        "message": point.message,
+        "iterations": point.iterations,
+        "seconds": plain(point.seconds),
+        "cpu_seconds": plain(point.cpu_seconds),
+    }
+
+
+def sweep_csv(sweep: Sweep) -> str:
+    """The points, a line each; what is not known, or infinite, is empty."""
+    columns = sweep.columns()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow(["" if _is_nothing(value) else value for value in row])
+    return text.getvalue()
+
+
+def sweep_parquet(sweep: Sweep) -> bytes:
+    """The points as a Parquet file.
+
+    Raises
+    ------
+    MissingDependency
+        If pyarrow is not installed.
+    """
+    pyarrow, parquet = _pyarrow()
+    stream = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.table(sweep.columns()), stream)
+    written: bytes = stream.getvalue().to_pybytes()
+    return written
+
+
+def require_parquet() -> None:
+    """Find out beforehand whether Parquet can be written.
+
+    Raises
+    ------
+    MissingDependency
+        If pyarrow is not installed.
+    """
+    _pyarrow()
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as error:
+        raise MissingDependency(
+            "Parquet files need pyarrow, which is not installed; pip install 'hcssp[parquet]', or write CSV"
+        ) from error
+    return pa, pq
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not isfinite(value))

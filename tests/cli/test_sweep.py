@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hcssp.cli import main
+from hcssp.cli.sweep import axis, bound_axis
+from hcssp.solving import sweep as sweeping
+
+SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "damage=1,2", "--quiet"]
+
+
+def test_ranges_are_exact_and_lists_are_lists() -> None:
+    assert [float(each) for each in axis("slip=0.05:0.3:0.05")[1]] == [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
+    assert [float(each) for each in axis("slip = 5%, 1/2 ,1:3:1")[1]] == [0.05, 0.5, 1.0, 2.0, 3.0]
+    assert bound_axis("damage=inf,1:2:0.5") == ("damage", [1.0, 1.5, 2.0, float("inf")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--set", "slip"], "'slip' is not of the form NAME=VALUES"),
+        (["--set", "slip="], "'slip=' is not of the form NAME=VALUES"),
+        (["--bound", "=inf"], "is not of the form NAME=VALUES"),
+        (["--set", "slip=a"], "'slip' is 'a', which is no number"),
+        (["--set", "slip=1:2"], "a range is FROM:TO:STEP"),
+        (["--set", "slip=2:1:1"], "'2:1:1' is no range FROM:TO:STEP"),
+        (["--set", "slip=0:1:0"], "it goes up by a positive step"),
+        (["--set", "slip=0:1:1e-9"], "has 1,000,000,001 values"),
+        (["--set", "locked=0.1", "--set", "locked=0.2"], "--set locked: given twice"),
+        (["--bound", "damage=1", "--bound", "damage=2"], "--bound damage: given twice"),
+        (["--set", "lockd=0.1"], "did you mean 'locked'"),
+        (["--page", "nowhere/at/all.html"], "there is no folder"),
+        (["--plot", "plot.exe"], "matplotlib cannot write .exe"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", "small-building", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_standard_input_is_read_once_and_so_no_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "-", "--bound", "damage=1"]) == 2
+    assert "reads its problem more than once" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sweep")
+
+
+def test_everything_is_written_and_a_second_run_answers_alike(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ["--results", str(folder / "points.jsonl")]
+    outputs = ["--csv", str(folder / "a.csv"), "--page", str(folder / "a.html"), *kept]
+    assert main([*SWEEP, *outputs]) == 0
+    told = capsys.readouterr().out
+    assert "small-building: least expected time" in told
+    assert told.count("\n  0.") == 6
+    with (folder / "a.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["set_locked"] for row in rows] == ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"]
+    assert "What if?" in (folder / "a.html").read_text()
+
+    def forbidden(*arguments: Any) -> Any:
+        raise AssertionError("nothing was missing")
+
+    monkeypatch.setattr(sweeping, "_solve_point", forbidden)
+    assert main([*SWEEP, *kept, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [point["upper_bound"] for point in document["points"]] == [
+        float(row["upper_bound"]) for row in rows
+    ]
+
+
+def test_what_no_plan_can_keep_is_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "small-building", "--bound", "damage=-1,-2", "--quiet"]) == 1
+    assert "no plan at any point" in capsys.readouterr().err
+
+
+def test_a_signal_keeps_the_points_that_are_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve_point, solved = sweeping._solve_point, []
+
+    def interrupted(*arguments: Any) -> Any:
+        if len(solved) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        solved.append(1)
+        return solve_point(*arguments)
+
+    monkeypatch.setattr(sweeping, "_solve_point", interrupted)
+    assert main([*SWEEP, "--json"]) == 130
+    captured = capsys.readouterr()
+    assert [point["settings"]["locked"] for point in json.loads(captured.out)["points"]] == [0.1, 0.1]
+    assert "interrupted; the points are those finished so far" in captured.err
