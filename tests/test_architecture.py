@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hcssp.numerics",
         "hcssp.parallel",
         "hcssp.start",
+        "hcssp.threads",
         "hcssp.verbs",
         "hcssp.version",
         "hcssp.workers",

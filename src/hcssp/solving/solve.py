@@ -45,6 +45,7 @@ from hcssp.numerics import (
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.threads import single_threaded_algebra
 from hcssp.workers import Workers, open_workers
 
 
@@ -52,6 +53,7 @@ class UnsoundResult(RuntimeError):
     """A solver's claim does not survive the independent evaluation: a bug, never a user's mistake."""
 
 
+@single_threaded_algebra()
 def solve(
     problem: Problem,
     solver: Solver | None = None,

@@ -38,6 +38,7 @@ from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+from hcssp.threads import single_threaded_algebra
 from hcssp.verbs import verb
 
 SAME = 2e-9
@@ -152,6 +153,7 @@ class _Tangent:
         return self.value - self.price * (bound - self.bound)
 
 
+@single_threaded_algebra()
 def trade_off(
     problem: Problem,
     constraint: str,

@@ -1,0 +1,38 @@
+"""One thread for linear algebra, for as long as a search runs.
+
+The matrices of a search are many and small. Shared among threads, each of them takes longer than alone, and
+the threads wait for the next one by turning in circles: on two cores a search took two to four times as long.
+Whoever imports the library keeps his own threads before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+
+@contextmanager
+def single_threaded_algebra() -> Iterator[None]:
+    """Linear algebra uses one thread meanwhile.
+
+    >>> with single_threaded_algebra():
+    ...     {library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"}
+    {1}
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """The libraries for linear algebra that are loaded; looking for them takes a while, once."""
+    import scipy.linalg
+    import scipy.sparse.linalg  # noqa: F401  with libraries of their own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
