@@ -163,6 +163,7 @@ def test_the_list_of_public_names() -> None:
         "trade_off",
         "with_capacities",
         "with_giving_up",
+        "with_probability",
         "with_units",
     ]
 

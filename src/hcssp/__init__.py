@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.nesting import Nesting as Nesting
     from hcssp.procedure.nesting import Use as Use
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
+    from hcssp.procedure.probabilities import with_probability as with_probability
     from hcssp.procedure.units import with_units as with_units
     from hcssp.proofs.search_record import Claim as Claim
     from hcssp.proofs.search_record import SearchRecord as SearchRecord
@@ -306,6 +307,7 @@ _HOME = {
     "Vertex": "hcssp.dual.oracle",
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",
+    "with_probability": "hcssp.procedure.probabilities",
     "with_units": "hcssp.procedure.units",
     "Workers": "hcssp.workers.crew",
 }

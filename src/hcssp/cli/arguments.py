@@ -57,6 +57,21 @@ def bound(text: str) -> tuple[str, float]:
     return name.strip(), at_most
 
 
+def chance(text: str) -> tuple[str, float]:
+    """``WHAT=VALUE``: an event or a state, and the most probability with which it may happen."""
+    what, separator, value = (part.strip() for part in text.rpartition("="))
+    if not (separator and what):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form WHAT=VALUE, such as crashed=1%")
+    try:
+        at_most = amount(value)
+    except argparse.ArgumentTypeError:
+        at_most = -1.0
+    if not (0.0 <= at_most <= 1.0 or at_most == inf):
+        told = f"the probability of {what!r} is {value!r}, which is no share from 0 to 1; write crashed=1%"
+        raise argparse.ArgumentTypeError(told)
+    return what, at_most
+
+
 def setting(text: str) -> tuple[str, Fraction]:
     """``NAME=VALUE``: a parameter of the problem, and what it is instead; decimals are taken exactly."""
     from hcssp.files.problem_file.written_numbers import exact_number
@@ -160,6 +175,15 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an upper bound on an expected cost, such as damage=2; may be repeated",
+    )
+    parser.add_argument(
+        "--probability",
+        type=chance,
+        action="append",
+        default=[],
+        metavar="WHAT=VALUE",
+        help="an upper bound on the probability that an event is reached or a state entered, such as "
+        "crashed=1%%; may be repeated",
     )
     add_setting_arguments(parser)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.procedure.units import called
 from hcssp.reports.figures import given, in_table, percent, plain, rounded_down, rounded_up
+from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
-from hcssp.reports.words import used, with_lots_explained
+from hcssp.reports.words import with_lots_explained
 
 if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
@@ -32,22 +33,26 @@ def point_line(point: CurvePoint) -> str:
 def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> str:
     """What ``hcssp curve`` prints for people."""
     primary, varied = called(problem, problem.primary_name), called(problem, curve.constraint)
-    rows = [["bound", "with lots", "price", "without: from", "to", "gap", f"expected {varied}"]]
+    told = Measure.of(problem, curve.constraint)
+    unit = "100% more" if told.is_probability else "one more unit of"
+    rows = [["bound", "with lots", "price", "without: from", "to", "gap", told.expected]]
     for point in curve.points:
         known = point.plan.found
         rows.append(
             [
-                given(point.bound),
+                told.given(point.bound),
                 in_table(point.stochastic) if isfinite(point.stochastic) else "-",
                 "-" if point.price is None else in_table(point.price),
                 rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
                 rounded_up(point.upper_bound, 4) if known else "no plan",
                 percent(point.gap) if known else "-",
-                used(point.plan.cost(curve.constraint), point.bound) if known else "-",
+                told.used(point.plan.cost(curve.constraint), point.bound) if known else "-",
             ]
         )
     others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
-    besides = "".join(f", {called(problem, c.name)} at most {given(c.at_most)}" for c in others)
+    besides = "".join(
+        f", {called(problem, c.name)} at most {Measure.of(problem, c.name).given(c.at_most)}" for c in others
+    )
     title = f"{name}: least expected {primary} as the bound on {varied} grows{besides}"
     blocks = [style.strong(title), aligned(rows)]
     pieces = len(curve.prices)
@@ -60,12 +65,15 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
         )
         blocks.append(
             f"{exact}: {pieces} straight "
-            f"{'piece' if pieces == 1 else 'pieces'} between {given(first)} and {given(last)}.\n"
+            f"{'piece' if pieces == 1 else 'pieces'} between {told.given(first)} and {told.given(last)}.\n"
             f"The best plan without lots is proven to lie between the two figures given.\n"
-            f"The price is what one more unit of {varied} saves, in {primary}."
+            f"The price is what {unit} {varied} saves, in {primary}."
         )
     if isfinite(curve.least) and curve.least >= 1e-6:
-        blocks.append(f"No plan has an expected {varied} below {rounded_down(curve.least, 6)}.")
+        least = (
+            f"{rounded_down(100 * curve.least, 4)}%" if told.is_probability else rounded_down(curve.least, 6)
+        )
+        blocks.append(f"No plan has {'a' if told.is_probability else 'an'} {told.expected} below {least}.")
     return with_lots_explained("\n\n".join(blocks))
 
 

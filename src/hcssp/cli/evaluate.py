@@ -95,9 +95,10 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
 
 def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
     from hcssp.procedure.units import called
-    from hcssp.reports.figures import given, rounded
+    from hcssp.reports.figures import rounded
+    from hcssp.reports.measures import Measure
     from hcssp.reports.plan_words import plan_blocks
-    from hcssp.reports.words import used, verification_of, what_is_proven
+    from hcssp.reports.words import verification_of, what_is_proven
 
     problem, evaluation = plan.problem, plan.costs
     primary, cost = called(problem, problem.primary_name), float(evaluation.costs[0])
@@ -108,10 +109,11 @@ def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style
     for constraint in problem.constraints:
         name = constraint.name
         verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
-        expected = f"{used(evaluation.cost(name), constraint.at_most, digits=6)} expected"
-        lines.append(
-            f"  {called(problem, name)}: {expected}, at most {given(constraint.at_most)} allowed: {verdict}"
-        )
+        told_as = Measure.of(problem, name)
+        word = "" if told_as.is_probability else " expected"
+        expected = f"{told_as.used(evaluation.cost(name), constraint.at_most, digits=6)}{word}"
+        allowed = f"at most {told_as.given(constraint.at_most)} allowed"
+        lines.append(f"  {told_as.name}: {expected}, {allowed}: {verdict}")
     blocks.append(style.strong("Bounds") + "\n" + ("\n".join(lines) or "  there are none"))
     blocks.append(style.strong("The file says") + "\n" + _claims(told, plan))
     if verification_of(plan) is not None:

@@ -27,7 +27,7 @@ under each its dials: numbers that --set changes.
 
 
 def load_problem(arguments: argparse.Namespace) -> HCSSP:
-    """The problem that the user names, with its parameters set and its lengths multiplied.
+    """The problem that the user names, with its parameters set, its lengths multiplied, and more bounds.
 
     Raises
     ------
@@ -38,7 +38,13 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
     UsageError
         If a parameter is set twice, or a file is to be scaled.
     """
-    return named_problem(arguments.problem, settings_of(arguments.settings), arguments.scale)
+    problem = named_problem(arguments.problem, settings_of(arguments.settings), arguments.scale)
+    if arguments.probability:
+        from hcssp.procedure.probabilities import with_probability
+
+        for what, at_most in arguments.probability:
+            problem = with_probability(problem, what, of=what, at_most=at_most)
+    return problem
 
 
 def named_problem(name: str, settings: Mapping[str, Number] | None = None, scale: int = 1) -> HCSSP:

@@ -8,8 +8,9 @@ from math import isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from hcssp.procedure.units import called
+from hcssp.procedure.units import called, probability_of
 from hcssp.reports.figures import given, in_table, plain
+from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation, problem: 
         rows.append(
             [
                 called(problem, name),
-                *(_number(value) for value in (evaluation.cost(name), *mean)),
+                *(_figure(problem, name, value) for value in (evaluation.cost(name), *mean)),
                 *map(_short, percentiles),
             ]
         )
@@ -125,6 +126,13 @@ def _chances(runs: ProcedureSimulation, problem: HCSSP) -> str:
     for name, bound in zip(runs.cost_names[1:], runs.bounds, strict=True):
         if not isfinite(bound):
             lines.append(f"  {called(problem, name)}: there is no bound")
+            continue
+        if probability_of(problem, name):
+            # A run has it or not, so that it exceeds a share whenever it happens.
+            told, mean = Measure.of(problem, name), runs.mean(name)
+            between = f"between {_percent(mean.low)} and {_percent(mean.high)}"
+            seen = f"in {_percent(mean.value)} of the runs ({between})"
+            lines.append(f"  {told.name}: {seen}, at most {told.given(bound)} allowed")
             continue
         share, low, high = runs.probability_of_exceeding(name)
         lines.append(
@@ -163,6 +171,10 @@ def _activity(leg: Leg) -> str:
     steps = f"{len(leg.actions)} steps" if len(leg.actions) > 1 else "1 step"
     costs = ", ".join(f"{name} {cost:g}" for name, cost in leg_costs(leg).items())
     return f":{name} {steps} from {leg.actions[0].state}, {told} ({costs})."
+
+
+def _figure(problem: HCSSP, name: str, value: float) -> str:
+    return Measure.of(problem, name).in_table(value) if isfinite(value) else "inf"
 
 
 def _number(value: float) -> str:

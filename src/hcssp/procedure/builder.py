@@ -41,6 +41,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.procedure.expansion import cost_names, expand, stand_in
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
 from hcssp.procedure.nesting import Nesting
+from hcssp.procedure.probabilities import What, with_probability
 from hcssp.procedure.validation import is_index
 
 EventHandle = NewType("EventHandle", int)
@@ -72,6 +73,7 @@ class ProcedureBuilder:
         self._entries: list[Mapping[Hashable, Hashable]] = []
         self._choices: list[Choice] = []
         self._constraints: list[tuple[str, float, dict[ActivityHandle, str]]] = []
+        self._probabilities: list[tuple[str, What, float]] = []
 
     def add_event(self, name: str) -> EventHandle:
         """Add an event: a moment at which something is chosen, or the end."""
@@ -128,6 +130,21 @@ class ProcedureBuilder:
         """
         self._constraints.append((name, at_most, dict(counts)))
 
+    def add_probability(self, name: str, *, of: What, at_most: float) -> None:
+        """Bound the probability that something happens.
+
+        Parameters
+        ----------
+        name
+            What to call the constraint.
+        of
+            The name of an event that is reached; or the label of a state, cell or exit that is entered; or
+            from the names of activities to such labels.
+        at_most
+            The most that is allowed, from 0 to 1; ``inf`` for no bound yet.
+        """
+        self._probabilities.append((name, of, at_most))
+
     def build(self, *, start: EventHandle, end: EventHandle) -> HCSSP:
         """The frozen problem.
 
@@ -160,7 +177,10 @@ class ProcedureBuilder:
             description=self._description,
             positions=self._positions,
         )
-        return expand(Nesting(outline, procedures)) if procedures else outline
+        problem = expand(Nesting(outline, procedures)) if procedures else outline
+        for name, of, at_most in self._probabilities:
+            problem = with_probability(problem, name, of=of, at_most=at_most)
+        return problem
 
     def _stand_in(self, activity: int, procedure: HCSSP) -> CSSP:
         """What a procedure is to the outline: it has the exits for which an outcome names an event."""

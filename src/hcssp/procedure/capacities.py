@@ -46,45 +46,72 @@ def with_capacities(
     """
     prices = give_up or {}
     used = {each.name: _own_uses(each, capacities) for each in problem.activities} if uses is None else uses
-    entered = _entries(problem)
-    found = [*_violations(problem, entered)]
-    if found:
-        raise InvalidProblem(found)
+    _check(problem)
     made: dict[tuple[int, int, int], CSSP] = {}
-    activities = []
-    for index, activity in enumerate(problem.activities):
+    cssps = []
+    for activity in problem.activities:
         # Activities that share their arrays still do.
         use, price = used[activity.name], prices.get(activity.name)
         key = (id(activity.cssp), id(use), id(price))
         if key not in made:
             made[key] = validated(with_levels(activity.cssp, capacities, use, price))
-        activities.append(_entered(activity, made[key], entered[_event(problem, index)]))
-    exceeded = [(each, number) for number, each in enumerate(c for c in capacities if c.probability > 0.0)]
+        cssps.append(made[key])
+    exceeded = [
+        Constraint(
+            capacity.exceeded,
+            capacity.probability,
+            {
+                index: len(activity.cssp.cost_names) + number
+                for index, activity in enumerate(problem.activities)
+            },
+            probability_of=f"using more than {capacity.at_most:g} of {capacity.name}",
+        )
+        for number, capacity in enumerate(each for each in capacities if each.probability > 0.0)
+    ]
+    return carried_over(problem, cssps, exceeded)
+
+
+def carried_over(problem: HCSSP, cssps: Sequence[CSSP], constraints: Sequence[Constraint]) -> HCSSP:
+    """The same procedure, whose activities carry something in their states and hand it over at their exits.
+
+    Parameters
+    ----------
+    problem
+        The procedure.
+    cssps
+        Each activity with levels in its states; an activity that hands nothing over starts at the first.
+    constraints
+        What must be kept to besides.
+
+    Raises
+    ------
+    InvalidProblem
+        If an activity begins in one of several states after another.
+    """
+    _check(problem)
+    entered = _entries(problem)
+    activities = [
+        _entered(activity, cssp, entered[_event(problem, index)])
+        for index, (activity, cssp) in enumerate(zip(problem.activities, cssps, strict=True))
+    ]
     return HCSSP(
         events=problem.events,
         start=problem.start,
         end=problem.end,
         activities=tuple(activities),
         choices=tuple(_choice(problem, activities, choice) for choice in problem.choices),
-        constraints=(
-            *problem.constraints,
-            *(
-                Constraint(
-                    capacity.exceeded,
-                    capacity.probability,
-                    {
-                        index: len(activity.cssp.cost_names) + number
-                        for index, activity in enumerate(problem.activities)
-                    },
-                )
-                for capacity, number in exceeded
-            ),
-        ),
+        constraints=(*problem.constraints, *constraints),
         name=problem.name,
         description=problem.description,
         positions=problem.positions,
         units=problem.units,
     )
+
+
+def _check(problem: HCSSP) -> None:
+    found = _violations(problem, _entries(problem))
+    if found:
+        raise InvalidProblem(found)
 
 
 def _own_uses(activity: Activity, capacities: Sequence[Capacity]) -> FloatArray:
@@ -135,11 +162,12 @@ def _violations(problem: HCSSP, entered: Sequence[set[_Handed]]) -> list[str]:
         if begins and np.count_nonzero(activity.cssp.initial) > 1:
             found.append(
                 f"activity {activity.name!r}: it begins in one of several states after another activity; "
-                "with capacities let it begin in one, and let its first action draw the lots"
+                "where something is carried in the state let it begin in one, and let its first action draw "
+                "the lots"
             )
         found += [
             f"activity {activity.name!r}: {label!r} is handed over to it by one activity and only ends "
-            "another; with capacities give them different names"
+            "another; where something is carried in the state give them different names"
             for label, kept in sorted(handed, key=str)
             if kept and (label, False) in handed
         ]

@@ -190,12 +190,16 @@ class Constraint:
         From an activity to the index of the secondary cost of it (1 or more) that is counted.
     per
         What makes it hold for every execution of a use; None if it is about the whole procedure.
+    probability_of
+        What it bounds the probability of, for words; empty if it bounds an expected cost. See
+        :mod:`hcssp.procedure.probabilities`.
     """
 
     name: str
     at_most: float
     counts: Mapping[int, int]
     per: PerExecution | None = None
+    probability_of: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", Frozen(self.counts))

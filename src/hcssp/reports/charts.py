@@ -13,8 +13,9 @@ import numpy as np
 from hcssp.contract.plan import Plan
 from hcssp.evaluation.exact import Evaluation
 from hcssp.procedure.model import HCSSP
-from hcssp.procedure.units import called
+from hcssp.procedure.units import called, expected
 from hcssp.reports.figures import given, rounded
+from hcssp.reports.measures import Measure
 from hcssp.reports.outlook import CostOutlook, Outlook
 from hcssp.reports.pictures import (
     ACCENT,
@@ -75,10 +76,11 @@ def draw_budget(plan: Plan) -> Any:
         )
         # Not as categories, whose labels would be made anew, and read as formulas, whenever it is drawn.
         axes.set_yticks(range(len(used)), labels=[name for _, name in used])
-        axes.bar_label(bars, [rounded(value) for value in values], padding=4, fontsize=8)
-        title = f"expected {called(problem, constraint.name)}: {rounded(evaluation.cost(constraint.name))}"
+        told = Measure.of(problem, constraint.name)
+        axes.bar_label(bars, [told.rounded(value) for value in values], padding=4, fontsize=8)
+        title = f"{told.expected}: {told.rounded(evaluation.cost(constraint.name))}"
         if isfinite(constraint.at_most):
-            title += f" of at most {given(constraint.at_most)}"
+            title += f" of at most {told.given(constraint.at_most)}"
             axes.axvline(constraint.at_most, color=WARNING, linestyle="--", linewidth=1.6)
         axes.set_title(title, fontsize=11)
         most = max([*values, constraint.at_most if isfinite(constraint.at_most) else 0.0])
@@ -230,10 +232,10 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     costs = figure.add_subplot()
     tidy(costs)
     handles = [*_deterministic(costs, curve), *_stochastic(costs, curve)]
-    varied = curve.constraint
+    varied, told = curve.constraint, f"expected {curve.constraint}"
     if isinstance(curve.problem, HCSSP):
-        varied = called(curve.problem, varied)
-    costs.set_xlabel(f"bound on the expected {varied}")
+        varied, told = called(curve.problem, varied), expected(curve.problem, varied)
+    costs.set_xlabel(f"bound on the {told}")
     costs.set_ylabel(f"least expected {primary}")
     if len(curve.prices):
         prices = costs.twinx()

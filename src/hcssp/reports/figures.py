@@ -9,6 +9,10 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import floor, isfinite, log10
 
+import numpy as np
+
+from hcssp.numerics import tolerated
+
 DIGITS = 4
 _MOST_DIGITS = 12
 """More than these are noise of double precision."""
@@ -153,6 +157,21 @@ def times(count: float) -> str:
     ('once', '0.0099 times')
     """
     return "once" if abs(count - 1.0) < 1e-9 else f"{rounded(count)} times"
+
+
+def used(cost: float, bound: float, digits: int = DIGITS) -> str:
+    """What is used of a bound, told apart from the bound unless it is the whole of it.
+
+    >>> used(0.009996, 0.01), used(2.0, 2.0), used(1.99999, 2.0)
+    ('0.009996', '2', '1.99999')
+    """
+    # A bound that is kept, but for rounding, is not exceeded by what rounding leaves.
+    return given(bound) if not breaks(cost, bound) and cost >= bound else distinct(cost, bound, digits=digits)
+
+
+def breaks(cost: float, bound: float) -> bool:
+    """Whether a cost exceeds a bound by more than is tolerated."""
+    return cost > float(tolerated(np.array(bound)))
 
 
 def _decimals(value: float, digits: int) -> int:

@@ -91,6 +91,7 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
         "primary": problem.primary_name,
         "called": {name: called(problem, name) for name in (problem.primary_name, *problem.constraint_names)},
         "constraints": [each.name for each in problem.constraints],
+        "probabilities": [each.name for each in problem.constraints if each.probability_of],
         "events": list(problem.events),
         "start": int(problem.start),
         "end": int(problem.end),

@@ -14,7 +14,8 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.procedure.units import called
 from hcssp.reports.decisions import decision_summaries
-from hcssp.reports.figures import between, given, in_table, percent, rounded, rounded_down, times
+from hcssp.reports.figures import between, in_table, percent, rounded, rounded_down, times
+from hcssp.reports.measures import Measure
 from hcssp.reports.summary import (
     ActivitySummary,
     ConstraintSummary,
@@ -24,7 +25,6 @@ from hcssp.reports.summary import (
     joined_choices,
 )
 from hcssp.reports.words import (
-    used,
     verification_of,
     what_is_claimed,
     what_lots_could_do,
@@ -69,7 +69,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
     solved, emphasis = plan.as_procedure(), style or Style()
     problem = solved.problem
     bounds = ", ".join(
-        f"{called(problem, c.name)} at most {given(c.at_most)}"
+        f"{called(problem, c.name)} at most {Measure.of(problem, c.name).given(c.at_most)}"
         for c in problem.constraints
         if isfinite(c.at_most)
     )
@@ -185,10 +185,12 @@ def _activities(plan: ProcedurePlan) -> str:
     header = ["activity", "executions", called(plan.problem, plan.problem.primary_name), "share"]
     for constraint in constraints:
         header += [called(plan.problem, constraint.name), "budget", "share"]
-    rows = [header, *(_row(activity, cost, constraints) for activity in executed)]
+    measures = [Measure.of(plan.problem, constraint.name) for constraint in constraints]
+    rows = [header, *(_row(activity, cost, constraints, measures) for activity in executed)]
     total = ["in all", "", in_table(cost), ""]
     for constraint in constraints:
-        total += [in_table(constraint.expected), in_table(constraint.at_most), ""]
+        told = Measure.of(plan.problem, constraint.name)
+        total += [told.in_table(constraint.expected), told.in_table(constraint.at_most), ""]
     rows.append(total)
     text = aligned(rows)
     idle = [activity.name for activity in summaries if not activity.expected_executions]
@@ -197,7 +199,12 @@ def _activities(plan: ProcedurePlan) -> str:
     return text
 
 
-def _row(activity: ActivitySummary, cost: float, constraints: Sequence[ConstraintSummary]) -> list[str]:
+def _row(
+    activity: ActivitySummary,
+    cost: float,
+    constraints: Sequence[ConstraintSummary],
+    measures: Sequence[Measure],
+) -> list[str]:
     executions = activity.expected_executions
     row = [
         activity.name,
@@ -205,11 +212,11 @@ def _row(activity: ActivitySummary, cost: float, constraints: Sequence[Constrain
         in_table(activity.cost),
         _share(executions, activity.cost, cost),
     ]
-    for constraint in constraints:
+    for constraint, measure in zip(constraints, measures, strict=True):
         used = activity.usage.get(constraint.name)
         row += [
-            in_table(used),
-            in_table(activity.budget.get(constraint.name)),
+            measure.in_table(used),
+            measure.in_table(activity.budget.get(constraint.name)),
             _share(executions, used, constraint.expected),
         ]
     return row
@@ -235,19 +242,24 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 def _bounds(plan: ProcedurePlan) -> str:
     lines = []
     for constraint in constraint_summaries(plan):
-        line = f"  {called(plan.problem, constraint.name)}: "
+        told = Measure.of(plan.problem, constraint.name)
+        line = f"  {told.name}: "
         if constraint.expected is not None:
-            line += f"{used(constraint.expected, constraint.at_most)} expected, "
+            word = "" if told.is_probability else " expected"
+            line += f"{told.used(constraint.expected, constraint.at_most)}{word}, "
         bounded = isfinite(constraint.at_most)
         if constraint.per is not None:
             line += "" if constraint.expected is not None or not plan.found else "not executed, "
             line += f"for each execution of {constraint.per} "
-        line += f"at most {given(constraint.at_most)} allowed" if bounded else "no bound"
+        line += f"at most {told.given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.
             primary = called(plan.problem, plan.problem.primary_name)
-            saved = f"{primary} that a little more would save for each unit"
-            line += f"; price {constraint.price:.4g}: {saved}, if plans could draw lots"
+            unit, price = (
+                ("percent", constraint.price / 100) if told.is_probability else ("unit", constraint.price)
+            )
+            saved = f"{primary} that a little more would save for each {unit}"
+            line += f"; price {price:.4g}: {saved}, if plans could draw lots"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 

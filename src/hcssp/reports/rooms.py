@@ -23,12 +23,13 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.procedure.units import called
 from hcssp.reports.cell_visits import visited_cells
-from hcssp.reports.figures import given, rounded
+from hcssp.reports.figures import rounded
+from hcssp.reports.measures import Measure
 from hcssp.reports.pictures import literally, new_figure, save_picture
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.procedure_graph import shortened
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
-from hcssp.reports.words import quality_of, used
+from hcssp.reports.words import quality_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +230,10 @@ def _title(plan: ProcedurePlan, letters: int) -> str:
     figures = [f"expected {called(problem, primary)} {rounded(costs.cost(primary))}"]
     for constraint in problem.constraints:
         cost = costs.cost(constraint.name)
-        expected = f"expected {called(problem, constraint.name)} {used(cost, constraint.at_most)}"
+        told = Measure.of(problem, constraint.name)
+        expected = f"{told.expected} {told.used(cost, constraint.at_most)}"
         if isfinite(constraint.at_most):
-            expected += f" of at most {given(constraint.at_most)}"
+            expected += f" of at most {told.given(constraint.at_most)}"
         figures.append(expected)
     figures.append(quality_of(plan))
     lines: list[str] = []

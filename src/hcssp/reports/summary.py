@@ -14,6 +14,8 @@ from typing import Any
 
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible, Status
+from hcssp.procedure import HCSSP
+from hcssp.procedure.units import probability_of
 from hcssp.reports.decisions import decision_summaries
 from hcssp.reports.figures import plain
 from hcssp.reports.words import verification_of
@@ -200,6 +202,7 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
                 "at_most": plain(constraint.at_most),
                 "price": plain(constraint.price),
                 **({} if constraint.per is None else {"for_each_execution_of": constraint.per}),
+                **_probability(solved.problem, constraint.name),
             }
             for constraint in constraint_summaries(solved)
         },
@@ -215,6 +218,12 @@ def plan_figures(plan: Plan) -> dict[str, Any]:
             for index, activity in enumerate(activity_summaries(solved))
         },
     }
+
+
+def _probability(problem: HCSSP, name: str) -> dict[str, str]:
+    """What a constraint is the probability of, if it is one."""
+    what = probability_of(problem, name)
+    return {"probability_of": what} if what else {}
 
 
 def _decisions(plan: ProcedurePlan, index: int) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from typing import Any
 
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
-from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
+from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up, used
 from hcssp.reports.plan_words import Style, aligned
-from hcssp.reports.words import used
 from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
 

@@ -11,10 +11,11 @@ from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
-from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap, tolerated
+from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.procedure import HCSSP
 from hcssp.procedure.units import called
-from hcssp.reports.figures import DIGITS, distinct, given, percent, rounded, rounded_down, rounded_up
+from hcssp.reports.figures import breaks, percent, rounded, rounded_down, rounded_up
+from hcssp.reports.measures import Measure
 
 
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
@@ -22,7 +23,8 @@ def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
     sentence = f"Following this plan has an expected {called(problem, problem.primary_name)} of "
     sentence += rounded(costs[problem.primary_name])
     kept = [
-        _against_bound(called(problem, name), costs[name], bound) for name, bound in _bounds(problem).items()
+        _against_bound(Measure.of(problem, name), costs[name], bound)
+        for name, bound in _bounds(problem).items()
     ]
     return sentence + (f", with {_listed(kept)}." if kept else ".")
 
@@ -119,9 +121,11 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
         if price is None:
             continue
         if price > 0.0:
+            measure = Measure.of(problem, name)
+            unit, worth = ("percent", price / 100.0) if measure.is_probability else ("unit", price)
             parts.append(
-                f"about {rounded(price, 3)} of expected {called(problem, problem.primary_name)} for each "
-                f"unit of {called(problem, name)}"
+                f"about {rounded(worth, 3)} of expected {called(problem, problem.primary_name)} for each "
+                f"{unit} of {measure.name}"
             )
         else:
             parts.append(f"nothing for {name}, which is not scarce")
@@ -139,9 +143,8 @@ def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
     primary = problem.primary_name
     figures = [f"expected {called(problem, primary)} {rounded(costs[primary])}"]
     for name, bound in _bounds(problem).items():
-        figures.append(
-            f"expected {called(problem, name)} {used(costs[name], bound)} of at most {given(bound)}"
-        )
+        told = Measure.of(problem, name)
+        figures.append(f"{told.expected} {told.used(costs[name], bound)} of at most {told.given(bound)}")
     figures.append(quality_of(plan))
     return ", ".join(filter(None, figures))
 
@@ -162,26 +165,11 @@ def _bounds(problem: HCSSP) -> dict[str, float]:
     return {each.name: each.at_most for each in problem.constraints if isfinite(each.at_most)}
 
 
-def _against_bound(name: str, cost: float, bound: float) -> str:
-    if _breaks(cost, bound):
-        return f"an expected {name} of {distinct(cost, bound)}, which breaks the bound of {given(bound)}"
-    return f"an expected {name} of {used(cost, bound)} where {given(bound)} is allowed"
-
-
-def used(cost: float, bound: float, digits: int = DIGITS) -> str:
-    """What is used of a bound, told apart from the bound unless it is the whole of it.
-
-    >>> used(0.009996, 0.01), used(2.0, 2.0), used(1.99999, 2.0)
-    ('0.009996', '2', '1.99999')
-    """
-    # A bound that is kept, but for rounding, is not exceeded by what rounding leaves.
-    return (
-        given(bound) if not _breaks(cost, bound) and cost >= bound else distinct(cost, bound, digits=digits)
-    )
-
-
-def _breaks(cost: float, bound: float) -> bool:
-    return cost > float(tolerated(np.array(bound)))
+def _against_bound(told: Measure, cost: float, bound: float) -> str:
+    what = f"{'a' if told.is_probability else 'an'} {told.expected} of {told.used(cost, bound)}"
+    if breaks(cost, bound):
+        return f"{what}, which breaks the bound of {told.given(bound)}"
+    return f"{what} where {told.given(bound)} is allowed"
 
 
 def _listed(parts: list[str]) -> str:

@@ -171,7 +171,7 @@ SEVERAL = "let it begin in one, and let its first action draw the lots"
             "start: docked",
             "start: [{at: docked, probability: 50%}, {at: charged, probability: 50%}]",
             "5: capacities: activity 'charge': it begins in one of several states after another activity; "
-            f"with capacities {SEVERAL}",
+            f"where something is carried in the state {SEVERAL}",
         ),
         (
             "back: {model: leg}",

@@ -247,6 +247,27 @@ class Procedure(Part):
 
 
 @dataclass(frozen=True)
+class Probability(Part):
+    """An upper bound on the probability that something happens."""
+
+    of: str | dict[str, Target | None] | None = required(
+        map_of("activities", _target("a state"), empty="no state is named; name one for each activity")
+        | name_text("an event, a state, or a mapping from activities to states"),
+        "The event that is reached, or the state, cell or exit that is entered; or one for each activity.",
+    )
+    at_most: float = optional(PROBABILITY, inf, "The most that is allowed. By default there is no bound.")
+
+
+@dataclass(frozen=True)
+class BoundedProbability(Part):
+    """A constraint on a probability."""
+
+    probability: Probability | None = required(
+        record("a probability, {of: an event or a state, at_most: a number}", Probability)
+    )
+
+
+@dataclass(frozen=True)
 class Constraint(Part):
     """An upper bound on an expected sum over the whole procedure."""
 
@@ -354,8 +375,12 @@ class Problem(Part):
     )
     activities: dict[str, Activity | None] | None = required(ACTIVITIES)
     procedure: Procedure | None = optional(record("a procedure", Procedure))
-    constraints: dict[str, Constraint | None] | None = optional(
-        map_of("a mapping from names to constraints", record(CONSTRAINT, Constraint, besides=("at_most",)))
+    constraints: dict[str, BoundedProbability | Constraint | None] | None = optional(
+        map_of(
+            "a mapping from names to constraints",
+            record("a bound on a probability", BoundedProbability, known_by="probability")
+            | record(CONSTRAINT, Constraint, besides=("at_most",)),
+        )
     )
 
 

@@ -19,6 +19,7 @@ from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PARAMETERS, PROBLEM, Problem
 from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters, Settings, computed
 from hcssp.files.problem_file.parsing import is_json, parse_document
+from hcssp.files.problem_file.probabilities import with_probabilities
 from hcssp.files.problem_file.procedure import ProcedureReader
 from hcssp.files.problem_file.procedures import ProcedureLibrary, sources
 from hcssp.files.problem_file.records import keys_of
@@ -173,7 +174,9 @@ def _load(
     named = problem.named(name, read.description or "", sources=sources(activities))
     carried = made.carried.over(named.measured_in(_units(read, named)), document)
     findings.raise_if_any()
-    return carried or named
+    bounded = with_probabilities(read, carried or named)
+    findings.raise_if_any()
+    return bounded
 
 
 def _parameters(document: Field, around: Parameters, settings: Settings) -> Parameters:

@@ -51,7 +51,7 @@ class ProcedureReader:
             self._single()
         for name, constraint in (problem.constraints or {}).items():
             self._constraints[name] = problem.where("constraints", name)
-            if constraint is not None:
+            if isinstance(constraint, Constraint):
                 self._constraint(name, constraint)
         if isinstance(problem, UsedProcedure) and "constraints" not in problem.place:
             self._count_everything()

@@ -13,6 +13,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.procedure import HCSSP
 from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded, rounded_down
+from hcssp.reports.measures import Measure
 from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
 from hcssp.reports.summary import (
     activity_summaries,
@@ -36,8 +37,8 @@ def figures_table(plan: ProcedurePlan) -> Markup:
         *(
             (
                 shortened(called(problem, each.name)),
-                _number(each.expected),
-                f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound",
+                "–" if each.expected is None else Measure.of(problem, each.name).rounded(each.expected),
+                _wanted(problem, each.name, each.at_most),
                 _number(each.price),
             )
             for each in constraint_summaries(plan)
@@ -99,11 +100,18 @@ def states_table(problem: CSSP, plan: Plan) -> Markup:
 
 def costs_table(problem: HCSSP) -> Markup:
     """What is wanted of each cost."""
-    rows = [(called(problem, problem.primary_name), "minimised")]
-    for each in problem.constraints:
-        bound = f"at most {given(each.at_most)}" if isfinite(each.at_most) else "no bound"
-        rows.append((shortened(called(problem, each.name)), bound))
+    rows = [
+        (called(problem, problem.primary_name), "minimised"),
+        *(
+            (shortened(called(problem, each.name)), _wanted(problem, each.name, each.at_most))
+            for each in problem.constraints
+        ),
+    ]
     return capped(("expected cost", "wanted"), rows, texts=2)
+
+
+def _wanted(problem: HCSSP, name: str, at_most: float) -> str:
+    return f"at most {Measure.of(problem, name).given(at_most)}" if isfinite(at_most) else "no bound"
 
 
 def rows_table(problem: CSSP) -> Markup:

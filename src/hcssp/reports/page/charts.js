@@ -36,19 +36,19 @@ function drawCurve(current, choose) {
       const end = Math.min(py(plan.lower), box.bottom);
       picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.upper)}M${x - 5} ${end}h10` }));
     }
-    const label = `${called(name)} at most ${given(plan.bounds[name])}: expected ${called(primary)} ${figure(plan.upper)}`;
+    const label = `${called(name)} at most ${amount(name, plan.bounds[name])}: expected ${called(primary)} ${figure(plan.upper)}`;
     picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.upper), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
   byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches down to what is proven "
     + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies below the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
-    const row = [html("span", {}, given(plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), beside(plan.costs[name], plan.bounds[name]), figure(plan.upper),
+    const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.upper),
       roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices ? figure(plan.prices[name]) : "–"];
     row.className = index === current ? "current" : null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, `expected ${shortened(called(name))}`, `expected ${shortened(called(primary))}`, "proven: not below", "gap", `price of ${shortened(called(name))}`], rows));
+  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, shortened(expectedOf(name)), `expected ${shortened(called(primary))}`, "proven: not below", "gap", `price of ${shortened(called(name))}`], rows));
 }
 
 function drawHistory() {
@@ -150,8 +150,9 @@ function drawBudgets(plan) {
       .filter((share) => share.used !== undefined && share.executions > 0).sort((a, b) => b.used - a.used);
     const left = bound === null ? null : bound - used;
     const price = plan.prices ? plan.prices[name] : null;
-    const words = `${capital(name)}: ${beside(used, bound)} expected` + (bound === null ? ", no bound." : `, ${given(bound)} allowed, ${left < 0 ? "exceeded by " + figure(-left) : figure(left) + " left over"}.`)
-      + (price ? ` Its price is ${figure(price, 3)}: about what a unit more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
+    const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
+      + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
+      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
@@ -171,7 +172,7 @@ function drawBudgets(plan) {
     });
     if (bound !== null && bound > 0) {
       const x = label + scale(bound), y = rows.length * line + 4;
-      picture.append(svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${given(bound)}`));
+      picture.append(svg("text", { x: x + 4, y: y + 16, "text-anchor": "end" }, `all that is allowed: ${amount(name, bound)}`));
     }
     return html("div", { class: "bars" }, html("p", {}, words), rows.length ? picture : html("p", {}, "No activity that is executed counts here."));
   }));

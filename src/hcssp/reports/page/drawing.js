@@ -3,6 +3,10 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 // A cost with its unit, where there is one.
 const called = (name) => data.problem.called[name] ?? name;
+// A probability is told as a percentage, and nobody expects it.
+const isChance = (name) => data.problem.probabilities.includes(name);
+const expectedOf = (name) => (isChance(name) ? called(name) : `expected ${called(name)}`);
+const amount = (name, value, words = given) => (isChance(name) && value !== null ? `${words(Number((100 * value).toPrecision(12)))}%` : words(value));
 // Taken from the page, since it is written like an address and the page names none.
 const SVG = document.querySelector("svg").namespaceURI;
 const byId = (id) => document.getElementById(id);

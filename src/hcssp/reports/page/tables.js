@@ -3,7 +3,7 @@
 function drawBrief(current) {
   const plan = data.plans[current], other = current !== data.reported, name = data.varied;
   byId("other").hidden = !other;
-  byId("other").textContent = other ? `This is not the reported plan but the one for ${called(name)} at most ${given(plan.bounds[name])}.` : "";
+  byId("other").textContent = other ? `This is not the reported plan but the one for ${called(name)} at most ${amount(name, plan.bounds[name])}.` : "";
   byId("words").replaceChildren(...plan.words.map((sentence) => html("p", {}, sentence)), ...(other ? [] : [html("p", {}, data.stopped)]));
   const gap = gapOf(plan), optimal = gap !== null && gap <= OPTIMAL;
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
@@ -12,7 +12,8 @@ function drawBrief(current) {
     ...data.problem.constraints.map((constraint) => {
       const bound = plan.bounds[constraint], used = plan.costs[constraint];
       const kept = bound === null || used <= bound + 1e-9 * Math.abs(bound);
-      return tile(`Expected ${called(constraint)}`, beside(used, bound), bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${given(bound)} allowed`);
+      const told = isChance(constraint) ? amount(constraint, used, figure) : beside(used, bound);
+      return tile(capital(expectedOf(constraint)), told, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${amount(constraint, bound)} allowed`);
     }),
     tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
@@ -25,7 +26,7 @@ function activityFacts(plan, index) {
     ["executed", share.executions ? times(share.executions) : "never"],
     ["leads from", data.problem.events[activity.from]], ["to", activity.to.map((event) => data.problem.events[event]).join(" or ")],
     [`${called(primary)}, each time`, figure(each(share.cost))],
-    ...Object.entries(share.usage).map(([name, used]) => [`${called(name)}, each time`, figure(each(used))]),
+    ...Object.entries(share.usage).map(([name, used]) => [`${called(name)}, each time`, amount(name, each(used), figure)]),
     ["states", activity.states.toLocaleString("en")],
   ].map(([term, value]) => [html("dt", {}, term), html("dd", {}, value)]));
 }
@@ -66,7 +67,7 @@ function drawActivities(plan, choose) {
       // So many cells a pixel is wide, for the outlines of the signs.
       picture.style.setProperty("--unit", panel.width / 240);
     }
-    const each = [`${called(primary)} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${called(constraint)} ${figure(used / share.executions, 3)}`)];
+    const each = [`${called(primary)} ${figure(share.cost / share.executions, 2)}`, ...Object.entries(share.usage).map(([constraint, used]) => `${called(constraint)} ${amount(constraint, used / share.executions, (value) => figure(value, 3))}`)];
     return html("div", { class: "card" }, html("h3", {}, name), picture ?? statesTable(plan, index),
       html("p", {}, `${room === name ? "" : `Room ${room}. `}Executed ${times(share.executions)}; each: ${each.join(", ")}.`));
   });

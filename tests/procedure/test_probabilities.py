@@ -1,0 +1,196 @@
+"""A bounded probability is a probability: for every policy it is that of the runs in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp import HCSSP, CSSPBuilder, InvalidProblem, UnknownName, small_building, solve, with_probability
+from hcssp.cssp.levels import LevelLabels
+from hcssp.cssp.model import FloatArray
+from hcssp.procedure import Outcome, ProcedureBuilder
+from random_procedures import random_procedure
+
+MOST = 150
+
+
+def hit(problem: HCSSP, rows: FloatArray, target: set[int]) -> float:
+    """The probability that a policy of the flat problem ever is in one of the target states."""
+    flat = problem.flattening.cssp
+    chain = np.zeros((flat.num_states, flat.num_states))
+    for state, row in enumerate(rows.tolist()):
+        if row >= 0 and state not in target:
+            chain[state] = flat.transitions[[row]].toarray()[0]
+    within = np.array([float(state in target) for state in range(flat.num_states)])
+    # What is neither left nor met again has a chance of nothing, whatever a singular system would say.
+    chance = within
+    for _ in range(60):
+        chain, chance = chain @ chain, chance + chain @ chance * (1.0 - within)
+    return float(flat.initial @ np.where(within > 0, 1.0, chance))
+
+
+def events_of(problem: HCSSP, name: str) -> set[int]:
+    return {
+        state
+        for state, (event, _) in enumerate(problem.flattening.event_states)
+        if problem.events[event] == name
+    }
+
+
+def states_of(problem: HCSSP, label: Hashable) -> set[int]:
+    """The flat states of a label; its goals are counted where they lead, so there must be none of them."""
+    found: set[int] = set()
+    for index, activity in enumerate(problem.activities):
+        labels = activity.cssp.state_labels
+        base = labels.base if isinstance(labels, LevelLabels) else labels
+        count = len(labels) // len(base)
+        flat = problem.flattening.flat_state(index)
+        for state in range(len(labels)):
+            if base[state // count] == label:
+                assert not activity.cssp.goals[state]
+                found.add(int(flat[state]))
+    return found
+
+
+def assert_is_probability(problem: HCSSP, name: str, target: set[int]) -> None:
+    policies = brute_force(problem)
+    column = 1 + problem.constraint_names.index(name)
+    for rows, costs in list(zip(policies.rows, policies.costs, strict=True))[:MOST]:
+        assert costs[column] == pytest.approx(hit(problem, rows, target), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [{}, {"cycles": True}, {"several_exits": True}, {"exits_part": True}])
+@pytest.mark.parametrize("seed", range(3))
+def test_that_of_an_event(seed: int, kind: dict[str, bool]) -> None:
+    problem = random_procedure(seed, num_constraints=1, **kind)
+    inner = [each for at, each in enumerate(problem.events) if at not in (problem.start, problem.end)]
+    for name in inner:
+        try:
+            bounded = with_probability(problem, "p", of=name, at_most=0.5)
+        except InvalidProblem:
+            # Random activities may begin in their goals, so that no step leads to what follows.
+            assert kind
+            continue
+        assert_is_probability(bounded, "p", events_of(bounded, name))
+
+
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_that_of_a_state(seed: int, cycles: bool) -> None:
+    problem = random_procedure(seed, cycles=cycles, num_constraints=1)
+    meant: dict[str, Hashable] = {}
+    for each in problem.activities:
+        inner = np.flatnonzero(~each.cssp.goals & (each.cssp.initial == 0.0))
+        if len(inner):
+            meant[each.name] = each.cssp.state_labels[int(inner[0])]
+    if not meant:
+        pytest.skip("no activity has such a state")
+    try:
+        bounded = with_probability(problem, "p", of=meant)
+    except InvalidProblem as error:
+        # Some random activities begin in one of several states, which nothing can be carried into.
+        pytest.skip(str(error))
+    target: set[int] = set()
+    for index, activity in enumerate(bounded.activities):
+        if activity.name in meant:
+            label = str(meant[activity.name])
+            labels, flat = activity.cssp.state_labels, bounded.flattening.flat_state(index)
+            target |= {int(flat[at]) for at in range(len(labels)) if str(labels[at]).startswith(label)}
+    assert_is_probability(bounded, "p", target)
+
+
+def flights(at_most: float, again: bool) -> HCSSP:
+    """A flight that may crash; then one walks home, or flies again."""
+    leg = CSSPBuilder(cost_names=("time",))
+    air, home, crashed = leg.add_state("air"), leg.add_goal("home"), leg.add_goal("crashed")
+    leg.add_action(air, "low", to={home: 0.8, crashed: 0.2}, costs={"time": 1})
+    leg.add_action(air, "high", to={home: 0.95, crashed: 0.05}, costs={"time": 3})
+    leg.set_initial(air)
+    walk = CSSPBuilder(cost_names=("time",))
+    walk.add_action(walk.add_state("wreck"), "walk", to=walk.add_goal("home"), costs={"time": 9})
+    plan = ProcedureBuilder("flights")
+    start, lost, end = (plan.add_event(name) for name in ("start", "lost", "end"))
+    first, foot = plan.add_activity("fly", leg.build()), plan.add_activity("walk", walk.build())
+    plan.add_choice(start, "fly", to=[Outcome(1.0, end, runs=first, exits={"crashed": lost})])
+    plan.add_choice(lost, "walk", to=[Outcome(1.0, start if again else end, runs=foot)])
+    plan.add_probability("crash", of="lost", at_most=at_most)
+    return plan.build(start=start, end=end)
+
+
+def test_the_bound_decides_the_plan() -> None:
+    fast, safe = solve(flights(0.2, again=False)), solve(flights(0.1, again=False))
+    assert (fast.upper_bound, fast.cost("crash")) == pytest.approx((1 + 0.2 * 9, 0.2))
+    assert (safe.upper_bound, safe.cost("crash")) == pytest.approx((3 + 0.05 * 9, 0.05))
+    assert not solve(flights(0.04, again=False)).found
+
+
+def test_who_flies_again_crashes_once() -> None:
+    problem = flights(0.2, again=True)
+    plan = solve(problem)
+    # After the first crash there is nothing left to keep, so one flies low; before, one flies low as well.
+    assert plan.cost("crash") == pytest.approx(0.2)
+    assert [str(label) for label in problem.activities[0].cssp.state_labels][:2] == [
+        "air, no lost yet",
+        "air, after lost",
+    ]
+    assert plan.upper_bound == pytest.approx((1 + 0.2 * 9) / 0.8)
+    # Counting entries would have called the same plan 25%, and forbidden it.
+    careful = solve(problem.with_bounds(crash=0.1))
+    assert careful.cost("crash") == pytest.approx(0.05)
+    assert careful.policy.action("fly", "air, after lost") == "low"
+
+
+def test_a_single_problem_becomes_a_procedure() -> None:
+    leg = CSSPBuilder(cost_names=("time",))
+    air, home, crashed = leg.add_state("air"), leg.add_goal("home"), leg.add_state("crashed")
+    leg.add_action(air, "low", to={home: 0.5, crashed: 0.5}, costs={"time": 1})
+    leg.add_action(air, "high", to={home: 0.9, air: 0.09, crashed: 0.01}, costs={"time": 3})
+    leg.add_action(crashed, "climb out", to={air: 0.5, crashed: 0.5}, costs={"time": 1})
+    leg.set_initial(air)
+    plan = solve(with_probability(leg.build(), "crash", of="crashed", at_most=0.02))
+    assert plan.cost("crash") == pytest.approx(0.01 / 0.91)
+
+
+def test_without_a_second_entry_nothing_is_carried() -> None:
+    building = small_building()
+    bounded = with_probability(building, "locked out", of="door-locked", at_most=0.3)
+    assert bounded.num_activities == building.num_activities + 1
+    assert bounded.activities[-1].name == "reach door-locked"
+    assert solve(bounded).upper_bound == pytest.approx(solve(building).upper_bound)
+    never = solve(bounded.with_bounds({"locked out": 0.1}))
+    assert never.policy.choice("start") == "go-to-E"
+    assert never.cost("locked out") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "at_most", "told"),
+    [
+        ("p", "door-locked", 1.5, "at most 1.5; give a number from 0 to 1, or inf for none"),
+        ("p", "door-locked", -0.1, "at most -0.1; give a number from 0 to 1"),
+        ("damage", "door-locked", 0.5, "there is a constraint of that name; give it another"),
+        ("time", "door-locked", 0.5, "activity 'go-to-door' has a cost of that name; give it another"),
+        ("p", "start", 0.5, "the procedure begins there, so it has always happened"),
+        (
+            "p",
+            {"go-to-door": (0, 2)},
+            0.5,
+            "activity 'go-to-door' may begin in (0, 2), to which no step leads",
+        ),
+    ],
+)
+def test_what_cannot_be_bounded_is_told(name: str, of: str, at_most: float, told: str) -> None:
+    with pytest.raises(InvalidProblem) as raised:
+        with_probability(small_building(), name, of=of, at_most=at_most)
+    assert told in str(raised.value)
+
+
+def test_what_there_is_not_is_told() -> None:
+    with pytest.raises(UnknownName, match="no event or state 'door-loked'; did you mean 'door-locked'"):
+        with_probability(small_building(), "p", of="door-loked")
+    with pytest.raises(UnknownName, match="no activity 'go-to-dor'"):
+        with_probability(small_building(), "p", of={"go-to-dor": "x"})
+    with pytest.raises(UnknownName, match=r"no state of 'go-to-door' '\(9, 9\)'"):
+        with_probability(small_building(), "p", of={"go-to-door": (9, 9)})
