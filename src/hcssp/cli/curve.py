@@ -22,6 +22,7 @@ from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import style_of
+from hcssp.cli.workers import add_worker_arguments, workers_of
 from hcssp.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit", type=seconds, metavar="S", help="tell what is proven after about S seconds"
     )
+    add_worker_arguments(parser, "points")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write points and breakpoints as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curve (needs matplotlib)")
     add_output_arguments(parser)
@@ -216,9 +218,14 @@ def _compute(
     limit = inf
     if arguments.time_limit is not None:
         limit = max(0.0, arguments.time_limit - interruption.seconds)
+    workers = workers_of(arguments)
     printer.note(f"tracing the curve of {constraint}")
     try:
         interruption.begin()
-        return trade_off(problem, constraint, bounds, arguments.gap, limit, on_point)
+        return trade_off(problem, constraint, bounds, arguments.gap, limit, on_point, executor=workers)
     except KeyboardInterrupt:
+        done.sort(key=lambda point: point.bound)
         return TradeOff.interrupted(problem, constraint, done, time.perf_counter() - began)
+    finally:
+        if workers is not None:
+            workers.close()

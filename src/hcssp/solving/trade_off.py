@@ -22,63 +22,28 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
-from hcssp.contract.progress import Progress
-from hcssp.contract.proof import Infeasible, Interval
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.ascent import Dual, Infeasibility, maximise
+from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle, Vertex
 from hcssp.errors import InvalidProblem, UnsupportedProblem
 from hcssp.frames import frame
-from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
+from hcssp.solving.curve_point import CurvePoint, Enough, at_least, finished_point, raised, unkept
+from hcssp.solving.curve_workers import points_by_workers
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.threads import single_threaded_algebra
 from hcssp.verbs import verb
 
+__all__ = ["CurvePoint", "TradeOff", "trade_off"]
+
 SAME = 2e-9
 """Values, prices and bounds that differ by no more than this share are one."""
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """The optimum at one bound.
-
-    Attributes
-    ----------
-    bound
-        The bound on the constraint.
-    plan
-        What is proven under that bound, and the best deterministic policy found, if any.
-    stochastic
-        The optimum over randomised policies, or a bound below which none is where :attr:`TradeOff.exact` is
-        False; ``inf`` if the bound cannot be kept.
-    price
-        What one more unit of the bound saves there; None if the bound cannot be kept.
-    """
-
-    bound: float
-    plan: Plan = field(repr=False)
-    stochastic: float
-    price: float | None
-
-    @property
-    def lower_bound(self) -> float:
-        return self.plan.lower_bound
-
-    @property
-    def upper_bound(self) -> float:
-        return self.plan.upper_bound
-
-    @property
-    def gap(self) -> float:
-        """The relative gap of the interval, ``inf`` while there is no policy."""
-        return self.plan.gap
 
 
 @dataclass(frozen=True)
@@ -163,6 +128,7 @@ def trade_off(
     on_point: Callable[[CurvePoint], object] | None = None,
     *,
     memory: Memory | None = None,
+    executor: Any | None = None,
 ) -> TradeOff:
     """The curve over the range of `points`, with deterministic intervals at each of them.
 
@@ -183,6 +149,8 @@ def trade_off(
         Called with every point when it is done.
     memory
         What was learnt about the problem before, such as ``plan.memory``.
+    executor
+        Who works on the points side by side, as for :func:`hcssp.solve`; then they come as they are done.
 
     Raises
     ------
@@ -216,25 +184,26 @@ def trade_off(
         tangents, complete = _tangents(oracle, index, feasible, began + 0.5 * time_limit)
     done: list[CurvePoint] = []
     deadline = began + time_limit
-    for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline):
+    if executor is None:
+        found = _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline)
+    else:
+        curve = {bound: _on_curve(tangents, bound) for bound in asked}
+        unkept_bounds = {bound: least for bound in asked if _is_below(bound, least)}
+        found = points_by_workers(problem, constraint, curve, unkept_bounds, gap, deadline, executor)
+    for point in found:
         done.append(point)
         if on_point is not None:
             on_point(point)
-    _narrow(done, shared, gap, deadline)
+    done.sort(key=lambda point: point.bound)
+    if executor is None:
+        _narrow(done, shared, gap, deadline)
     for later in range(len(done) - 1, 0, -1):
-        done[later - 1] = _raised(done[later - 1], done[later].lower_bound)
+        done[later - 1] = raised(done[later - 1], done[later].lower_bound)
     # Between tangents that are not neighbours the curve is lower than a straight line.
     breakpoints, prices = _pieces(tangents if complete else {})
     seconds = time.perf_counter() - began
     exact = complete and all(tangent.reached for tangent in tangents.values())
     return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds, exact)
-
-
-def _raised(point: CurvePoint, lower_bound: float) -> CurvePoint:
-    """A point whose lower bound is at least that of a larger bound."""
-    if point.lower_bound >= lower_bound or isinstance(point.plan.proof, Infeasible):
-        return point
-    return replace(point, plan=_at_least(point.plan, lower_bound))
 
 
 def _under(oracle: Oracle[Any], index: int, bound: float) -> Oracle[Any]:
@@ -373,23 +342,18 @@ def _intervals(
         under = problem.with_bounds({constraint: bound})
         value, price = _on_curve(tangents, bound)
         if _is_below(bound, least):
-            plan = _unkept(under, constraint, bound, least, memory)
+            plan = unkept(under, constraint, bound, least, memory)
         else:
             # What the points before have left is shared by those that follow, so that none goes without.
             now = time.perf_counter()
             until = now + max(0.0, deadline - now) / (len(asked) - number)
-            plan = solve(under, stop=_Enough(value, gap, until), start=incumbent, memory=memory)
+            plan = solve(under, stop=Enough(value, gap, until), start=incumbent, memory=memory)
             if plan.ending.reason is Reason.INTERRUPTED:
                 # Ctrl-C is an ordinary end of one search, but it means all of them.
                 raise KeyboardInterrupt
-            plan = _at_least(plan, value)
-        if isinstance(plan.proof, Infeasible):
-            value, price = inf, None
-        elif price is not None:
-            plan = replace(plan, prices={**(plan.prices or {}), constraint: price})
         if plan.found:
             incumbent = plan
-        yield CurvePoint(bound, plan, value, price)
+        yield finished_point(constraint, bound, plan, value, price)
 
 
 def _narrow(points: list[CurvePoint], memory: Memory, gap: float, deadline: float) -> None:
@@ -403,44 +367,13 @@ def _narrow(points: list[CurvePoint], memory: Memory, gap: float, deadline: floa
         if now >= deadline:
             return
         point = points[index]
-        stop = _Enough(point.stochastic, gap, now + (deadline - now) / (len(open_points) - left))
+        stop = Enough(point.stochastic, gap, now + (deadline - now) / (len(open_points) - left))
         start = point.plan if point.plan.found else None
         plan = solve(point.plan.problem, stop=stop, start=start, memory=memory)
         if plan.ending.reason is Reason.INTERRUPTED:
             raise KeyboardInterrupt
-        plan = replace(_at_least(plan, point.stochastic), prices=point.plan.prices)
+        plan = replace(at_least(plan, point.stochastic), prices=point.plan.prices)
         points[index] = replace(point, plan=plan)
-
-
-def _unkept(problem: Problem, constraint: str, bound: float, least: float, memory: Memory) -> Plan:
-    """The answer where the bound is below what any policy can keep to."""
-    weights = np.array([float(name == constraint) for name in problem.constraint_names])
-    # Without a policy that ends there is nothing to be the least.
-    proof = Infeasible(Infeasibility(weights, least, bound)) if isfinite(least) else Infeasible(ends=False)
-    return Plan(
-        problem, proof=proof, ending=Ending(Reason.INFEASIBLE), method=PolicyBranching.name, memory=memory
-    )
-
-
-@dataclass(frozen=True)
-class _Enough:
-    """Stop a point once its interval, with what the curve proves, is narrow enough, or time is up."""
-
-    value: float
-    gap: float
-    deadline: float
-
-    def __call__(self, progress: Progress) -> Reason | None:
-        if relative_gap(max(progress.lower_bound, self.value), progress.upper_bound) <= self.gap:
-            return Reason.GAP
-        return Reason.TIME_LIMIT if time.perf_counter() >= self.deadline else None
-
-
-def _at_least(plan: Plan, value: float) -> Plan:
-    """A plan whose lower bound is at least the stochastic optimum."""
-    if isinstance(plan.proof, Infeasible) or plan.lower_bound >= value:
-        return plan
-    return replace(plan, proof=Interval(min(value, plan.upper_bound), plan.upper_bound))
 
 
 def _on_curve(tangents: dict[float, _Tangent], bound: float) -> tuple[float, float | None]:
