@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     from hcssp.evaluation.simulation import Estimate as Estimate
     from hcssp.evaluation.simulation import Simulation as Simulation
     from hcssp.evaluation.simulation import simulate as simulate
+    from hcssp.exchange.drn import from_drn as from_drn
     from hcssp.exchange.gymnasium_environment import record_episodes as record_episodes
     from hcssp.exchange.gymnasium_environment import to_gymnasium as to_gymnasium
     from hcssp.exchange.gymnasium_table import TableStep as TableStep
@@ -111,10 +112,15 @@ if TYPE_CHECKING:
     from hcssp.exchange.prism_jani import from_jani as from_jani
     from hcssp.exchange.prism_jani import from_prism as from_prism
     from hcssp.exchange.prism_jani import from_storm as from_storm
+    from hcssp.exchange.reading import Question as Question
+    from hcssp.exchange.reading import load_model as load_model
+    from hcssp.exchange.umb import from_umb as from_umb
     from hcssp.execution.decision import Decision as Decision
     from hcssp.execution.run import Run as Run
     from hcssp.files.certificate import load_certificate as load_certificate
     from hcssp.files.certificate import save_certificate as save_certificate
+    from hcssp.files.model_file import to_drn as to_drn
+    from hcssp.files.model_file import to_umb as to_umb
     from hcssp.files.named_problem import find_problem as find_problem
     from hcssp.files.plan_file import load_plan as load_plan
     from hcssp.files.plan_file import save_plan as save_plan
@@ -207,11 +213,13 @@ _HOME = {
     "Flattening": "hcssp.procedure.flattening",
     "FlatVertex": "hcssp.dual.flat_oracle",
     "from_arrays": "hcssp.cssp.arrays",
+    "from_drn": "hcssp.exchange.drn",
     "from_gymnasium": "hcssp.exchange.gymnasium_table",
     "from_jani": "hcssp.exchange.prism_jani",
     "from_ppddl": "hcssp.exchange.ppddl_model",
     "from_prism": "hcssp.exchange.prism_jani",
     "from_storm": "hcssp.exchange.prism_jani",
+    "from_umb": "hcssp.exchange.umb",
     "Gap": "hcssp.contract.stop",
     "GridWorld": "hcssp.cssp.grid",
     "Hazard": "hcssp.cssp.grid",
@@ -233,6 +241,7 @@ _HOME = {
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
     "load_certificate": "hcssp.files.certificate",
+    "load_model": "hcssp.exchange.reading",
     "load_plan": "hcssp.files.plan_file",
     "LostWorker": "hcssp.workers.losses",
     "MaxIterations": "hcssp.contract.stop",
@@ -261,6 +270,7 @@ _HOME = {
     "ProcedurePolicy": "hcssp.procedure.policy",
     "ProcedureSimulation": "hcssp.evaluation.procedure_simulation",
     "Progress": "hcssp.contract.progress",
+    "Question": "hcssp.exchange.reading",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "Reason": "hcssp.contract.ending",
     "record_episodes": "hcssp.exchange.gymnasium_environment",
@@ -282,6 +292,8 @@ _HOME = {
     "StateHandle": "hcssp.cssp.builder",
     "Statement": "hcssp.checker.format",
     "stationary": "hcssp.dual.stochastic",
+    "to_drn": "hcssp.files.model_file",
+    "to_umb": "hcssp.files.model_file",
     "Status": "hcssp.contract.proof",
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",

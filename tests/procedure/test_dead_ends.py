@@ -64,7 +64,10 @@ def built() -> HCSSP:
 
 
 def test_without_a_file_it_names_the_function() -> None:
-    with pytest.raises(DeadEnd, match=r"^activity 'jump': .* 'pit', .*with_giving_up\(cssp, penalty=...\)$"):
+    with pytest.raises(
+        DeadEnd,
+        match=r"^activity 'jump': .* 'pit', .*with_giving_up\(cssp, penalty=...\) .*--give-up time=500$",
+    ):
         solve(built())
 
 

@@ -86,6 +86,14 @@ def setting(text: str) -> tuple[str, Fraction]:
     return name, found
 
 
+def names(text: str) -> list[str]:
+    """Names, with commas between them."""
+    found = [name.strip() for name in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of names, such as energy,risk")
+    return found
+
+
 def deviation(text: str) -> float:
     """A share from 0 to less than 1, by which probabilities may be wrong."""
     value = amount(text)
@@ -166,7 +174,8 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "problem",
         metavar="PROBLEM",
-        help="a built-in problem (hcssp problems lists them), a problem file, or - for standard input",
+        help="a built-in problem (hcssp problems lists them), a problem file, a model of PRISM, JANI, DRN or "
+        "UMB, or - for standard input",
     )
     parser.add_argument(
         "--bound",
@@ -186,6 +195,44 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
         "crashed=1%%; may be repeated",
     )
     add_setting_arguments(parser)
+    add_model_arguments(parser)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what is asked about models of other tools."""
+    group = parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb)")
+    group.add_argument(
+        "--constants",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE,...",
+        help="values of the constants that the model leaves open, such as B=10,p=0.5",
+    )
+    group.add_argument(
+        "--minimise", metavar="NAME", help="the reward model to minimise (default: the model's first)"
+    )
+    group.add_argument(
+        "--goal",
+        action="append",
+        default=[],
+        metavar="LABEL",
+        help="where it ends: a label or, in PRISM and JANI, an expression; may be repeated (default: the "
+        "label goal; without one the whole run counts)",
+    )
+    group.add_argument(
+        "--costs",
+        type=names,
+        metavar="NAME,...",
+        help="the reward models that are costs besides the minimised one (default: all)",
+    )
+    group.add_argument(
+        "--give-up",
+        type=bound,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what it costs to end where the goal is out of reach; may be repeated",
+    )
 
 
 def add_setting_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hcssp.cli.interruption import Interruption
+    from hcssp.exchange.reading import Question
     from hcssp.procedure import HCSSP
     from hcssp.scenarios.dials import Number
 
@@ -38,7 +39,8 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
     UsageError
         If a parameter is set twice, or a file is to be scaled.
     """
-    problem = named_problem(arguments.problem, settings_of(arguments.settings), arguments.scale)
+    settings = settings_of(arguments.settings)
+    problem = named_problem(arguments.problem, settings, arguments.scale, question_of(arguments))
     if arguments.probability:
         from hcssp.procedure.probabilities import with_probability
 
@@ -47,7 +49,12 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
     return problem
 
 
-def named_problem(name: str, settings: Mapping[str, Number] | None = None, scale: int = 1) -> HCSSP:
+def named_problem(
+    name: str,
+    settings: Mapping[str, Number] | None = None,
+    scale: int = 1,
+    question: Question | None = None,
+) -> HCSSP:
     """The problem called `name`, a file or a built-in one; ``-`` is one that comes by standard input."""
     from hcssp.files.named_problem import find_problem, is_file
     from hcssp.files.problem_file.loading import load_stream
@@ -55,10 +62,39 @@ def named_problem(name: str, settings: Mapping[str, Number] | None = None, scale
     if scale != 1 and (name == "-" or is_file(name)):
         raise UsageError(f"--scale {scale}: only built-in problems can be scaled, not the file {name}")
     if name != "-":
-        return find_problem(name, settings, scale)
+        return find_problem(name, settings, scale, question)
+    if question is not None:
+        raise UsageError("-: constants, costs and goals are asked of models in files, not of standard input")
     if sys.stdin is None:
         raise UsageError("-: there is no standard input to read a problem from")
     return load_stream(sys.stdin.buffer, parameters=settings)
+
+
+def question_of(arguments: argparse.Namespace) -> Question | None:
+    """What the command line asks about a model of another tool; None if nothing.
+
+    Raises
+    ------
+    UsageError
+        If giving up is priced twice.
+    """
+    asked = (arguments.constants, arguments.minimise, arguments.goal, arguments.costs, arguments.give_up)
+    if not any(asked):
+        return None
+    from hcssp.exchange.reading import Question
+
+    price: dict[str, float] = {}
+    for name, amount in arguments.give_up:
+        if name in price:
+            raise UsageError(f"--give-up {name}: given twice ({price[name]:g} and {amount:g}); give one")
+        price[name] = amount
+    return Question(
+        constants=",".join(arguments.constants) or None,
+        minimise=arguments.minimise,
+        goal=arguments.goal or None,
+        costs=arguments.costs,
+        give_up=price or None,
+    )
 
 
 def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:

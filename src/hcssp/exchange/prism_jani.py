@@ -204,7 +204,7 @@ def _read(
 
 def _instantiated(stormpy: Any, program: Any, place: str, constants: Constants | None) -> Any:
     """The model with all constants; those that are missing or unknown are told together."""
-    given = dict(_written(place, constants))
+    given = dict(written_constants(place, constants))
     known = {constant.name: constant.defined for constant in program.constants}
     open_ = [name for name, defined in known.items() if not defined]
     found = []
@@ -226,8 +226,12 @@ def _instantiated(stormpy: Any, program: Any, place: str, constants: Constants |
         return instantiated.substitute_constants()
 
 
-def _written(place: str, constants: Constants | None) -> Iterator[tuple[str, str]]:
-    """Constants and their values as texts."""
+def written_constants(place: str, constants: Constants | None) -> Iterator[tuple[str, str]]:
+    """Constants and their values as texts.
+
+    >>> dict(written_constants("the model", "B=10, p=0.5"))
+    {'B': '10', 'p': '0.5'}
+    """
     if not isinstance(constants, str):
         for name, value in (constants or {}).items():
             yield name, str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.exchange.prism_jani import written_constants
+from hcssp.exchange.reading import SUFFIXES as MODEL_SUFFIXES
+from hcssp.exchange.reading import Question, is_model, load_model
 from hcssp.files.problem_file.loading import load
 from hcssp.procedure import HCSSP
+from hcssp.procedure.single import as_procedure
 from hcssp.scenarios.dials import Number
 from hcssp.scenarios.registry import find_scenario
 
-SUFFIXES = (".yaml", ".yml", ".json")
-"""What the names of problem files end in."""
+SUFFIXES = (".yaml", ".yml", ".json", *MODEL_SUFFIXES)
+"""What the names of problem files, and of models of other tools, end in."""
 
 
 def is_file(name: str) -> bool:
@@ -25,18 +30,25 @@ def is_file(name: str) -> bool:
     return path.suffix.lower() in SUFFIXES or path.name != name
 
 
-def find_problem(name: str | Path, parameters: Mapping[str, Number] | None = None, scale: int = 1) -> HCSSP:
+def find_problem(
+    name: str | Path,
+    parameters: Mapping[str, Number] | None = None,
+    scale: int = 1,
+    question: Question | None = None,
+) -> HCSSP:
     """The problem of that name, or in that file.
 
     Parameters
     ----------
     name
         A built-in problem's name, or a problem file: its name ends in .yaml, .yml or .json, or it is in
-        another folder.
+        another folder; or a model of PRISM (.prism, .nm, .pm), JANI (.jani), DRN (.drn) or UMB (.umb).
     parameters
         What the parameters of the file, or the dials of the built-in problem, are instead.
     scale
         Multiplies every length of a built-in problem.
+    question
+        What is asked about a model; `parameters` are constants of it, too.
 
     Raises
     ------
@@ -46,8 +58,31 @@ def find_problem(name: str | Path, parameters: Mapping[str, Number] | None = Non
         If the file is not in order, a parameter cannot be so, or a file is to be scaled.
     """
     if not is_file(str(name)):
+        if question is not None:
+            raise InvalidProblem([f"{name}: constants, costs and goals are asked of models in files only"])
         return find_scenario(str(name)).make(scale, **(parameters or {}))
     if scale != 1:
         told = f"only built-in problems can be scaled, not the file {name}"
         raise InvalidProblem([f"scale {scale}: {told}"])
+    if is_model(name):
+        return as_procedure(_asked(name, parameters or {}, question or Question()))
+    if question is not None:
+        told = "a problem file says itself what is minimised and where it ends"
+        raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {told}"])
     return load(name, parameters=parameters)
+
+
+def _asked(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
+    """A model of another tool as a problem."""
+    constants = dict(written_constants(str(name), question.constants))
+    for parameter, value in parameters.items():
+        whole = float(value).is_integer()
+        constants[parameter] = str(int(value)) if whole else repr(float(value))
+    return load_model(
+        name,
+        constants=constants,
+        minimise=question.minimise,
+        goal=question.goal,
+        costs=question.costs,
+        give_up=question.give_up,
+    )

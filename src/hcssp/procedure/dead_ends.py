@@ -33,10 +33,11 @@ def explained(problem: HCSSP, error: DeadEnd) -> DeadEnd:
         number = activity.cssp.state_index.get(state)
         if number is None or activity.cssp.goals[number] or can_reach_goal(activity.cssp)[number]:
             continue
+        cost = activity.cssp.cost_names[0]
         place, remedy = f"activity {activity.name!r}", "with with_giving_up(cssp, penalty=...)"
+        remedy += f" or, on the command line, --give-up {cost}=500"
         if activity.source:
-            price = f"{{{activity.cssp.cost_names[0]}: 500}}"
-            place, remedy = activity.source, f"with the key 'give_up' there, as in 'give_up: {price}'"
+            place, remedy = activity.source, f"with the key 'give_up' there, as in 'give_up: {{{cost}: 500}}'"
         told = DeadEnd(
             f"{place}: whatever is done it may be trapped, for example in state {state!r}, from which no "
             f"goal can be reached; let it give up at a finite price {remedy}"
