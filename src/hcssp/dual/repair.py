@@ -218,14 +218,21 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
     partner = np.maximum.accumulate(np.where(cost == least, np.arange(len(cost)), 0))
     places = np.searchsorted(use[order], space - use[order], side="right") - 1
     total = np.where(places >= 0, cost + least[places], np.inf)
+    alone = np.where(np.all(change <= room, axis=1), effect[:, 0], np.inf)
+    promised: list[tuple[float, tuple[int, ...]]] = [
+        (float(alone[each]), (int(each),)) for each in _lowest(alone, MAX_EVALUATED)
+    ]
+    for place in _lowest(total, 4 * MAX_EVALUATED):
+        both = sorted({int(order[place]), int(order[partner[places[place]]])})
+        if np.all(change[both].sum(axis=0) <= room):
+            promised.append((float(total[place]), tuple(both)))
     found: dict[tuple[Switch, ...], None] = {}
-    for place in _lowest(total, 4 * MAX_EVALUATED).tolist():
-        if total[place] >= -GAIN_TOLERANCE * abs(costs[0]) or len(found) == MAX_EVALUATED:
+    for cost_change, taken in sorted(promised):
+        if cost_change >= -GAIN_TOLERANCE * abs(costs[0]) or len(found) == MAX_EVALUATED:
             break
-        pair = sorted({int(order[place]), int(order[partner[places[place]]])})
-        switches = tuple((int(owner[each]), int(row[each])) for each in pair if each)
-        states = {(index, int(parts[index].balance.row_state[row])) for index, row in switches}
-        if len(states) == len(switches) and np.all(change[pair].sum(axis=0) <= room):
+        switches = tuple((int(owner[each]), int(row[each])) for each in taken if each)
+        states = {(index, int(parts[index].balance.row_state[own])) for index, own in switches}
+        if len(states) == len(switches):
             found[switches] = None
     return list(found)
 
