@@ -55,10 +55,13 @@ if TYPE_CHECKING:
     from hcssp.cssp.builder import ActionHandle as ActionHandle
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
     from hcssp.cssp.builder import StateHandle as StateHandle
+    from hcssp.cssp.expansion import ExpandedCSSP as ExpandedCSSP
+    from hcssp.cssp.expansion import Expansion as Expansion
     from hcssp.cssp.exploration import explore as explore
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
     from hcssp.cssp.grid_drawing import render_policy as render_policy
+    from hcssp.cssp.implicit import ImplicitCSSP as ImplicitCSSP
     from hcssp.cssp.levels import Capacity as Capacity
     from hcssp.cssp.model import CSSP as CSSP
     from hcssp.cssp.policy import DeterministicPolicy as DeterministicPolicy
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.preprocessing import Prepared as Prepared
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
+    from hcssp.cssp.transition_batch import TransitionBatch as TransitionBatch
     from hcssp.dual.ascent import Infeasibility as Infeasibility
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
@@ -128,6 +132,7 @@ if TYPE_CHECKING:
     from hcssp.files.problem_file.loading import load as load
     from hcssp.files.problem_file.source import Limits as Limits
     from hcssp.methods.anytime import Anytime as Anytime
+    from hcssp.methods.heuristic_search import HeuristicSearch as HeuristicSearch
     from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
     from hcssp.methods.highs.mixed_integer import MixedInteger as MixedInteger
     from hcssp.methods.paper import BudgetAllocation as BudgetAllocation
@@ -202,6 +207,8 @@ _HOME = {
     "Estimate": "hcssp.evaluation.simulation",
     "evacuation": "hcssp.scenarios.evacuation",
     "evacuation_text": "hcssp.scenarios.evacuation",
+    "ExpandedCSSP": "hcssp.cssp.expansion",
+    "Expansion": "hcssp.cssp.expansion",
     "evaluate": "hcssp.evaluation.exact",
     "Evaluation": "hcssp.evaluation.exact",
     "EventHandle": "hcssp.procedure.builder",
@@ -225,6 +232,8 @@ _HOME = {
     "Hazard": "hcssp.cssp.grid",
     "HCSSP": "hcssp.procedure.model",
     "HcsspError": "hcssp.errors",
+    "HeuristicSearch": "hcssp.methods.heuristic_search",
+    "ImplicitCSSP": "hcssp.cssp.implicit",
     "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",
     "Infeasibility": "hcssp.dual.ascent",
@@ -310,6 +319,7 @@ _HOME = {
     "TracePoint": "hcssp.contract.trace",
     "trade_off": "hcssp.solving.trade_off",
     "TradeOff": "hcssp.solving.trade_off",
+    "TransitionBatch": "hcssp.cssp.transition_batch",
     "UnknownName": "hcssp.errors",
     "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",

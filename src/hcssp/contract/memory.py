@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle
@@ -35,6 +37,7 @@ class Memory:
         self._problem: Problem | None = None
         self._oracles: dict[Evaluation, Oracle[Any]] = {}
         self._before: dict[Evaluation, Oracle[Any]] = {} if before is None else dict(before._oracles)
+        self._expansion: Expansion | None = None
 
     def oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> Oracle[Any]:
         """The oracle of `problem`, with all that was learnt under other bounds.
@@ -54,6 +57,16 @@ class Memory:
         if evaluation not in self._oracles:
             self._oracles[evaluation] = oracle_of(problem, evaluation, self._before.pop(evaluation, None))
         return self._oracles[evaluation].under(problem.bounds)
+
+    def expansion(self, problem: ImplicitCSSP) -> Expansion:
+        """What was expanded of an implicit problem, under whatever bounds; another one begins anew."""
+        if self._expansion is None or self._expansion.problem.space is not problem.space:
+            self._expansion = Expansion(problem)
+        return self._expansion
+
+    def knows(self, expansion: Expansion) -> bool:
+        """Whether it is the expansion of this memory."""
+        return self._expansion is expansion
 
     def release(self) -> None:
         """Give back what is quickly made again; what was learnt is kept."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import FloatArray
+from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.workers import Workers
 
@@ -30,6 +31,8 @@ class Context:
         Bytes that open nodes of a search may take for what only saves work; None for the method's default.
     prices
         One for each constraint, near the answer, such as those of a problem with slightly other numbers.
+    wanted_gap
+        The relative gap at which nobody wants to know more; a search need not be more precise by far.
     record
         Where a search writes down its regions and what it learns about them, for a certificate.
     workers
@@ -41,6 +44,7 @@ class Context:
     memory: Memory = field(default_factory=Memory, repr=False)
     node_memory: float | None = None
     prices: FloatArray | None = field(default=None, repr=False)
+    wanted_gap: float = OPTIMALITY_TOLERANCE
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
     workers: Workers | None = field(default=None, repr=False)
 

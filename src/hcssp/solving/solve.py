@@ -29,10 +29,14 @@ from hcssp.contract.stop import (
     time_limit_of,
 )
 from hcssp.contract.trace import Trace, TracePoint
+from hcssp.cssp.expansion import ExpandedCSSP, Expansion, lifted, under_bounds_of
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
+from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.errors import InvalidPlan, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.methods.heuristic_search import HeuristicSearch
 from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import (
@@ -55,7 +59,7 @@ class UnsoundResult(RuntimeError):
 
 @single_threaded_algebra()
 def solve(
-    problem: Problem,
+    problem: Problem | ImplicitCSSP,
     solver: Solver | None = None,
     stop: StopCriterion | Iterable[StopCriterion] | None = None,
     on_progress: Callable[[Progress], object] | None = None,
@@ -70,9 +74,10 @@ def solve(
     Parameters
     ----------
     problem
-        A C-SSP or an HC-SSP.
+        A C-SSP or an HC-SSP; or an implicit C-SSP, of which the plan's problem is the part that was expanded.
     solver
-        Its parameters, such as ``BudgetAllocation(iterations=10)``; by default the exact method.
+        Its parameters, such as ``BudgetAllocation(iterations=10)``; by default the exact method, for an
+        implicit problem heuristic search.
     stop
         A criterion or several; the first that holds gives the reason. By default a relative gap at which a
         plan is called optimal; an empty list goes on to the solver's own end.
@@ -96,12 +101,14 @@ def solve(
     Plan
         What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
     """
-    method: Solver = PolicyBranching() if solver is None else solver
+    if isinstance(problem, ExpandedCSSP):
+        problem = problem.unexpanded()
+    method: Solver = solver or (HeuristicSearch() if isinstance(problem, ImplicitCSSP) else PolicyBranching())
     criteria = criteria_of(Gap(tolerances.optimality) if stop is None else stop)
     if memory is None:
         memory = Memory() if start is None else start.memory
-    record = _Record.begun(problem, start, tolerances)
     workers = None if executor is None else _workers_for(method, executor)
+    record = _Record.begun(problem, start, tolerances, memory)
     limit = memory_limit_of(criteria)
     context = Context(
         record.progress.upper_bound,
@@ -110,6 +117,7 @@ def solve(
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
         prices=_prices_of(start),
         workers=workers,
+        wanted_gap=_wanted_gap(criteria, tolerances),
     )
     record.search = context.record
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
@@ -132,6 +140,8 @@ def solve(
         if workers is not None:
             workers.close()
     ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
+    if isinstance(problem, ImplicitCSSP):
+        record.settle(memory.expansion(problem).part_of(problem))
     return record.conclude(method.name, ending, memory)
 
 
@@ -159,10 +169,14 @@ def _honest(ending: Ending, gap: float, criteria: Iterable[StopCriterion], toler
     """
     if ending.reason is not Reason.PROVED:
         return ending
-    asked = min((each.relative for each in criteria if isinstance(each, Gap)), default=tolerances.optimality)
+    asked = _wanted_gap(criteria, tolerances)
     if gap <= max(asked, 2.0 * PRUNE_TOLERANCE):
         return ending
     return Ending(Reason.ROUNDING, ending.detail)
+
+
+def _wanted_gap(criteria: Iterable[StopCriterion], tolerances: Tolerances) -> float:
+    return min((each.relative for each in criteria if isinstance(each, Gap)), default=tolerances.optimality)
 
 
 def resolve(
@@ -204,18 +218,39 @@ class _Record:
     trace: list[TracePoint] = field(default_factory=list)
     start: Plan | None = None
     search: SearchRecord = field(default_factory=SearchRecord)
+    implicit: ImplicitCSSP | None = None
 
     @cached_property
-    def searched(self) -> Problem:
+    def searched(self) -> Any:
         """The problem that the method is given: under bounds that turn its tolerance into the wanted one."""
+        problem = self.implicit or self.problem
         if self.tolerances.feasibility == FEASIBILITY_TOLERANCE:
-            return self.problem
-        bounds = self.tolerances.shifted(self.problem.bounds).tolist()
-        return self.problem.with_bounds(dict(zip(self.problem.constraint_names, bounds, strict=True)))
+            return problem
+        bounds = self.tolerances.shifted(problem.bounds).tolist()
+        return problem.with_bounds(dict(zip(problem.constraint_names, bounds, strict=True)))
 
     @classmethod
-    def begun(cls, problem: Problem, start: Plan | None, tolerances: Tolerances) -> _Record:
+    def begun(
+        cls, problem: Problem | ImplicitCSSP, start: Plan | None, tolerances: Tolerances, memory: Memory
+    ) -> _Record:
         """What a plan from an earlier run is worth here: its policy, evaluated anew, and its bounds."""
+        if isinstance(problem, ImplicitCSSP):
+            expansion = memory.expansion(problem)
+            known = None if start is None else continued(problem, start, expansion)
+            record = cls._begun(expansion.part_of(problem), known, tolerances)
+            record.implicit = problem
+            return record
+        return cls._begun(problem, start, tolerances)
+
+    def settle(self, part: ExpandedCSSP) -> None:
+        """The search of an implicit problem has ended, and this is the part that was expanded."""
+        self.problem = part
+        found = self.progress.incumbent
+        if isinstance(found, DeterministicPolicy):
+            self.progress = replace(self.progress, incumbent=lifted(found, part))
+
+    @classmethod
+    def _begun(cls, problem: Problem, start: Plan | None, tolerances: Tolerances) -> _Record:
         if start is None:
             return cls(problem, tolerances)
         if not same_but_for_bounds(problem, start.problem):
@@ -334,6 +369,19 @@ class _Record:
             raise UnsoundResult(
                 f"the lower bound {progress.lower_bound} is above a feasible policy's cost {cost}"
             )
+
+
+def continued(problem: ImplicitCSSP, start: Plan, expansion: Expansion) -> Plan:
+    """A plan from an earlier run as one of the part that is expanded now; it grows by where the plan goes."""
+    policy, part = start.found_policy, start.problem
+    if not isinstance(policy, DeterministicPolicy):
+        raise InvalidProblem(["the plan to start with is one for another problem; give one for this"])
+    source = part.source if isinstance(part, ExpandedCSSP) else None
+    if source is None or source.space is not problem.space or not start.memory.knows(expansion):
+        policy, start = expansion.follow(policy.actions()), replace(start, proof=Interval())
+    bounds = dict(zip(problem.constraint_names, start.problem.bounds.tolist(), strict=True))
+    now = under_bounds_of(expansion.part(), problem.with_bounds(bounds))
+    return replace(start, problem=now, found_policy=lifted(policy, now), evaluation=None)
 
 
 def _under(policy: Policy, problem: Any) -> Policy:

@@ -1,0 +1,233 @@
+"""A C-SSP whose state space is a function and is never enumerated.
+
+It is stated as for :func:`~hcssp.cssp.exploration.explore`, with a *heuristic*: for each cost a number that
+no policy's expected cost to go is below. Solving it looks only into the states that good policies touch, led
+by the heuristic; what was not looked into enters the bounds by the heuristic's values. Here one walks along
+the integers, and the ice, which is quicker, may hold one back:
+
+>>> def actions(place):
+...     return ("walk", "skate")
+>>> def transitions(place, action):
+...     return {place + 1: 1.0} if action == "walk" else {place + 2: 0.75, place: 0.25}
+>>> def costs(place, action):
+...     return {"minutes": 2.0 if action == "walk" else 1.5, "bruises": 0.0 if action == "walk" else 1.0}
+>>> way = ImplicitCSSP(0, actions, transitions, costs, is_goal=lambda place: place >= 5,
+...                    heuristics=lambda place: {"minutes": max(0, 5 - place)},
+...                    cost_names=("minutes", "bruises"), bounds={"bruises": 1.5})
+>>> way
+<ImplicitCSSP: minutes and bruises>
+>>> way.enumerated().num_states
+7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from hcssp.cssp.assembly import Costs
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.state_space import BatchSpace, FunctionSpace, StateSpace, Successors
+from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.validation import bound_array
+from hcssp.errors import InvalidProblem
+
+MOST_STATES = 50_000_000
+MOST_AT_ONCE = 200_000
+"""So many states are asked for at once when all are enumerated."""
+
+
+class ImplicitCSSP:
+    """A C-SSP given by functions, for more states than memory holds.
+
+    Parameters
+    ----------
+    initial
+        The initial state, or a mapping from states to probabilities.
+    actions
+        The actions available in a state; none makes it a dead end.
+    transitions
+        The next states of a state and an action, with their probabilities.
+    costs
+        The costs of a state and an action: by name (0 where not named), in the order of `cost_names`, or a
+        number for the primary cost alone.
+    is_goal
+        Whether a state ends everything.
+    heuristics
+        What is to come at least from a state, in the forms of `costs`: no policy that ends has a smaller
+        expected cost to go, of each cost by itself. None for nothing. :mod:`hcssp.heuristics` makes some.
+    cost_names
+        The primary cost, then the secondary ones.
+    bounds
+        Upper bounds on secondary costs, by name.
+    arrival_costs
+        Costs of a state, an action and the next state, paid in addition and folded.
+    consistent
+        Whether to insist that the heuristics are consistent: that none promises more than a step costs and
+        what it promises after it. A mistake in a heuristic is often found so.
+    max_states
+        Give up when more states than this were met.
+    name, description
+        What people call the problem, and what it is.
+
+    Raises
+    ------
+    InvalidProblem
+        With all that is wrong with names and bounds; and, when it is solved, with the first states whose
+        transitions, costs or heuristics are wrong.
+    """
+
+    def __init__(
+        self,
+        initial: Hashable | Mapping[Any, float],
+        actions: Callable[[Any], Iterable[Hashable]],
+        transitions: Callable[[Any, Any], Successors],
+        costs: Callable[[Any, Any], Costs],
+        is_goal: Callable[[Any], bool],
+        heuristics: Callable[[Any], Costs] | None = None,
+        cost_names: Sequence[str] = ("cost",),
+        bounds: Mapping[str, float] | None = None,
+        *,
+        arrival_costs: Callable[[Any, Any, Any], Costs] | None = None,
+        consistent: bool = False,
+        max_states: int = MOST_STATES,
+        name: str = "",
+        description: str = "",
+    ) -> None:
+        names = (cost_names,) if isinstance(cost_names, str) else tuple(cost_names)
+        space = FunctionSpace(initial, actions, transitions, costs, is_goal, heuristics, names, arrival_costs)
+        self._state(space, names, bounds, consistent, max_states, name, description)
+
+    @classmethod
+    def in_batches(
+        cls,
+        initial: Sequence[int] | Mapping[Any, float],
+        transitions: Callable[[Any], TransitionBatch],
+        is_goal: Callable[[Any], Any],
+        heuristics: Callable[[Any], Any] | None = None,
+        action_names: Sequence[Hashable] = ("act",),
+        cost_names: Sequence[str] = ("cost",),
+        bounds: Mapping[str, float] | None = None,
+        *,
+        consistent: bool = False,
+        max_states: int = MOST_STATES,
+        name: str = "",
+        description: str = "",
+    ) -> ImplicitCSSP:
+        """A problem whose functions answer for many states at once, which is far quicker.
+
+        A state is a row of whole numbers, and its label is the tuple of them.
+
+        Parameters
+        ----------
+        initial
+            The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
+        transitions
+            From an array with a row for each state to a
+            :class:`~hcssp.cssp.transition_batch.TransitionBatch`.
+        is_goal
+            From such an array to one truth value for each state.
+        heuristics
+            From such an array to what is to come at least: shape ``(num_costs, num_states)``, or one axis for
+            the primary cost alone.
+        action_names
+            What the codes of the actions mean.
+        cost_names, bounds, consistent, max_states, name, description
+            As for the constructor.
+        """
+        names = (cost_names,) if isinstance(cost_names, str) else tuple(cost_names)
+        space = BatchSpace(initial, transitions, is_goal, heuristics, action_names, len(names))
+        problem = cls.__new__(cls)
+        problem._state(space, names, bounds, consistent, max_states, name, description)
+        return problem
+
+    def _state(
+        self,
+        space: StateSpace,
+        names: tuple[str, ...],
+        bounds: Mapping[str, float] | None,
+        consistent: bool,
+        max_states: int,
+        name: str,
+        description: str,
+    ) -> None:
+        found: list[str] = []
+        if not names or len(set(names)) < len(names):
+            found.append(f"cost_names is {names!r}; give one name or more, all different")
+        self.space = space
+        self.cost_names = names
+        self.bounds: FloatArray = bound_array(bounds, names, found)
+        self.consistent = consistent
+        self.max_states = max_states
+        self.name = name
+        self.description = description
+        total = sum(space.initial[1])
+        if not (abs(total - 1.0) <= 1e-9 and min(space.initial[1]) >= 0.0):
+            found.append(f"the probabilities of the initial states sum to {total:.10g}, not 1")
+        if found:
+            raise InvalidProblem(found)
+
+    @property
+    def primary_name(self) -> str:
+        """The name of the primary cost."""
+        return self.cost_names[0]
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        """The names of the secondary costs, bounded or not."""
+        return self.cost_names[1:]
+
+    @property
+    def num_constraints(self) -> int:
+        """The number of secondary costs, bounded or not."""
+        return len(self.cost_names) - 1
+
+    def with_bounds(self, bounds: Mapping[str, float] | None = None, **named: float) -> ImplicitCSSP:
+        """The same problem under other bounds; those not named stay as they are.
+
+        Raises
+        ------
+        InvalidProblem
+            If a name is not that of a secondary cost, or a bound is not one.
+        """
+        wanted = {**(bounds or {}), **named}
+        found: list[str] = []
+        bound_array(wanted, self.cost_names, found)
+        if found:
+            raise InvalidProblem(found)
+        other = copy(self)
+        other.bounds = self.bounds.copy()
+        for name, bound in wanted.items():
+            other.bounds[self.constraint_names.index(name)] = bound
+        return other
+
+    def enumerated(self, max_states: int = 1_000_000) -> CSSP:
+        """All reachable states as an ordinary problem; heuristics are of no use then.
+
+        Raises
+        ------
+        InvalidProblem
+            If something is wrong, or there are more than `max_states` states.
+        """
+        expansion = Expansion(self)
+        while True:
+            waiting = np.flatnonzero(expansion.frontier)
+            if not len(waiting):
+                return expansion.whole()
+            if expansion.num_states > max_states:
+                raise InvalidProblem(
+                    [
+                        f"more than {max_states} states are reachable, the last one "
+                        f"{expansion.label(expansion.num_states - 1)!r}; raise max_states, or solve the "
+                        "problem as it is, without enumerating it"
+                    ]
+                )
+            expansion.expand(waiting[:MOST_AT_ONCE])
+
+    def __repr__(self) -> str:
+        costs = " and ".join(self.cost_names)
+        return f"<ImplicitCSSP {self.name}: {costs}>" if self.name else f"<ImplicitCSSP: {costs}>"

@@ -1,0 +1,225 @@
+"""State spaces that are functions: asked state by state, or for many states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from hcssp.cssp.assembly import Assembly, Costs
+from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.cssp.state_numbers import HashableNumbers, RowNumbers, StateNumbers
+from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.errors import InvalidProblem
+
+Successors = Mapping[Any, float] | Iterable[tuple[Any, float]]
+"""From next states to their probabilities, as a mapping or as pairs."""
+
+
+class StateSpace(Protocol):
+    """What is asked of a state space; several states are a list or an array, as its functions take them.
+
+    Attributes
+    ----------
+    initial
+        The first states, and how probable each is.
+    action_names
+        The names of the actions met so far; the list may grow.
+    """
+
+    initial: tuple[Any, list[float]]
+    action_names: list[Hashable]
+
+    def numbers(self) -> StateNumbers:
+        """An empty table of states."""
+
+    def goals(self, states: Any) -> BoolArray:
+        """Which of `states` end everything."""
+
+    def transitions(self, states: Any) -> TransitionBatch:
+        """What can be done in `states`, none of which is a goal."""
+
+    def heuristics(self, states: Any) -> FloatArray | None:
+        """For each cost and state, what is to come at least; None if nothing is known."""
+
+
+class FunctionSpace:
+    """A space whose functions are asked state by state; states and actions are any hashable values.
+
+    Parameters
+    ----------
+    initial
+        The initial state, or a mapping from states to probabilities.
+    actions, transitions, costs, is_goal, arrival_costs
+        As for :func:`~hcssp.cssp.exploration.explore`.
+    heuristics
+        What is to come at least from a state: costs by name, in their order, or of the primary cost alone.
+    cost_names
+        The primary cost, then the secondary ones.
+    """
+
+    def __init__(
+        self,
+        initial: Hashable | Mapping[Any, float],
+        actions: Callable[[Any], Iterable[Hashable]],
+        transitions: Callable[[Any, Any], Successors],
+        costs: Callable[[Any, Any], Costs],
+        is_goal: Callable[[Any], bool],
+        heuristics: Callable[[Any], Costs] | None,
+        cost_names: Sequence[str],
+        arrival_costs: Callable[[Any, Any, Any], Costs] | None = None,
+    ) -> None:
+        first: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
+        self.initial = list(first), [float(each) for each in first.values()]
+        self.action_names: list[Hashable] = []
+        self._code: dict[Hashable, int] = {}
+        self._actions, self._transitions, self._costs = actions, transitions, costs
+        self._is_goal, self._heuristics, self._arrival_costs = is_goal, heuristics, arrival_costs
+        self._cost_names = tuple(cost_names)
+
+    def numbers(self) -> HashableNumbers:
+        return HashableNumbers()
+
+    def goals(self, states: Sequence[Any]) -> BoolArray:
+        return np.array([bool(self._is_goal(state)) for state in states], dtype=np.bool_)
+
+    def heuristics(self, states: Sequence[Any]) -> FloatArray | None:
+        told = self._heuristics
+        if told is None:
+            return None
+        reader = Assembly(self._cost_names)
+        values = [reader.cost_vector(f"state {state!r}, its heuristic", told(state)) for state in states]
+        if reader.found:
+            raise InvalidProblem(reader.found)
+        return np.array(values, dtype=np.float64).reshape(-1, len(self._cost_names)).T
+
+    def transitions(self, states: Sequence[Any]) -> TransitionBatch:
+        reader = Assembly(self._cost_names)
+        owners: list[int] = []
+        codes: list[int] = []
+        costs: list[list[float]] = []
+        rows: list[int] = []
+        successors: list[Any] = []
+        probabilities: list[float] = []
+        for position, state in enumerate(states):
+            for action in self._actions(state):
+                place = f"state {state!r}, action {action!r}"
+                row = len(owners)
+                owners.append(position)
+                codes.append(self._code_of(action))
+                paid = reader.cost_vector(place, self._costs(state, action))
+                outcomes = self._transitions(state, action)
+                for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
+                    what = f"{place}: the probability of reaching state {reached!r}"
+                    probability = given if type(given) is float else reader.number(what, given)
+                    if probability == 0.0:
+                        continue
+                    rows.append(row)
+                    successors.append(reached)
+                    probabilities.append(probability)
+                    if self._arrival_costs is not None:
+                        arrival = self._arrival_costs(state, action, reached)
+                        extra = reader.cost_vector(f"{place}, next state {reached!r}", arrival)
+                        paid = [old + probability * more for old, more in zip(paid, extra, strict=True)]
+                costs.append(paid)
+        if reader.found:
+            raise InvalidProblem(reader.found)
+        vectors = np.array(costs, dtype=np.float64).reshape(-1, len(self._cost_names)).T
+        return TransitionBatch(owners, codes, vectors, rows, successors, probabilities)
+
+    def _code_of(self, action: Hashable) -> int:
+        code = self._code.get(action)
+        if code is None:
+            code = self._code[action] = len(self.action_names)
+            self.action_names.append(action)
+        return code
+
+
+class BatchSpace:
+    """A space whose functions are asked for many states at once; states are rows of whole numbers.
+
+    Parameters
+    ----------
+    initial
+        The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
+    transitions
+        From an array of states, one a row, to a :class:`~hcssp.cssp.transition_batch.TransitionBatch`.
+    is_goal
+        From an array of states to one truth value for each.
+    heuristics
+        From an array of states to what is to come at least: an array of shape ``(num_costs, num_states)``,
+        or with one axis for the primary cost alone.
+    action_names
+        What the codes of the actions mean.
+    num_costs
+        How many costs there are.
+    """
+
+    def __init__(
+        self,
+        initial: Sequence[int] | Mapping[Any, float],
+        transitions: Callable[[Any], TransitionBatch],
+        is_goal: Callable[[Any], Any],
+        heuristics: Callable[[Any], Any] | None,
+        action_names: Sequence[Hashable],
+        num_costs: int,
+    ) -> None:
+        first = initial if isinstance(initial, Mapping) else {tuple(np.ravel(initial).tolist()): 1.0}
+        try:
+            states = np.array(list(first), dtype=np.int64).reshape(len(first), -1)
+        except (TypeError, ValueError) as error:
+            raise InvalidProblem(
+                [f"the initial state {initial!r} is not a sequence of whole numbers; give one"]
+            ) from error
+        self.initial = states, [float(each) for each in first.values()]
+        self.action_names: list[Hashable] = list(action_names)
+        self._transitions, self._is_goal, self._heuristics = transitions, is_goal, heuristics
+        self._num_costs = num_costs
+
+    def numbers(self) -> RowNumbers:
+        return RowNumbers(self.initial[0].shape[1])
+
+    def goals(self, states: Any) -> BoolArray:
+        answer = np.asarray(self._is_goal(states))
+        if answer.shape != (len(states),):
+            raise InvalidProblem(
+                [f"is_goal answers with shape {answer.shape} for {len(states)} states; give one each"]
+            )
+        return answer.astype(np.bool_)
+
+    def heuristics(self, states: Any) -> FloatArray | None:
+        if self._heuristics is None:
+            return None
+        answer = np.asarray(self._heuristics(states), dtype=np.float64)
+        if answer.shape == (len(states),):
+            answer = np.concatenate((answer[np.newaxis], np.zeros((self._num_costs - 1, len(states)))))
+        if answer.shape != (self._num_costs, len(states)):
+            raise InvalidProblem(
+                [
+                    f"the heuristics answer with shape {answer.shape} for {len(states)} states; give "
+                    f"{(self._num_costs, len(states))}, or one value a state for the primary cost alone"
+                ]
+            )
+        return answer
+
+    def transitions(self, states: Any) -> TransitionBatch:
+        batch = self._transitions(states)
+        if not isinstance(batch, TransitionBatch):
+            raise InvalidProblem(
+                [f"the transitions answer with a {type(batch).__name__}; give a TransitionBatch"]
+            )
+        successors = np.asarray(batch.successors)
+        width = self.initial[0].shape[1]
+        if successors.ndim == 1:
+            successors = successors.reshape(-1, 1) if width == 1 else successors.reshape(-1, width)
+        if successors.shape[1] != width or successors.dtype.kind not in "iu":
+            raise InvalidProblem(
+                [
+                    f"a batch of transitions has successors of shape {successors.shape} and kind "
+                    f"{successors.dtype}; give whole numbers, {width} for each transition"
+                ]
+            )
+        return TransitionBatch(
+            batch.states, batch.actions, batch.costs, batch.rows, successors, batch.probabilities
+        )

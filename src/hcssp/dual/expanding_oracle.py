@@ -1,0 +1,214 @@
+r"""The oracle of an implicit C-SSP: it expands what the prices make good, and the heuristics bound the rest.
+
+For weights :math:`w` the problem is expanded where its best policy goes (:mod:`hcssp.ssp.guided_expansion`).
+The bound is that of the expanded part, certified on all its rows; the policy is the best that never leaves
+the part (:mod:`hcssp.ssp.closing`). What is learnt at some weights is a floor under the values at all others
+(:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
+
+The oracle answers for all policies together, under weights with a primary weight of 1 and where every step
+costs something: that is enough for the dual. It leaves everything else to the exact method on the part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.reachability import almost_sure
+from hcssp.dual.floors import Floors
+from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.errors import OutOfPrecision
+from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy
+from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
+from hcssp.ssp.potential import Certifier
+from hcssp.ssp.region import Region
+from hcssp.ssp.scalar_problem import FREE_COST
+
+FIRST_MASS, LEAST_MASS = 1e-4, 1e-9
+"""What holds less of the probability is left behind by the first trials, and by the last."""
+
+LESS_MASS = 0.1
+"""The factor by which that shrinks when trials have nothing left to find."""
+
+SETTLED = 1e-5
+"""Trials of one kind end once the start's value rises by less than this share."""
+
+FINEST = 1e-6
+COARSEST = 1e-4
+"""The precision of an answer, relative to the cost: no finer and no coarser than this is ever wanted."""
+
+MAX_RINGS = 400
+"""So often the expanded part is widened all around until a policy can stay in it."""
+
+MAX_TRIALS = 400
+MAX_KEPT = 12
+"""So many potentials are kept, one for each vector of weights; the latest."""
+
+CONVERGING_SWEEPS = 300
+"""So many sweeps make potentials of values that are none, as where the heuristics are not consistent."""
+
+
+class ExpandedVertex(Vertex):
+    """A closed policy; its rows are numbered by the expansion."""
+
+    def __init__(self, policy: ClosedPolicy) -> None:
+        self.policy = policy
+        self.costs = policy.costs
+
+    @property
+    def rows(self) -> IntArray:
+        return self.policy.rows
+
+    @property
+    def visits(self) -> FloatArray:
+        return (self.policy.rows >= 0).astype(np.float64)
+
+
+class ExpandingOracle(Oracle[ExpandedVertex]):
+    """Minimises an implicit C-SSP under weights.
+
+    Parameters
+    ----------
+    expansion
+        What is known of the problem; it grows with every answer.
+    bounds
+        One upper bound for each constraint.
+    precision
+        How far the bound of an answer may be below its policy's cost, relatively, whatever is asked for.
+    """
+
+    def __init__(self, expansion: Expansion, bounds: FloatArray, precision: float = FINEST) -> None:
+        super().__init__(bounds, np.zeros(1, dtype=np.int64))
+        self.expansion = expansion
+        self._precision = precision
+        self._departures = Departures(expansion)
+        self._known: list[tuple[FloatArray, FloatArray]] = []
+        self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
+        self._closing: tuple[int, Closing] | None = None
+        self._mass = FIRST_MASS
+
+    def minimise(
+        self, weights: FloatArray, region: Region, near: ExpandedVertex | None = None
+    ) -> Minimum[ExpandedVertex] | None:
+        return self.approximate(weights, region, 0.0, near)
+
+    def approximate(
+        self, weights: FloatArray, region: Region, precision: float, near: ExpandedVertex | None = None
+    ) -> Minimum[ExpandedVertex] | None:
+        """As :meth:`Oracle.approximate`, for all policies together.
+
+        Raises
+        ------
+        OutOfPrecision
+            If it is not one of the questions that it answers; the part is to be solved as a problem.
+        """
+        if region.forbidden or weights[0] != 1.0:
+            raise OutOfPrecision("an implicit problem is asked about a part of its policies")
+        search = GuidedExpansion(
+            self.expansion, self._departures, weights, self._floor(weights), self._dead_states()
+        )
+        policy = self._settle(search, min(max(precision, self._precision), COARSEST))
+        bound = self._certified(search)
+        self._keep(weights, search.values)
+        if policy is None:
+            raise OutOfPrecision("no policy was found that stays among the expanded states")
+        return Minimum(ExpandedVertex(policy), bound)
+
+    def _settle(self, search: GuidedExpansion, precision: float) -> ClosedPolicy | None:
+        """Expand until a closed policy costs no more than the bound promises, but for the precision."""
+        mass: float = self._mass
+        best: ClosedPolicy | None = None
+        least, max_steps = np.inf, 1_000
+        for _ in range(MAX_TRIALS):
+            before = search.start_value
+            expanded, ended = search.trial(mass, max_steps)
+            self._require_costs(search)
+            if not ended:
+                max_steps *= 2
+                self._find_dead()
+                search.bury(self._dead)
+            search.sweep(EVERYWHERE)
+            if search.start_value >= DEAD:
+                raise OutOfPrecision("the start looks like a dead end")
+            if ended and search.start_value - before > SETTLED * search.start_value:
+                continue
+            if not self._closings().is_possible:
+                self._close(search)
+            policy = self._closings().best(search, search.start_value * (1.0 + precision))
+            if policy is not None:
+                cost = float(search.weights @ policy.costs)
+                if cost < least:
+                    best, least = policy, cost
+                if least - search.start_value <= precision * least:
+                    break
+            if mass <= LEAST_MASS and not expanded:
+                break
+            mass = self._mass = max(LESS_MASS * mass, LEAST_MASS)
+        return best
+
+    def _close(self, search: GuidedExpansion) -> None:
+        """Expand until some policy stays among the expanded states: after the greedy one, then all around."""
+        if close_by_policy(search):
+            return
+        for _ in range(MAX_RINGS):
+            if self._closings().is_possible or not search.expand(self._closings().outside()):
+                return
+            search.sweep(1)
+
+    def _closings(self) -> Closing:
+        size = self.expansion.num_expanded
+        if self._closing is None or self._closing[0] != size:
+            self._closing = size, Closing(self.expansion)
+        return self._closing[1]
+
+    def _require_costs(self, search: GuidedExpansion) -> None:
+        costs = search.row_costs(slice(None))
+        costs = costs[costs < DEAD]
+        if len(costs) and costs.min() <= FREE_COST * costs.max():
+            raise OutOfPrecision("some steps cost nothing under the weights")
+
+    def _dead_states(self) -> BoolArray:
+        dead = np.zeros(self.expansion.num_states, dtype=np.bool_)
+        dead[: len(self._dead)] = self._dead
+        return dead
+
+    def _find_dead(self) -> None:
+        """Look for states from which no goal is reached with certainty, whatever lies beyond."""
+        certain = almost_sure(self.expansion.part())
+        self._dead = ~certain.states[: self.expansion.num_states]
+
+    def _floor(self, weights: FloatArray) -> FloatArray | None:
+        if not self._known:
+            return None
+        floors = Floors()
+        for known, values in self._known:
+            beyond = known @ self.expansion.heuristic[:, len(values) :]
+            floors.add(known, np.append(np.where(values < DEAD, values, 0.0), beyond))
+        return floors.at(weights)
+
+    def _keep(self, weights: FloatArray, values: FloatArray) -> None:
+        self._known = [each for each in self._known if not np.array_equal(each[0], weights)][1 - MAX_KEPT :]
+        self._known.append((weights, values.copy()))
+
+    def _certified(self, search: GuidedExpansion) -> float:
+        """What the values prove about the part, and so about the whole."""
+        part = self.expansion.part()
+        certifier = Certifier.of(part)
+        bound = 0.0
+        for _ in range(2):
+            values = search.values
+            dead = values >= DEAD
+            forbidden = None
+            if dead.any():
+                self._find_dead()
+                # Only what the graph shows to be dead may be left out of a proof.
+                lost = np.append(self._dead, False)
+                forbidden = (part.transitions @ lost.astype(np.float64) > 0.0) | lost[part.row_state]
+            live = ~part.goals[:-1]
+            potential = np.where(dead, 0.0, values)[live]
+            bound = max(bound, certifier.certify(search.weights @ part.costs, potential, forbidden).bound)
+            if bound >= (1.0 - FINEST) * search.start_value:
+                break
+            search.sweep(CONVERGING_SWEEPS)
+        return bound

@@ -1,0 +1,180 @@
+r"""Heuristic search of a problem that is never enumerated.
+
+**Problem.** An :class:`~hcssp.cssp.implicit.ImplicitCSSP`: functions, a heuristic for each cost, bounds.
+Wanted is the best deterministic policy, with few states expanded.
+
+**Method.** First the Lagrangian dual, as for any problem: at each price the best policy is looked for where
+the heuristic leads (:mod:`hcssp.dual.expanding_oracle`), and what is expanded for one price serves all
+others. Then the exact method on the part that was expanded (:mod:`hcssp.cssp.expansion`), a problem of its
+own in which the rest costs what the heuristic says. If its best policy comes to states that were not
+expanded, they are, and the method begins anew with the larger part.
+
+**Guarantee.** Every bound on a part is one on the whole if the heuristics are right, and incumbents are
+policies that never leave their part, evaluated exactly: the interval is valid at every instant. If finitely
+many states matter, it ends with the best policy.
+
+**References.** Hansen and Zilberstein 2001 (LAO*); Trevizan et al. 2016, 2017 (i-dual, i2-dual); Schmalz and
+Trevizan 2024, 2025 (CG-iLAO*, CARL).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from hcssp.contract.progress import Progress
+from hcssp.contract.solver import Context
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.dual.ascent import Dual, ascend
+from hcssp.dual.expanding_oracle import ExpandingOracle
+from hcssp.dual.oracles import oracle_of
+from hcssp.errors import CostOverflow, ImproperPolicy, UnsupportedProblem
+from hcssp.evaluation.chain import induced_chain
+from hcssp.evaluation.exact import evaluate
+from hcssp.methods.policy_branching import branch
+from hcssp.numerics import COST_ROUNDING, is_feasible
+from hcssp.ssp.region import Region
+
+logger = logging.getLogger(__name__)
+
+PRECISION_SHARE = 0.1
+FINEST, COARSEST = 1e-6, 1e-4
+"""Prices are solved to this share of the gap that is wanted, within these limits."""
+
+STALLED_ROUNDS = 2
+"""The dual ends when so many rounds have moved neither end of the interval."""
+
+
+@dataclass(frozen=True)
+class HeuristicSearch:
+    """The method for implicit problems; stop criteria decide how far it goes."""
+
+    name = "heuristic-search"
+
+    def iterate(self, problem: Any, context: Context | None = None) -> Iterator[Progress]:
+        """Yield progress after every price and every node.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If the problem is not an implicit one.
+        """
+        if not isinstance(problem, ImplicitCSSP):
+            raise UnsupportedProblem(
+                f"heuristic search is for implicit problems, and this is a {type(problem).__name__}; use the "
+                "method 'exact'"
+            )
+        yield from _Search(problem, context or Context()).run()
+
+
+class _Search:
+    """What one search knows."""
+
+    def __init__(self, problem: ImplicitCSSP, context: Context) -> None:
+        self._began = time.perf_counter()
+        self._problem = problem
+        self._context = context
+        self._expansion: Expansion = context.memory.expansion(problem)
+        self._lower = 0.0
+        self._upper = context.known_cost
+        self._incumbent: DeterministicPolicy | None = None
+        self._prices: FloatArray | None = None
+        self._iterations = 0
+
+    def run(self) -> Iterator[Progress]:
+        yield from self._dual()
+        while True:
+            tips: IntArray = np.zeros(0, dtype=np.int64)
+            for step, found in self._exact():
+                tips = found
+                yield step
+                if step.ending is not None:
+                    return
+            logger.info("a policy comes to %d states that were not expanded", len(tips))
+            self._expansion.expand(tips)
+
+    def _snapshot(self, **more: Any) -> Progress:
+        return Progress(
+            seconds=time.perf_counter() - self._began,
+            iterations=self._iterations,
+            # The incumbent's cost is rounded, and no bound is told that only its rounding could prove.
+            lower_bound=min(self._lower, self._upper * (1.0 - COST_ROUNDING)),
+            upper_bound=inf if self._incumbent is None else self._upper,
+            incumbent=self._incumbent,
+            prices=self._prices,
+            **more,
+        )
+
+    def _offer(self, costs: FloatArray, rows: IntArray) -> None:
+        """Take a closed policy, its rows numbered by the part, if it keeps the bounds and is better."""
+        if costs[0] >= self._upper or not is_feasible(costs, self._problem.bounds):
+            return
+        policy = DeterministicPolicy(self._expansion.part_of(self._problem), rows)
+        try:
+            exact = evaluate(policy.problem, policy).costs
+        except (CostOverflow, ImproperPolicy) as error:
+            logger.info("a policy is no incumbent: %s", error)
+            return
+        if exact[0] < self._upper and is_feasible(exact, self._problem.bounds):
+            self._upper, self._incumbent = float(exact[0]), policy
+
+    def _dual(self) -> Iterator[Progress]:
+        """The dual at the prices that its ascent asks for, where every step costs something."""
+        wanted = PRECISION_SHARE * self._context.wanted_gap
+        oracle = ExpandingOracle(self._expansion, self._problem.bounds, min(max(wanted, FINEST), COARSEST))
+        seen, stalled = 0, 0
+        for dual in ascend(oracle, Region()):
+            before = self._lower, self._upper
+            self._iterations += 1
+            self._raise(dual)
+            for vertex in dual.vertices[seen:]:
+                rows = np.full(self._expansion.num_states + 1, NO_ROW, dtype=np.int64)
+                acting = np.flatnonzero(vertex.rows != NO_ROW)
+                rows[acting] = self._expansion.part_rows()[vertex.rows[acting]]
+                self._offer(vertex.costs, rows)
+            seen = len(dual.vertices)
+            yield self._snapshot()
+            moved = self._lower - before[0] > wanted * self._lower or self._upper < before[1]
+            stalled = 0 if moved else stalled + 1
+            if dual.infeasible or (stalled > STALLED_ROUNDS and len(dual.vertices) > 1 + STALLED_ROUNDS):
+                break
+
+    def _raise(self, dual: Dual[Any]) -> None:
+        if -inf < dual.bound < inf and dual.bound > self._lower:
+            self._lower, self._prices = dual.bound, dual.prices
+
+    def _exact(self) -> Iterator[tuple[Progress, IntArray]]:
+        """The exact method on the part, and what its policies come to that was not expanded."""
+        part = self._expansion.part_of(self._problem)
+        context = self._context
+        tips: IntArray = np.zeros(0, dtype=np.int64)
+        last: Any = None
+        steps = branch(part, oracle_of(part), self._began, self._upper, context.record, context.node_memory)
+        for step in steps:
+            self._iterations += 1
+            self._lower = max(self._lower, min(step.lower_bound, self._upper))
+            self._prices = step.prices if step.prices is not None else self._prices
+            found = step.incumbent
+            if isinstance(found, DeterministicPolicy) and found is not last:
+                last = found
+                reached = induced_chain(part, found).reached
+                tips = np.flatnonzero(reached & part.frontier)
+                if not len(tips):
+                    rows = np.where(reached, found.rows, NO_ROW)
+                    self._offer(evaluate(part, found).costs, rows)
+            ending = step.ending
+            if ending is not None and (len(tips) == 0 or step.infeasible is not None):
+                yield self._snapshot(ending=ending, infeasible=step.infeasible), tips
+                return
+            yield self._snapshot(), tips
+            if len(tips):
+                return

@@ -1,0 +1,163 @@
+"""Heuristic search against brute force: the optimum, and every bound on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hcssp
+from brute_force import brute_force
+from hcssp.contract.ending import Reason
+from hcssp.contract.plan import Plan
+from hcssp.contract.progress import Progress
+from hcssp.cssp.expansion import ExpandedCSSP
+from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.model import CSSP
+from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
+from implicit_problems import highest_heuristic, implicit_of
+from random_problems import random_cssp
+
+
+def checked(problem: CSSP, heuristic: np.ndarray | None) -> Plan:
+    """The plan of the implicit problem, once everything that was told has been compared with brute force."""
+    truth = brute_force(problem)
+    number = problem.state_index
+    told: list[Progress] = []
+    plan = hcssp.solve(
+        implicit_of(problem, None if heuristic is None else lambda s: heuristic[:, number[s]].tolist()),
+        on_progress=told.append,
+    )
+    assert plan.status.value == truth.status
+    if truth.status == "optimal":
+        assert plan.upper_bound == pytest.approx(truth.value, rel=1e-6)
+    for step in told:
+        assert step.lower_bound <= truth.value * (1.0 + 1e-12) + 1e-12
+        assert step.upper_bound >= truth.value * (1.0 - 1e-7)
+    return plan
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "highest", "some", "inconsistent"]))
+def test_the_optimum_is_that_of_brute_force(seed: int, kind: str) -> None:
+    problem = random_cssp(seed)
+    highest = highest_heuristic(problem)
+    rng = np.random.default_rng(seed)
+    heuristic = {
+        "none": None,
+        "highest": highest,
+        "some": highest * (rng.random((len(highest), 1))),
+        "inconsistent": highest * rng.random(highest.shape),
+    }[kind]
+    plan = checked(problem, heuristic)
+    if plan.found:
+        assert isinstance(plan.problem, ExpandedCSSP)
+        assert not (plan.policy.rows[plan.problem.frontier] >= 0).any()
+
+
+def line(length: int = 40, bound: float = 4.0) -> ImplicitCSSP:
+    """A way along the integers: walk, or skate two at a time, which may fail and bruises."""
+
+    def steps(states: np.ndarray) -> TransitionBatch:
+        count = len(states)
+        place = states[:, 0]
+        return TransitionBatch(
+            states=np.tile(np.arange(count), 2),
+            actions=np.repeat([0, 1], count),
+            costs=np.array([np.repeat([2.0, 1.5], count), np.repeat([0.0, 1.0], count)]),
+            rows=np.concatenate((np.arange(2 * count), count + np.arange(count))),
+            successors=np.concatenate((place + 1, place + 2, place))[:, np.newaxis],
+            probabilities=np.repeat([1.0, 0.75, 0.25], count),
+        )
+
+    return ImplicitCSSP.in_batches(
+        (0,),
+        steps,
+        lambda states: states[:, 0] >= length,
+        lambda states: np.maximum(length - states[:, 0], 0.0),
+        ("walk", "skate"),
+        ("minutes", "bruises"),
+        {"bruises": bound},
+        name="line",
+    )
+
+
+@pytest.fixture(scope="module")
+def solved() -> Plan:
+    return hcssp.solve(line())
+
+
+def test_batches_and_enumeration_agree(solved: Plan) -> None:
+    whole = hcssp.solve(line().enumerated())
+    assert solved.upper_bound == pytest.approx(whole.upper_bound, rel=1e-6)
+    assert solved.cost("bruises") <= 4.0 + 1e-8
+    assert solved.action((39,)) in ("walk", "skate")
+    assert solved.evaluate().cost("minutes") == pytest.approx(solved.upper_bound)
+    assert solved.simulate(runs=2000).mean("minutes").value == pytest.approx(solved.upper_bound, rel=0.05)
+
+
+def test_the_plan_is_resolved_with_what_was_expanded(solved: Plan) -> None:
+    other = solved.resolve(bruises=8.0)
+    fresh = hcssp.solve(line(bound=8.0).enumerated())
+    assert other.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-6)
+    assert isinstance(other.problem, ExpandedCSSP)
+    assert other.bounds == {"bruises": 8.0}
+
+
+def test_a_plan_is_a_start_for_the_same_problem_told_anew(solved: Plan) -> None:
+    plan = hcssp.solve(line(), start=solved, stop=hcssp.MaxIterations(0))
+    assert plan.upper_bound == pytest.approx(solved.upper_bound)
+    assert plan.lower_bound <= solved.upper_bound
+
+
+def test_what_was_expanded_proves_the_bound(solved: Plan) -> None:
+    verdict = hcssp.check(solved.problem, solved.certificate)
+    assert verdict.lower_bound == pytest.approx(solved.lower_bound, rel=1e-5)
+    assert verdict.upper_bound == pytest.approx(solved.upper_bound, rel=1e-6)
+
+
+def test_an_endless_space_is_solved_in_part() -> None:
+    def transitions(state: int, action: int) -> dict[int, float]:
+        return {state + action: 0.8, state - action: 0.2}
+
+    problem = ImplicitCSSP(
+        0,
+        lambda state: (1, -1),
+        transitions,
+        lambda state, action: 1.0,
+        lambda state: state in (-3, 3),
+        lambda state: (3 - abs(state)) / 0.6 if abs(state) <= 3 else 0.0,
+        consistent=False,
+    )
+    plan = hcssp.solve(problem)
+    assert plan.status.value == "optimal"
+    assert plan.problem.num_states <= 9
+
+
+def test_a_dead_end_is_told() -> None:
+    problem = ImplicitCSSP(
+        0, lambda s: ("on",), lambda s, a: {min(s + 1, 5): 1.0}, lambda s, a: 1.0, lambda s: s < 0
+    )
+    with pytest.raises(DeadEnd, match="dead end"):
+        hcssp.solve(problem)
+
+
+def test_an_explicit_problem_is_refused() -> None:
+    with pytest.raises(UnsupportedProblem, match="use the method 'exact'"):
+        hcssp.solve(random_cssp(1), hcssp.HeuristicSearch())
+
+
+def test_more_states_than_allowed() -> None:
+    problem = ImplicitCSSP(
+        0, lambda s: ("on",), lambda s, a: {s + 1: 1.0}, lambda s, a: 1.0, lambda s: False, max_states=50
+    )
+    with pytest.raises(InvalidProblem, match="more than 50 states were met"):
+        hcssp.solve(problem)
+
+
+def test_it_can_be_stopped() -> None:
+    plan = hcssp.solve(line(), stop=hcssp.MaxIterations(1))
+    assert plan.ending.reason is Reason.ITERATIONS
+    assert plan.lower_bound > 0.0
