@@ -158,7 +158,15 @@ class _Search:
         context = self._context
         tips: IntArray = np.zeros(0, dtype=np.int64)
         last: Any = None
-        steps = branch(part, oracle_of(part), self._began, self._upper, context.record, context.node_memory)
+        steps = branch(
+            part,
+            oracle_of(part),
+            self._began,
+            self._upper,
+            context.record,
+            context.node_memory,
+            self._prices,
+        )
         for step in steps:
             self._iterations += 1
             self._lower = max(self._lower, min(step.lower_bound, self._upper))
