@@ -93,7 +93,7 @@ def test_batches_and_enumeration_agree(solved: Plan) -> None:
     whole = hcssp.solve(line().enumerated())
     assert solved.upper_bound == pytest.approx(whole.upper_bound, rel=1e-6)
     assert solved.cost("bruises") <= 4.0 + 1e-8
-    assert solved.action((39,)) in ("walk", "skate")
+    assert solved.action((0,)) in ("walk", "skate")
     assert solved.evaluate().cost("minutes") == pytest.approx(solved.upper_bound)
     assert solved.simulate(runs=2000).mean("minutes").value == pytest.approx(solved.upper_bound, rel=0.05)
 
