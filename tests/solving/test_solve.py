@@ -315,7 +315,7 @@ def test_a_solver_is_told_what_is_known() -> None:
     told = Told([])
     plan = from_before(ROUND)
     solve(problem(), told, [Gap(0.1), MaxRuntime(7.0)], start=plan)
-    assert told.context == Context(10.0, 7.0, plan.memory)
+    assert told.context == Context(10.0, 7.0, plan.memory, wanted_gap=0.1)
     solve(problem(), told, ())
     assert (told.context.known_cost, told.context.time_limit) == (inf, inf)
     assert told.context.memory is not plan.memory
