@@ -90,6 +90,24 @@ def test_what_did_not_change_is_not_planned_anew(plan: Plan) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("cycles", [False, True])
+@pytest.mark.parametrize("seed", [1, 5, 8])
+def test_the_regions_of_the_old_search_prove_as_much(seed: int, cycles: bool) -> None:
+    problem = random_procedure(seed, cycles=cycles, num_constraints=1)
+    plan = hcssp.solve(problem)
+    name = problem.activities[0].name
+    cssp = problem.activities[0].cssp
+    # A little dearer, so that another search would split much the same regions; in a row not at all.
+    dearer = cssp.costs * np.where(np.arange(cssp.num_rows) % 2, 1.0, 1.01)
+    changed = problem.with_activities({name: cssp.derive(costs=dearer)})
+    again, anew = plan.replan(problem=changed), hcssp.solve(changed)
+    assert again.status == anew.status
+    verdict = hcssp.check(changed, again.certificate, exact=True)
+    if anew.found:
+        assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
+        assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
+
+
 def test_a_wall_where_the_plan_went(plan: Plan) -> None:
     cell = (2, 1)
     world = plan.problem.activities[4].cssp.world

@@ -33,6 +33,8 @@ class Context:
         One for each constraint, near the answer, such as those of a problem with slightly other numbers.
     wanted_gap
         The relative gap at which nobody wants to know more; a search need not be more precise by far.
+    guide
+        What a search over a problem with slightly other numbers wrote down: its regions may be good ones.
     record
         Where a search writes down its regions and what it learns about them, for a certificate.
     workers
@@ -45,6 +47,7 @@ class Context:
     node_memory: float | None = None
     prices: FloatArray | None = field(default=None, repr=False)
     wanted_gap: float = OPTIMALITY_TOLERANCE
+    guide: SearchRecord | None = field(default=None, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
     workers: Workers | None = field(default=None, repr=False)
 

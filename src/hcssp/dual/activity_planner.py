@@ -58,6 +58,7 @@ class ActivityPlanner:
         self.counted = counted
         self.dead_end: DeadEnd | None = None
         self._impossible: set[frozenset[int]] = set()
+        self._near: ActivityPlanner | None = None
         try:
             self.prepared = prepare(cssp, usable)
         except DeadEnd as error:
@@ -205,6 +206,12 @@ class ActivityPlanner:
         """The rows of the user's activity that rows of the prepared one are."""
         return [int(self.prepared.rows[row]) for row in sorted(rows)]
 
+    def prepared_row(self, row: int) -> int | None:
+        """The row of the prepared activity that is `row` of the user's; None if it has none."""
+        place = int(np.searchsorted(self.prepared.rows, row))
+        found = place < len(self.prepared.rows) and int(self.prepared.rows[place]) == row
+        return place if found else None
+
     def known_points(self, forbidden: frozenset[int]) -> FloatArray:
         """The `weighted` costs of the plans that are known to avoid the `forbidden` rows, a row each."""
         if self._index is None:
@@ -226,12 +233,34 @@ class ActivityPlanner:
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
         if warm is None:
-            optimum = self.solver.minimise(weights, allowed)
+            optimum = self.solver.minimise(weights, allowed, self._first_rows(weights))
         else:
             optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
             self._impossible.add(forbidden)
         return optimum
+
+    def begin_near(self, other: ActivityPlanner) -> None:
+        """Begin with a plan of another activity if only its costs or its probabilities are others."""
+        mine, theirs = self.prepared.problem, other.prepared.problem
+        same = (
+            np.array_equal(mine.row_start, theirs.row_start)
+            and np.array_equal(mine.transitions.indptr, theirs.transitions.indptr)
+            # The same graph: what ends there ends here.
+            and np.array_equal(mine.transitions.indices, theirs.transitions.indices)
+            and np.array_equal(mine.goals, theirs.goals)
+        )
+        if same and self.counted == other.counted:
+            self._near = other
+
+    def _first_rows(self, weights: FloatArray) -> IntArray | None:
+        """The plan that a similar activity has under such weights, to start from."""
+        if self._near is None or self._index is None or weights[0] != 1.0:
+            return None
+        price = 0.0 if self._index == UNPRICED else float(weights[self._index])
+        curve = self._near._curves.get(frozenset())
+        piece = None if curve is None else curve.nearest(price)
+        return None if piece is None else piece.plan.rows
 
     def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""

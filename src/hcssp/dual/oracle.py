@@ -58,7 +58,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import copy
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -305,6 +305,13 @@ class Oracle(ABC, Generic[V]):
         other = copy(self)
         other._bounds = other._asked_bounds = bounds
         return other
+
+    def same_row(self, row: int, of: Oracle[Any]) -> int | None:
+        """The row that stands for the same action in the same place as a row of another oracle.
+
+        By default None: it is not known.
+        """
+        return None
 
     def round_up(self, bound: float) -> float:
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""

@@ -11,6 +11,8 @@ The decision states are those of the flat problem: events first, then the activi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
-from hcssp.dual.oracle import AffordableOracle, Minimum, Settlement
+from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
 from hcssp.dual.settlement import settle
@@ -147,6 +149,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         planners = {} if like is None else self._planners_of(like, distinct)
         missing = [index for index in distinct if index not in planners]
         planners |= zip(missing, parallel_map(self._planner, missing, self._num_states), strict=True)
+        if like is not None:
+            named = {each.name: index for index, each in enumerate(like.flattening.problem.activities)}
+            for index in missing:
+                if activities[index].name in named:
+                    planners[index].begin_near(like.planners[named[activities[index].name]])
         return [planners[index] for index in first]
 
     def _counted(self) -> list[frozenset[tuple[int, bool]]]:
@@ -327,6 +334,43 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         for oracle in self._others.values():
             for planner in oracle.planners:
                 planner.system.release()
+
+    def same_row(self, row: int, of: Oracle[Any]) -> int | None:
+        if not isinstance(of, ProcedureOracle):
+            return None
+        mine, theirs = self.flattening.problem, of.flattening.problem
+        block = int(np.searchsorted(of.row_offset, row, side="right")) - 1
+        if block < 0:
+            choice = theirs.choices[int(of.flattening.event_row_choice[row])]
+            return self._choice_rows.get((theirs.events[choice.event], choice.name))
+        activity = self._activity_numbers.get(theirs.activities[block].name)
+        if activity is None:
+            return None
+        local = row - int(of.row_offset[block])
+        planner, other = self.planners[activity], of.planners[block]
+        if planner is not other:
+            if not np.array_equal(
+                mine.activities[activity].cssp.row_start, theirs.activities[block].cssp.row_start
+            ):
+                return None
+            found = planner.prepared_row(int(other.prepared.rows[local]))
+            if found is None:
+                return None
+            local = found
+        return int(self.row_offset[activity]) + local
+
+    @cached_property
+    def _activity_numbers(self) -> dict[str, int]:
+        return {each.name: index for index, each in enumerate(self.flattening.problem.activities)}
+
+    @cached_property
+    def _choice_rows(self) -> dict[tuple[str, str], int]:
+        """The row of each choice, by the names of its event and its own."""
+        problem, chosen = self.flattening.problem, self.flattening.event_row_choice.tolist()
+        return {
+            (problem.events[problem.choices[choice].event], problem.choices[choice].name): row
+            for row, choice in enumerate(chosen)
+        }
 
     def improve(self, vertex: ProcedureVertex, rounds: int) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}

@@ -50,6 +50,9 @@ from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
+_KEPT = "_evaluation"
+"""Where a policy keeps what it costs; it is neither compared nor pickled."""
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -223,10 +226,18 @@ def evaluate(problem: CSSP | HCSSP, policy: Policy | ProcedurePolicy) -> Evaluat
         If the policy does not fit the problem.
     """
     if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
-        return _of_procedure(policy if policy.problem is problem else policy.under(problem))
+        return _of_procedure_once(policy if policy.problem is problem else policy.under(problem))
     if isinstance(problem, CSSP) and isinstance(policy, DeterministicPolicy | RandomisedPolicy):
         return _of_chain(induced_chain(problem, policy))
     raise mismatch(problem, policy)
+
+
+def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
+    """As :func:`_of_procedure`; neither a policy nor its problem ever changes, so the answer is kept."""
+    known = policy.__dict__.get(_KEPT)
+    if not isinstance(known, ProcedureEvaluation):
+        known = policy.__dict__[_KEPT] = _of_procedure(policy)
+    return known
 
 
 def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:

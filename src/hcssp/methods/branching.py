@@ -168,7 +168,9 @@ class Branching(Generic[V]):
         dual = self.duals.take(node.region)
         if dual is not None:
             return dual
-        known = [v for v in self.root.vertices if v.lies_in(node.region, self.oracle.row_state)]
+        # Prices that were found elsewhere are good ones, or policies from afar do not help either.
+        vertices = self.root.vertices if node.proven else ()
+        known = [v for v in vertices if v.lies_in(node.region, self.oracle.row_state)]
         return maximise(self.oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
 
 

@@ -37,6 +37,7 @@ from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node, offer
 from hcssp.methods.coordinator import Coordinator
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
+from hcssp.methods.replay import begin_with
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.proofs.search_record import SearchRecord, write_down
@@ -84,6 +85,7 @@ class PolicyBranching:
             given.node_memory,
             given.prices,
             coordinator,
+            given.guide,
         )
 
 
@@ -104,6 +106,7 @@ def branch(
     node_memory: float | None = None,
     prices: FloatArray | None = None,
     coordinator: Coordinator | None = None,
+    guide: SearchRecord | None = None,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -127,12 +130,14 @@ def branch(
         One for each constraint, near the answer; None if nothing is known of them.
     coordinator
         Spreads the search over workers; None if there are none.
+    guide
+        What a search over a similar problem wrote down: its regions are looked at first.
     """
     search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost)
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
     reporter = Reporter(problem, oracle, search, started)
-    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator)
+    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator, guide)
 
 
 def _branch(
@@ -143,6 +148,7 @@ def _branch(
     capacity: float = DEFAULT_CAPACITY,
     prices: FloatArray | None = None,
     coordinator: Coordinator | None = None,
+    guide: SearchRecord | None = None,
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
@@ -160,11 +166,15 @@ def _branch(
     if root.infeasible:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
-    # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
-    offer(oracle, reporter, root, ROOT_ROUNDS)
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
-    search.push(oracle.round_up(root.bound), Node(Region(), root.prices, root.bound))
-    branching.duals.put(Region(), root)
+    nodes = [] if guide is None else begin_with(guide, oracle, record, root, search.cutoff)
+    if not nodes:
+        # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
+        offer(oracle, reporter, root, ROOT_ROUNDS)
+        nodes = [Node(Region(), root.prices, root.bound)]
+        branching.duals.put(Region(), root)
+    for node in nodes:
+        search.push(oracle.round_up(root.bound), node)
     yield reporter.snapshot(search.lower_bound)
     if coordinator is not None:
         search = yield from coordinator.run(branching)

@@ -89,7 +89,7 @@ def replan(
     allowed = tolerances or plan.tolerances
     rest, start = rest_to_plan(plan, at, spent, problem, charged, allowed)
     memory = Memory(plan.memory) if start is None else start.memory
-    return solve(rest, solver, stop, on_progress, start=start, memory=memory, tolerances=allowed)
+    return solve(rest, solver, stop, on_progress, start=start, memory=memory, like=plan, tolerances=allowed)
 
 
 def rest_to_plan(

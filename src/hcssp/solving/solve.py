@@ -66,6 +66,7 @@ def solve(
     *,
     start: Plan | None = None,
     memory: Memory | None = None,
+    like: Plan | None = None,
     tolerances: Tolerances = DEFAULT_TOLERANCES,
     executor: Any | None = None,
 ) -> Plan:
@@ -90,6 +91,9 @@ def solve(
         (:attr:`Plan.claim`) is not.
     memory
         What was learnt about the same problem before.
+    like
+        A plan for a similar problem, such as the same before the world changed: its prices, and the regions
+        that its search has split, are the first to be tried.
     tolerances
         What counts as keeping a bound, and what as optimal.
     executor
@@ -115,9 +119,10 @@ def solve(
         time_limit_of(criteria),
         memory,
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
-        prices=_prices_of(start),
         workers=workers,
         wanted_gap=_wanted_gap(criteria, tolerances),
+        prices=_prices_of(problem, start, like),
+        guide=None if like is None else like.record,
     )
     record.search = context.record
     ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
@@ -154,12 +159,14 @@ def _workers_for(method: Solver, executor: Any) -> Workers:
     return open_workers(executor=executor)
 
 
-def _prices_of(start: Plan | None) -> FloatArray | None:
+def _prices_of(problem: Problem | ImplicitCSSP, *plans: Plan | None) -> FloatArray | None:
     """The prices that a plan came with, to begin with; None unless all of them are known."""
-    if start is None or start.prices is None:
-        return None
-    prices = np.array([start.prices.get(name, inf) for name in start.problem.constraint_names])
-    return prices if np.isfinite(prices).all() else None
+    for plan in plans:
+        if plan is not None and plan.prices is not None:
+            prices = np.array([plan.prices.get(name, inf) for name in problem.constraint_names])
+            if np.isfinite(prices).all():
+                return prices
+    return None
 
 
 def _honest(ending: Ending, gap: float, criteria: Iterable[StopCriterion], tolerances: Tolerances) -> Ending:
