@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from hcssp.cssp.preprocessing import Prepared as Prepared
     from hcssp.cssp.preprocessing import prepare as prepare
     from hcssp.cssp.preprocessing import with_giving_up as with_giving_up
+    from hcssp.cssp.reward import Reward as Reward
+    from hcssp.cssp.reward import RewardInterval as RewardInterval
     from hcssp.cssp.transition_batch import TransitionBatch as TransitionBatch
     from hcssp.dual.ascent import Infeasibility as Infeasibility
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from hcssp.errors import MissingDependency as MissingDependency
     from hcssp.errors import NoSolution as NoSolution
     from hcssp.errors import NotProven as NotProven
+    from hcssp.errors import UnboundedReward as UnboundedReward
     from hcssp.errors import UnknownName as UnknownName
     from hcssp.errors import UnsupportedProblem as UnsupportedProblem
     from hcssp.evaluation.chain import is_proper as is_proper
@@ -160,6 +163,7 @@ if TYPE_CHECKING:
     from hcssp.scenarios.evacuation import evacuation as evacuation
     from hcssp.scenarios.evacuation import evacuation_text as evacuation_text
     from hcssp.scenarios.evacuation import small_building as small_building
+    from hcssp.solving.maximisation import maximise as maximise
     from hcssp.solving.solve import UnsoundResult as UnsoundResult
     from hcssp.solving.solve import solve as solve
     from hcssp.solving.sweep import Sweep as Sweep
@@ -186,8 +190,8 @@ _HOME = {
     "Anytime": "hcssp.methods.anytime",
     "BudgetAllocation": "hcssp.methods.paper",
     "BudgetSpent": "hcssp.errors",
-    "CannotWrite": "hcssp.errors",
     "campus": "hcssp.scenarios.campus",
+    "CannotWrite": "hcssp.errors",
     "Capacity": "hcssp.cssp.levels",
     "Certificate": "hcssp.checker.format",
     "check": "hcssp.checker.check",
@@ -207,11 +211,11 @@ _HOME = {
     "Estimate": "hcssp.evaluation.simulation",
     "evacuation": "hcssp.scenarios.evacuation",
     "evacuation_text": "hcssp.scenarios.evacuation",
-    "ExpandedCSSP": "hcssp.cssp.expansion",
-    "Expansion": "hcssp.cssp.expansion",
     "evaluate": "hcssp.evaluation.exact",
     "Evaluation": "hcssp.evaluation.exact",
     "EventHandle": "hcssp.procedure.builder",
+    "ExpandedCSSP": "hcssp.cssp.expansion",
+    "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",
     "FileClaim": "hcssp.contract.proof",
     "find_problem": "hcssp.files.named_problem",
@@ -245,14 +249,15 @@ _HOME = {
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
-    "Limits": "hcssp.files.problem_file.source",
     "LimitEvaluation": "hcssp.evaluation.exact",
+    "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
     "load_certificate": "hcssp.files.certificate",
     "load_model": "hcssp.exchange.reading",
     "load_plan": "hcssp.files.plan_file",
     "LostWorker": "hcssp.workers.losses",
+    "maximise": "hcssp.solving.maximisation",
     "MaxIterations": "hcssp.contract.stop",
     "MaxMemory": "hcssp.contract.stop",
     "MaxRuntime": "hcssp.contract.stop",
@@ -285,6 +290,8 @@ _HOME = {
     "record_episodes": "hcssp.exchange.gymnasium_environment",
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
+    "Reward": "hcssp.cssp.reward",
+    "RewardInterval": "hcssp.cssp.reward",
     "robustness": "hcssp.evaluation.robustness",
     "Robustness": "hcssp.evaluation.robustness",
     "Run": "hcssp.execution.run",
@@ -301,31 +308,32 @@ _HOME = {
     "StateHandle": "hcssp.cssp.builder",
     "Statement": "hcssp.checker.format",
     "stationary": "hcssp.dual.stochastic",
-    "to_drn": "hcssp.files.model_file",
-    "to_umb": "hcssp.files.model_file",
     "Status": "hcssp.contract.proof",
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",
-    "TableStep": "hcssp.exchange.gymnasium_table",
     "sweep": "hcssp.solving.sweep",
     "Sweep": "hcssp.solving.sweep",
     "SweepAxis": "hcssp.solving.sweep_grid",
     "SweepPoint": "hcssp.solving.sweep",
+    "TableStep": "hcssp.exchange.gymnasium_table",
     "Target": "hcssp.contract.stop",
-    "to_gymnasium": "hcssp.exchange.gymnasium_environment",
     "Task": "hcssp.workers.crew",
+    "to_drn": "hcssp.files.model_file",
+    "to_gymnasium": "hcssp.exchange.gymnasium_environment",
+    "to_umb": "hcssp.files.model_file",
     "Tolerances": "hcssp.numerics",
     "Trace": "hcssp.contract.trace",
     "TracePoint": "hcssp.contract.trace",
     "trade_off": "hcssp.solving.trade_off",
     "TradeOff": "hcssp.solving.trade_off",
     "TransitionBatch": "hcssp.cssp.transition_batch",
+    "UnboundedReward": "hcssp.errors",
     "UnknownName": "hcssp.errors",
     "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",
     "Use": "hcssp.procedure.nesting",
-    "Verification": "hcssp.contract.proof",
     "Verdict": "hcssp.checker.check",
+    "Verification": "hcssp.contract.proof",
     "Vertex": "hcssp.dual.oracle",
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",

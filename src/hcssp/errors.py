@@ -105,6 +105,10 @@ class OutOfPrecision(HcsspError):
     """Probabilities or costs that are too far apart to be computed with in double precision."""
 
 
+class UnboundedReward(HcsspError):
+    """A reward was to be maximised of which one can always have more; the message names where."""
+
+
 class CostOverflow(OutOfPrecision):
     """A policy ends almost surely, but its expected costs are too large for a number."""
 

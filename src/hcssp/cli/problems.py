@@ -46,6 +46,10 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
 
         for what, at_most in arguments.probability:
             problem = with_probability(problem, what, of=what, at_most=at_most)
+    if arguments.maximise is not None:
+        from hcssp.solving.maximisation import maximise
+
+        problem = maximise(problem, arguments.maximise)
     return problem
 
 

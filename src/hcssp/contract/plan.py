@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from hcssp.checker.format import Certificate
@@ -20,6 +21,7 @@ from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status,
 from hcssp.contract.trace import Trace
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import RandomisedPolicy
+from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem, NoSolution
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
@@ -111,6 +113,16 @@ class Plan:
     def upper_bound(self) -> float:
         """The policy's exact cost; ``inf`` without one."""
         return self.proof.upper_bound
+
+    @property
+    def reward(self) -> RewardInterval | None:
+        """What is proven about the reward, for a problem that maximises one; None for others."""
+        reward = self.problem.reward
+        if reward is None:
+            return None
+        value = reward.value({name: self.cost(name) for name in reward.weights}) if self.found else -inf
+        # A plan is a proof that there are such plans, whatever rounding does to the other one.
+        return RewardInterval(reward.name, value, max(value, reward.at_most(self.lower_bound)))
 
     @property
     def gap(self) -> float:

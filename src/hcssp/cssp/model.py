@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
+from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem
 from hcssp.verbs import verb
 
@@ -87,6 +88,8 @@ class CSSP:
         What people call the problem, and what it is.
     world
         The grid whose cells the states are, for pictures; None if they are no cells.
+    reward
+        What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
 
     Raises
     ------
@@ -106,6 +109,7 @@ class CSSP:
     name: str = ""
     description: str = ""
     world: GridWorld | None = field(default=None, repr=False)
+    reward: Reward | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.cssp.validation import violations
@@ -127,12 +131,18 @@ class CSSP:
             raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
         defaults = {"state_labels": (), "action_labels": (), "name": "", "description": "", "world": None}
+        defaults["reward"] = None
         problem.__dict__.update(defaults | parts)
         problem._freeze(copy=False)
         return problem
 
     def derive(self, **changes: Any) -> CSSP:
-        """The same problem with some attributes changed, unchecked; the others are shared."""
+        """The same problem with some attributes changed, unchecked; the others are shared.
+
+        What is maximised is forgotten where rows, costs or the start change, unless it is given anew.
+        """
+        if changes.keys() & {"transitions", "costs", "initial", "goals"}:
+            changes = {"reward": None} | changes
         return self.unchecked(**(self.__getstate__() | changes))
 
     def _freeze(self, copy: bool) -> None:

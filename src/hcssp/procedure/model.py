@@ -37,6 +37,7 @@ from hcssp.cssp.conversion import frozen
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
+from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.verbs import verb
 
@@ -265,6 +266,8 @@ class HCSSP:
         What was stated, if some activities are procedures; see :mod:`hcssp.procedure.nesting`.
     units
         What costs are measured in, by their names; see :mod:`hcssp.procedure.units`.
+    reward
+        What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
 
     Raises
     ------
@@ -283,6 +286,7 @@ class HCSSP:
     positions: Mapping[str, Cell] = field(default_factory=dict, compare=False, repr=False)
     nesting: Nesting | None = field(default=None, compare=False, repr=False)
     units: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    reward: Reward | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.procedure.validation import violations
@@ -319,7 +323,7 @@ class HCSSP:
 
     def restricted(self, **parts: Any) -> HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.part`."""
-        return self._derive(**({"nesting": None} | parts))
+        return self._derive(**({"nesting": None, "reward": None} | parts))
 
     def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
         """The same problem with constraints on its uses besides its own."""
@@ -478,7 +482,7 @@ class HCSSP:
             for each in self.activities
         )
         nesting = None if self.nesting is None else replace(self.nesting, placed=self.nesting.uses)
-        problem = self._derive(activities=activities, nesting=nesting)
+        problem = self._derive(activities=activities, nesting=nesting, reward=None)
         problem.__post_init__()
         return problem
 

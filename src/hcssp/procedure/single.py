@@ -44,6 +44,7 @@ def as_procedure(problem: CSSP | HCSSP) -> HCSSP:
         ),
         name=name,
         description=problem.description,
+        reward=problem.reward,
     )
 
 

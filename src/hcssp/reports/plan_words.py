@@ -12,9 +12,11 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reward import RewardInterval
+from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.procedure.units import called
 from hcssp.reports.decisions import decision_summaries
-from hcssp.reports.figures import between, in_table, percent, rounded, rounded_down, times
+from hcssp.reports.figures import between, in_table, percent, rounded, rounded_down, rounded_up, times
 from hcssp.reports.measures import Measure
 from hcssp.reports.summary import (
     ActivitySummary,
@@ -73,8 +75,10 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
         for c in problem.constraints
         if isfinite(c.at_most)
     )
-    primary = called(problem, problem.primary_name)
-    title = f"{name or plan.name or 'plan'}: least expected {primary}, {bounds or 'no bounds'}"
+    aim = f"least expected {called(problem, problem.primary_name)}"
+    if problem.reward is not None:
+        aim = f"greatest expected {called(problem, problem.reward.name)}"
+    title = f"{name or plan.name or 'plan'}: {aim}, {bounds or 'no bounds'}"
     blocks = [emphasis.strong(title)]
     if plan.found:
         blocks += plan_blocks(plan, emphasis)
@@ -267,7 +271,9 @@ def _bounds(plan: ProcedurePlan) -> str:
 def _proven(plan: ProcedurePlan) -> str:
     primary = called(plan.problem, plan.problem.primary_name)
     lower, upper = plan.lower_bound, plan.upper_bound
-    if isfinite(upper) and isfinite(lower):
+    if plan.reward is not None and isfinite(lower):
+        lines = _reward(plan.reward, called(plan.problem, plan.reward.name))
+    elif isfinite(upper) and isfinite(lower):
         lines = [
             f"  the best deterministic plan has an expected {primary} {between(lower, upper)}",
             f"  this plan is {_quality(plan)}",
@@ -280,12 +286,29 @@ def _proven(plan: ProcedurePlan) -> str:
         lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
     else:
         lines = ["  nothing yet"]
-    lots, verification = what_lots_could_do(plan), verification_of(plan)
+    # What drawing lots could do is known of what is missed, and would be taken for the reward.
+    lots = what_lots_could_do(plan) if plan.reward is None else ""
+    verification = verification_of(plan)
     if lots:
         lines.append(f"  {lots}")
     if verification is not None:
         lines.append(f"  {verification.in_words}")
     return "\n".join(lines)
+
+
+def _reward(proven: RewardInterval, name: str) -> list[str]:
+    """What is proven, in the words of the reward; what is missed of it is nobody's concern."""
+    most = rounded_up(proven.at_most, 6)
+    if not isfinite(proven.value):
+        return [f"  no plan has an expected {name} above {most}; one may exist"]
+    quality = "the best there is, to six digits"
+    if proven.gap > OPTIMALITY_TOLERANCE:
+        missing = proven.at_most - proven.value
+        quality = f"feasible; its {name} could be greater by at most {rounded_up(missing, 3)}"
+    return [
+        f"  the best deterministic plan has an expected {name} {between(proven.value, proven.at_most)}",
+        f"  this plan is {quality}",
+    ]
 
 
 def _quality(plan: ProcedurePlan) -> str:

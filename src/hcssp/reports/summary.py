@@ -173,10 +173,20 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "lower_bound": plain(plan.lower_bound),
         "upper_bound": plain(plan.upper_bound),
         "gap": plain(plan.gap),
+        **_reward(plan),
         **plan_figures(plan),
         "seconds": plain(plan.seconds),
         "trace": [[plain(value) for value in point] for point in plan.trace],
     }
+
+
+def _reward(plan: Plan) -> dict[str, Any]:
+    """The reward, for a problem that maximises one: the plan's own, and what no plan exceeds."""
+    proven = plan.reward
+    if proven is None:
+        return {}
+    told = {"expected": plain(proven.value), "at_most": plain(proven.at_most), "gap": plain(proven.gap)}
+    return {"reward": {"name": proven.name, **told}}
 
 
 def verified_document(plan: Plan) -> dict[str, Any] | None:

@@ -358,6 +358,10 @@ class Problem(Part):
         description="Numbers by name, which arithmetic such as '1 - slip' may use wherever a number stands.",
     )
     costs: list[str | None] | None = required(COST_NAMES)
+    maximise: str | None = optional(
+        name_text("the name of a cost"),
+        description="The cost that is a reward and is to be as great as possible, instead of the first cost.",
+    )
     units: dict[str, str | None] | None = optional(
         map_of("a mapping from costs to units", name_text("a unit")),
         description="What costs are measured in, for words and pictures.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hcssp.cssp.validation import unknown_cost
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnboundedReward, UnsupportedProblem
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PARAMETERS, PROBLEM, Problem
@@ -176,7 +176,29 @@ def _load(
     findings.raise_if_any()
     bounded = with_probabilities(read, carried or named)
     findings.raise_if_any()
-    return bounded
+    if read.maximise is None:
+        return bounded
+    if inside:
+        read.where("maximise").wrong("only a whole problem is maximised; say it in the file that uses it")
+        findings.raise_if_any()
+    return _maximised(bounded, read)
+
+
+def _maximised(problem: HCSSP, read: Problem) -> HCSSP:
+    """The problem that asks for the greatest reward instead; what stands against it is told with its line."""
+    from hcssp.solving.maximisation import maximise
+
+    where = read.where("maximise")
+    known = tuple(dict.fromkeys(name for each in problem.activities for name in each.cssp.cost_names))
+    if read.maximise in known:
+        try:
+            return maximise(problem, read.maximise)
+        except (UnboundedReward, UnsupportedProblem) as error:
+            where.wrong(str(error))
+    else:
+        where.wrong(unknown_cost(str(read.maximise), known))
+    where.findings.raise_if_any()
+    return problem
 
 
 def _parameters(document: Field, around: Parameters, settings: Settings) -> Parameters:

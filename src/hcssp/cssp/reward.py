@@ -1,0 +1,76 @@
+"""What a problem maximises, when its primary cost is what a policy misses of a reward.
+
+:func:`hcssp.maximise` makes such problems and says why. For every policy that ends, the reward is what could
+be had at most less the primary cost, so that a lower bound on the cost is an upper bound on the reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite, nextafter
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A reward that is to be as great as possible.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    most
+        No policy that ends has a greater expected reward, whatever the bounds.
+    weights
+        What it is made of: factors of other costs of the problem, by name.
+    """
+
+    name: str
+    most: float
+    weights: Mapping[str, float] = field(hash=False)
+
+    def value(self, costs: Mapping[str, float]) -> float:
+        """The reward of a policy that has these expected costs, by name.
+
+        >>> profit = Reward("profit", 10.0, {"sales": 1.0, "fuel": -0.5})
+        >>> profit.value({"profit missed": 3.0, "sales": 8.0, "fuel": 2.0})
+        7.0
+        """
+        return sum(weight * costs[name] for name, weight in self.weights.items())
+
+    def at_most(self, missed: float) -> float:
+        """What no policy exceeds that is known to miss at least so much, rounded upwards.
+
+        >>> Reward("profit", 10.0, {"sales": 1.0}).at_most(3.0) >= 7.0
+        True
+        """
+        if not isfinite(missed):
+            return -inf if missed > 0.0 else self.most
+        return nextafter(self.most - max(0.0, missed), inf)
+
+
+@dataclass(frozen=True)
+class RewardInterval:
+    """What is proven about a reward: a plan's own, and what no plan exceeds.
+
+    Attributes
+    ----------
+    name
+        What people call it.
+    value
+        The expected reward of the plan; ``-inf`` without one.
+    at_most
+        No deterministic policy that keeps the bounds has a greater expected reward.
+    """
+
+    name: str
+    value: float
+    at_most: float
+
+    @property
+    def gap(self) -> float:
+        """How much greater the reward could be, as a share of the plan's own; ``inf`` if that is unknown."""
+        if not (isfinite(self.value) and isfinite(self.at_most)):
+            return inf
+        missing = max(0.0, self.at_most - self.value)
+        return missing / abs(self.value) if self.value else (inf if missing else 0.0)

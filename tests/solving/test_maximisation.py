@@ -1,0 +1,227 @@
+"""Maximising a reward: against all policies, against counting back step by step, and where there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import brute_force_procedures
+import hcssp
+from brute_force_procedures import brute_force_flat
+from hcssp import maximise
+from hcssp.cli import main
+from hcssp.files.problem_file.loading import load_text
+from hcssp.reports.plan_words import plan_in_words
+from random_problems import random_cssp
+from random_procedures import random_procedure
+from small_procedures import jump_or_walk
+
+
+def greatest_in_many_steps(problem: hcssp.CSSP, rewards: np.ndarray, steps: int) -> float:
+    """The greatest expected reward of so many steps that a policy which ends can make, by counting back."""
+    ready = hcssp.prepare(problem)
+    gained, inner = rewards[ready.rows], ready.problem
+    values = np.zeros(inner.num_states)
+    for _ in range(steps):
+        rows = gained + inner.transitions @ values
+        values = np.where(inner.goals, 0.0, -np.inf)
+        np.maximum.at(values, inner.row_state, rows)
+    return float(inner.initial @ values)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_best_of_all_policies_is_found_and_nothing_exceeds_what_is_proven(seed: int) -> None:
+    problem = random_cssp(seed)
+    rng = np.random.default_rng(seed)
+    names = problem.cost_names
+    weights = {names[0]: -float(rng.uniform(0.0, 2.0)), names[-1]: float(rng.uniform(0.2, 2.0))}
+    if len(names) == 1:
+        weights = {names[0]: -1.0}
+    rewards = np.array([weights.get(name, 0.0) for name in names]) @ problem.costs
+    try:
+        shaped = maximise(problem, weights)
+    except hcssp.UnboundedReward:
+        # More steps, more reward: twice as many give about twice as much more.
+        fewer, more = (greatest_in_many_steps(problem, rewards, steps) for steps in (400, 800))
+        assert more > fewer + 1e-3
+        return
+    assert shaped.reward is not None
+    every = brute_force_flat(shaped)
+    gained = sum(weight * every.costs[:, 1 + names.index(name)] for name, weight in weights.items())
+    # For each policy: what it has and what it misses are what there is.
+    assert np.all(gained <= shaped.reward.most - every.costs[:, 0] + 1e-9)
+    assert np.allclose(gained, shaped.reward.most - every.costs[:, 0], atol=1e-5, rtol=1e-6)
+    assert shaped.reward.most == pytest.approx(gained.max(), abs=1e-5, rel=1e-6)
+    kept = np.all(every.costs[:, 2:] <= shaped.bounds[1:] * (1 + 1e-9) + 1e-14, axis=1)
+    plan = hcssp.solve(shaped)
+    assert plan.reward is not None
+    if not kept.any():
+        assert plan.status is hcssp.Status.INFEASIBLE
+        return
+    assert plan.reward.at_most >= gained[kept].max() - 1e-12
+    assert plan.reward.value == pytest.approx(gained[kept].max(), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_procedure_keeps_its_activities(seed: int) -> None:
+    problem = random_procedure(seed)
+    shaped = maximise(problem, {problem.primary_name: -1.0})
+    assert shaped.reward is not None
+    assert [each.name for each in problem.activities] == [
+        each.name for each in shaped.activities[: problem.num_activities]
+    ]
+    best = brute_force_procedures.brute_force(problem).optimum(problem.bounds)
+    plan = hcssp.solve(shaped)
+    if best is None:
+        assert plan.status is hcssp.Status.INFEASIBLE
+        return
+    assert plan.reward is not None
+    assert plan.reward.value == pytest.approx(-best[0], rel=1e-6)
+    assert plan.reward.at_most >= -best[0] * (1 + 1e-12)
+    for name, bound in zip(problem.constraint_names, problem.bounds, strict=True):
+        assert plan.cost(name) <= bound * (1 + 1e-9) + 1e-14
+
+
+def fishing(*, stay: float = 0.5) -> hcssp.HCSSP:
+    """Go home at once, or fish first, on one lake or on another."""
+    lake = hcssp.CSSPBuilder(cost_names=("hours", "fish"))
+    water, shore = lake.add_state("water"), lake.add_goal("shore")
+    lake.add_action(water, "net", to={water: stay, shore: 1 - stay}, costs={"hours": 2, "fish": 3})
+    lake.add_action(water, "rod", to={water: stay, shore: 1 - stay}, costs={"hours": 1, "fish": 1})
+    day = hcssp.ProcedureBuilder()
+    morning, noon, home = (day.add_event(name) for name in ("morning", "noon", "home"))
+    first, second = day.add_activity("first", lake.build()), day.add_activity("second", lake.build())
+    day.add_choice(morning, "fish", to=[hcssp.Outcome(1.0, noon, runs=first)])
+    day.add_choice(morning, "wait", to=[hcssp.Outcome(1.0, noon)])
+    day.add_choice(noon, "fish", to=[hcssp.Outcome(1.0, home, runs=second)])
+    day.add_choice(noon, "leave", to=[hcssp.Outcome(1.0, home)])
+    return day.build(start=morning, end=home)
+
+
+def test_choices_that_run_nothing_miss_what_they_miss() -> None:
+    plan = hcssp.solve(maximise(fishing(), "fish"))
+    assert plan.reward is not None
+    assert (plan.choice("morning"), plan.choice("noon")) == ("fish", "fish")
+    assert plan.reward.value == pytest.approx(12.0)
+    assert plan.reward.at_most == pytest.approx(12.0)
+    short = hcssp.solve(maximise(fishing(), {"fish": 1.0, "hours": -2.0}))
+    assert short.reward is not None
+    # A fish is worth less than the time it takes, whatever is fished with.
+    assert (short.choice("morning"), short.choice("noon")) == ("wait", "leave")
+    assert short.reward.value == 0.0
+    bounded = hcssp.solve(maximise(fishing(), "fish").with_bounds(hours=6.0))
+    assert bounded.reward is not None
+    assert bounded.reward.value == pytest.approx(8.0)
+    assert bounded.reward.at_most >= 8.0
+    assert bounded.cost("hours") == pytest.approx(6.0)
+
+
+def walk(*, gold: float, back: bool = True, toll: float = 0.0) -> hcssp.CSSP:
+    made = hcssp.CSSPBuilder(cost_names=("gold", "toll", "steps"))
+    left, right, pit = (made.add_state(name) for name in ("left", "right", "pit"))
+    out = made.add_goal("out")
+    made.add_action(left, "dig", to=right, costs={"gold": gold, "steps": 1})
+    made.add_action(left, "go", to=right, costs={"steps": 1})
+    if back:
+        made.add_action(right, "back", to=left, costs={"toll": toll, "steps": 1})
+    made.add_action(right, "leave", to=out, costs={"steps": 1})
+    made.add_action(right, "fall", to=pit, costs={"gold": 100})
+    made.add_action(pit, "sit", to=pit, costs={"gold": 1})
+    return made.build()
+
+
+def test_a_loop_that_gains_is_named_unless_nobody_who_ends_can_use_it() -> None:
+    with pytest.raises(hcssp.UnboundedReward, match=r"action '(dig|back)' is part of a loop"):
+        maximise(walk(gold=1.0), "gold")
+    # The gold of the pit is out of the question: whoever takes it never ends.
+    plan = hcssp.solve(maximise(walk(gold=1.0, back=False), "gold"))
+    assert plan.reward is not None
+    assert plan.reward.value == 1.0
+    # A toll that eats the gain makes it finite, and one that only just does cannot be told from rounding.
+    costly = maximise(walk(gold=1.0, toll=1.5), {"gold": 1.0, "toll": -1.0})
+    assert costly.reward is not None
+    assert costly.reward.most == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(hcssp.UnsupportedProblem, match="cancel out, to within rounding"):
+        maximise(walk(gold=1.0, toll=1.0), {"gold": 1.0, "toll": -1.0})
+
+
+def test_a_loop_without_any_reward_costs_nothing() -> None:
+    free = maximise(walk(gold=0.0), "gold")
+    assert free.reward is not None
+    assert free.costs[0].tolist() == [0.0] * free.num_rows
+    assert hcssp.solve(free).found
+
+
+def test_what_cannot_be_maximised_is_told() -> None:
+    problem = walk(gold=1.0, back=False)
+    with pytest.raises(hcssp.UnknownName, match="there is no cost 'gould'; did you mean 'gold'"):
+        maximise(problem, "gould")
+    with pytest.raises(hcssp.InvalidProblem, match="the factor of 'gold' in the reward is inf"):
+        maximise(problem, {"gold": np.inf})
+    with pytest.raises(hcssp.InvalidProblem, match="maximises 'gold' already"):
+        maximise(maximise(problem, "gold"), "gold")
+    with pytest.raises(hcssp.DeadEnd):
+        maximise(jump_or_walk(walk=False), "time")
+
+
+def test_another_problem_forgets_what_was_maximised() -> None:
+    shaped = maximise(walk(gold=1.0, back=False), "gold")
+    assert shaped.with_bounds(steps=3.0).reward == shaped.reward
+    assert shaped.derive(initial=shaped.initial).reward is None
+    assert hcssp.with_giving_up(shaped, 1.0).reward is None
+    assert hcssp.solve(walk(gold=1.0, back=False)).reward is None
+
+
+GOLD = """
+format: hcssp-problem
+version: 1
+costs: [gold, wear]
+maximise: gold
+activities:
+  dig:
+    table:
+      mine:
+        drill: {to: {mine: 0.5, home: 0.5}, costs: {gold: 3, wear: 3}}
+        shovel: {to: {mine: 0.5, home: 0.5}, costs: {gold: 1, wear: 1}}
+    start: mine
+    goal: home
+constraints: {wear: {at_most: 4}}
+"""
+
+
+def test_a_file_says_what_to_maximise_and_words_speak_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = hcssp.solve(load_text(GOLD))
+    assert plan.reward is not None
+    assert (plan.reward.name, plan.reward.value) == ("gold", pytest.approx(2.0))
+    words = plan_in_words(plan)
+    assert "problem: greatest expected gold, wear at most 4" in words
+    assert "the best deterministic plan has an expected gold of 2" in words
+    assert "this plan is the best there is, to six digits" in words
+    file = tmp_path / "gold.yaml"
+    file.write_text(GOLD.replace("maximise: gold\n", ""), encoding="utf-8")
+    assert main(["solve", str(file), "--maximise", "gold", "--bound", "wear=7", "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)["reward"]
+    assert told["name"] == "gold"
+    assert told["expected"] == pytest.approx(6.0)
+    assert told["at_most"] >= 6.0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (GOLD.replace("maximise: gold", "maximise: gould"), "problem:5: maximise: there is no cost 'gould'"),
+        (
+            GOLD.replace("shovel:", "again: {to: {mine: 1}, costs: {gold: 1}}\n        shovel:"),
+            "problem:5: maximise: the reward is unbounded",
+        ),
+    ],
+)
+def test_mistakes_in_a_file_have_their_line(text: str, told: str) -> None:
+    with pytest.raises(hcssp.InvalidProblem) as error:
+        load_text(text)
+    assert told in str(error.value)
