@@ -173,6 +173,9 @@ if TYPE_CHECKING:
     from hcssp.solving.trade_off import CurvePoint as CurvePoint
     from hcssp.solving.trade_off import TradeOff as TradeOff
     from hcssp.solving.trade_off import trade_off as trade_off
+    from hcssp.solving.why import Alternative as Alternative
+    from hcssp.solving.why import Reasons as Reasons
+    from hcssp.solving.why import why as why
     from hcssp.ssp.region import Region as Region
     from hcssp.workers.crew import Task as Task
     from hcssp.workers.crew import Workers as Workers
@@ -187,6 +190,7 @@ _HOME = {
     "Activity": "hcssp.procedure.model",
     "ActivityEvaluation": "hcssp.evaluation.exact",
     "ActivityHandle": "hcssp.procedure.builder",
+    "Alternative": "hcssp.solving.why",
     "Anytime": "hcssp.methods.anytime",
     "BudgetAllocation": "hcssp.methods.paper",
     "BudgetSpent": "hcssp.errors",
@@ -287,6 +291,7 @@ _HOME = {
     "Question": "hcssp.exchange.reading",
     "RandomisedPolicy": "hcssp.cssp.policy",
     "Reason": "hcssp.contract.ending",
+    "Reasons": "hcssp.solving.why",
     "record_episodes": "hcssp.exchange.gymnasium_environment",
     "Region": "hcssp.ssp.region",
     "render_policy": "hcssp.cssp.grid_drawing",
@@ -335,6 +340,7 @@ _HOME = {
     "Verdict": "hcssp.checker.check",
     "Verification": "hcssp.contract.proof",
     "Vertex": "hcssp.dual.oracle",
+    "why": "hcssp.solving.why",
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",
     "with_probability": "hcssp.procedure.probabilities",
@@ -355,6 +361,8 @@ _VERBS = {
     "plan.html": "hcssp.reports.notebook:plan_html",
     "plan.to_frame": "hcssp.reports.frames:policy_frame",
     "plan.activities_frame": "hcssp.reports.frames:activities_frame",
+    "plan.why": "hcssp.solving.why:why",
+    "reasons.in_words": "hcssp.reports.why_words:reasons_in_words",
     "problem.html": "hcssp.reports.notebook:problem_html",
     "curve.html": "hcssp.reports.notebook:curve_html",
     "sweep.problem": "hcssp.files.named_problem:find_problem",

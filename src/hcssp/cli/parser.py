@@ -25,6 +25,7 @@ from hcssp.cli import (
     solve,
     sweep,
     table,
+    why,
 )
 from hcssp.cli.arguments import UsageError
 from hcssp.errors import UnknownName
@@ -36,6 +37,7 @@ _COMMANDS = {
     "check": check,
     "simulate": simulate,
     "robust": robust,
+    "why": why,
     "replan": replan,
     "curve": curve,
     "sweep": sweep,
@@ -61,6 +63,7 @@ examples:
   hcssp check mine.yaml proof.cert
   hcssp simulate mine.yaml plan.json --runs 100000
   hcssp replan mine.yaml plan.json --at hallway --spent damage=0.5 --out rest.json
+  hcssp why mine.yaml plan.json --at start
   hcssp curve evacuation --constraint damage --from 0 --to 20 --plot curve.png
   hcssp sweep small-building --set locked=0.1:0.5:0.1 --bound damage=1,2,5
   hcssp show mine.yaml --png procedure.png

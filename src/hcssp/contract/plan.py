@@ -318,6 +318,10 @@ class Plan:
         solved: Plan = verb("plan.replan")(self, at, spent, problem, **options)
         return solved
 
+    def why(self, at: Any, **options: Any) -> Any:
+        """What the alternatives at an event or in a state would cost; see :func:`hcssp.solving.why.why`."""
+        return verb("plan.why")(self, at, **options)
+
     def start(self) -> Run:
         """Begin to follow the plan; see :mod:`hcssp.execution.run`."""
         return Run(self.policy, self.replan)

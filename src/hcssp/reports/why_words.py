@@ -1,0 +1,121 @@
+"""Why a plan does what it does, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from hcssp.contract.proof import Status
+from hcssp.reports.figures import in_table, plain, rounded_down
+from hcssp.reports.measures import Measure
+from hcssp.reports.plan_words import Style, aligned
+from hcssp.solving.why import Alternative, Reasons
+
+
+def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
+    """What ``hcssp why`` prints for people."""
+    emphasis = style or Style()
+    problem = reasons.plan.problem
+    measures = [Measure.of(problem, name) for name in reasons.cost_names]
+    names = [measure.name for measure in measures]
+    comes = "which it always comes to" if reasons.comes_there > 1.0 - 1e-12 else _comes(reasons.comes_there)
+    title = f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
+    if not reasons.alternatives:
+        return f"{emphasis.strong(title)}\n\nThere is nothing else to do."
+    costs = [float(cost) for cost in reasons.plan.costs.costs]
+    once = [["", *names], [reasons.chosen, *_figures(measures, costs)]]
+    once += [_deviating(each, measures) for each in reasons.alternatives]
+    notes = [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
+    blocks = [
+        emphasis.strong(title),
+        emphasis.strong("If one deviated there once, and then followed the plan") + "\n" + aligned(once),
+    ]
+    if any(notes):
+        blocks[-1] += "\n  (*) breaks a bound"
+    if any(each.once is None for each in reasons.alternatives):
+        blocks[-1] += "\n  - nobody says what to do then, or it would not end"
+    best = [["", *names, "proven: not below", "comes there"]]
+    best.append(
+        [
+            reasons.chosen,
+            *_figures(measures, costs),
+            _below(reasons.plan.lower_bound),
+            _share(reasons.comes_there),
+        ]
+    )
+    best += [_forced(each, measures) for each in reasons.alternatives]
+    blocks.append(
+        emphasis.strong("The best plan that keeps the bounds and always does so there") + "\n" + aligned(best)
+    )
+    return "\n\n".join(blocks)
+
+
+def _comes(probability: float) -> str:
+    return f"which it comes to with a probability of {_share(probability)}"
+
+
+def _share(probability: float) -> str:
+    return "never" if probability == 0.0 else f"{100.0 * probability:.4g}%"
+
+
+def _below(bound: float) -> str:
+    return rounded_down(bound) if isfinite(bound) else "-"
+
+
+def _figures(measures: Sequence[Measure], costs: Sequence[float]) -> list[str]:
+    return [
+        measure.in_table(cost) if measure.is_probability else in_table(cost)
+        for measure, cost in zip(measures, costs, strict=True)
+    ]
+
+
+def _deviating(alternative: Alternative, measures: Sequence[Measure]) -> list[str]:
+    if alternative.once is None:
+        return [alternative.action, *("-" for _ in measures)]
+    mark = "" if alternative.keeps_bounds else " (*)"
+    return [f"{alternative.action}{mark}", *_figures(measures, alternative.once.tolist())]
+
+
+def _forced(alternative: Alternative, measures: Sequence[Measure]) -> list[str]:
+    best = alternative.best
+    if not best.found:
+        none = "there is none" if best.status is Status.INFEASIBLE or not best.method else "none found"
+        return [alternative.action, none, *("" for _ in measures[1:]), _below(best.lower_bound), ""]
+    costs = [float(cost) for cost in best.costs.costs]
+    return [
+        alternative.action,
+        *_figures(measures, costs),
+        _below(best.lower_bound),
+        _share(alternative.comes_there),
+    ]
+
+
+def reasons_document(reasons: Reasons) -> dict[str, Any]:
+    """The object that ``hcssp why --json`` prints."""
+    names = reasons.cost_names
+    return {
+        "at": reasons.place,
+        "chosen": reasons.chosen,
+        "comes_there": plain(reasons.comes_there),
+        "costs": dict(zip(names, map(plain, reasons.plan.costs.costs.tolist()), strict=True)),
+        "alternatives": [
+            {
+                "action": each.action,
+                "once": None
+                if each.once is None
+                else dict(zip(names, map(plain, each.once.tolist()), strict=True)),
+                "once_keeps_bounds": each.keeps_bounds,
+                "best": {
+                    "status": str(each.best.status),
+                    "lower_bound": plain(each.best.lower_bound),
+                    "upper_bound": plain(each.best.upper_bound),
+                    "costs": dict(zip(names, map(plain, each.best.costs.costs.tolist()), strict=True))
+                    if each.best.found
+                    else None,
+                    "comes_there": plain(each.comes_there),
+                },
+            }
+            for each in reasons.alternatives
+        ],
+    }

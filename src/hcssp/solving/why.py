@@ -1,0 +1,362 @@
+r"""Why a plan does what it does: what the alternatives at one place would cost.
+
+There are two questions about an alternative, and both are answered exactly. *Once*: if one deviated the first
+time one comes there, and then followed the plan, what would be expected of every cost? With :math:`V_i` what
+the plan still costs from a state on, and :math:`p` the probability that it comes to :math:`s`, the deviation
+to a row :math:`r` changes the expectation by :math:`p \, (C_i(r) + \sum_{s'} T(r, s') V_i(s') - V_i(s))`.
+Where the plan does not say what to do then, the best plan with the alternative says it.
+
+*Altogether*: of all plans that keep the bounds and take the alternative wherever they come there, which is
+best? That is another problem, the same without the other rows of the state, and is searched like any other:
+with an interval that is proven. Such a plan may avoid the place; then it says so.
+
+Reference: the values of deviations are those of policy improvement (Howard 1960).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hcssp.contract.memory import Memory
+from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.stop import StopCriterion
+from hcssp.cssp.labels import SelectedLabels
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, UnknownName, UnsupportedProblem
+from hcssp.evaluation.exact import evaluate, expected_remaining
+from hcssp.numerics import is_feasible
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.part import part_of
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.solving.solve import solve
+from hcssp.verbs import verb
+
+Place = Hashable
+"""An event, ``(event, entry)``, ``(activity, state)``, or a text that means one, such as ``cross-NE 3,4``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """What else could be done at a place.
+
+    Attributes
+    ----------
+    action
+        What it is called.
+    once
+        The expected costs, the primary first, if one does it the first time and then follows the plan; None
+        if nobody says what to do then, or it would not end.
+    keeps_bounds
+        Whether those keep the bounds.
+    best
+        The best plan that always does it there, as far as it was searched for; a plan of the same problem.
+    comes_there
+        With what probability that plan comes to the place; 0 if it avoids it, or there is none.
+    """
+
+    action: str
+    once: FloatArray | None
+    keeps_bounds: bool
+    best: ProcedurePlan
+    comes_there: float
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """Why a plan does what it does at a place.
+
+    Attributes
+    ----------
+    plan
+        The plan, evaluated.
+    place
+        What the place is called.
+    chosen
+        What the plan does there.
+    comes_there
+        With what probability it comes there.
+    alternatives
+        What else could be done.
+    """
+
+    plan: ProcedurePlan
+    place: str
+    chosen: str
+    comes_there: float
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        """The primary cost and the constraints, in the order of the figures."""
+        return (self.plan.problem.primary_name, *self.plan.problem.constraint_names)
+
+    def __str__(self) -> str:
+        text: str = verb("reasons.in_words")(self)
+        return text
+
+
+def why(
+    plan: Plan, at: Place, *, stop: StopCriterion | Iterable[StopCriterion] | None = None, best: bool = True
+) -> Reasons:
+    """What the alternatives to what a plan does at a place would cost.
+
+    >>> from hcssp.scenarios import small_building
+    >>> found = why(solve(small_building()), "start")
+    >>> found.chosen, [each.action for each in found.alternatives]
+    ('go-to-door', ['go-to-E'])
+    >>> round(found.alternatives[0].best.upper_bound, 4)
+    39.3404
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    at
+        An event by name; ``(activity, state)``, by name and label; a text such as ``"cross-NE 3,4"``; the
+        label of a state, if there is one activity only. Where the choice at an event may depend on how it was
+        entered, ``(event, entry)``.
+    stop
+        When to stop looking for the best plan with each alternative; by default at its proof.
+    best
+        Whether to look for the best plans at all; without, only what was there is completed.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such place.
+    InvalidProblem
+        If the plan never comes there.
+    """
+    solved = plan.as_procedure()
+    problem = solved.problem
+    evaluated = solved if solved.evaluation is not None else solved.evaluated().as_procedure()
+    state, told = _find(problem, at)
+    flat = problem.flattening.cssp
+    rows = evaluated.policy.rows
+    visits = evaluated.costs.visits
+    if rows[state] == NO_ROW or not visits[state] > 0.0:
+        raise InvalidProblem(
+            [f"the plan never comes to {told}, so it does nothing there; ask about another place"]
+        )
+    comes = _probability(flat, rows, state, visits)
+    found = []
+    for row in range(int(flat.row_start[state]), int(flat.row_start[state + 1])):
+        if row != rows[state]:
+            forced = _forced(evaluated, state, row, stop) if best else _nothing(evaluated)
+            once = _once(flat, evaluated, state, row, comes, forced)
+            keeps = once is not None and is_feasible(once, problem.bounds)
+            there = 0.0
+            if forced.found:
+                # Evaluated by code that no solver uses, as every plan.
+                there = _probability(flat, forced.policy.rows, state, forced.costs.visits)
+            found.append(Alternative(str(flat.action_labels[row]), once, keeps, forced, there))
+    chosen = str(flat.action_labels[int(rows[state])])
+    return Reasons(evaluated, told, chosen, comes, tuple(found))
+
+
+def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
+    """The flat state of a place, and what to call it."""
+    flattening = problem.flattening
+    pairs = [at] if isinstance(at, tuple) and len(at) == 2 else []
+    if isinstance(at, str):
+        if at in problem.events:
+            pairs = [(at, None)]
+        else:
+            # Names may have spaces in them, so whatever the text begins with may be the name.
+            names = [*problem.events, *(activity.name for activity in problem.activities)]
+            begun = sorted((name for name in names if re.match(rf"{re.escape(name)}[ :]", at)), key=len)
+            pairs = [(name, at[len(name) :].strip(" :")) for name in reversed(begun)]
+    for name, inner in pairs:
+        found = _within(problem, name, inner)
+        if found is not None:
+            return found
+    if problem.num_activities == 1:
+        found = _within(problem, problem.activities[0].name, at)
+        if found is not None:
+            return found
+    if pairs and pairs[0][0] in [activity.name for activity in problem.activities]:
+        name, inner = pairs[0]
+        labels = problem.activities[problem.activity_index(name)].cssp.state_labels
+        raise UnknownName(f"state of {name!r}", str(inner), map(str, labels))
+    if at == problem.events[problem.end]:
+        raise InvalidProblem([f"the procedure is over at {at!r}, so there is nothing to do"])
+    entered = [entry for event, entry in flattening.event_states if problem.events[event] == at]
+    if entered:
+        listed = " or ".join(f"'{at} {each}'" for each in entered)
+        raise InvalidProblem([f"event {at!r} is entered in several ways; name one: {listed}"])
+    names = [*problem.events, *(activity.name for activity in problem.activities)]
+    raise UnknownName("event or state", str(at), names)
+
+
+def _within(problem: HCSSP, name: object, inner: object) -> tuple[int, str] | None:
+    """The flat state of an event with an entry, or of an activity's state; None if there is none."""
+    flattening = problem.flattening
+    if name in problem.events:
+        event = problem.events.index(str(name))
+        entries = [each for each in flattening.event_states if each[0] == event and _means(inner, each[1])]
+        if entries and event != problem.end:
+            told = str(name) if entries[0][1] is None else f"{name}, entered in {entries[0][1]}"
+            return flattening.event_state(*entries[0]), told
+    for index, activity in enumerate(problem.activities):
+        if activity.name == name:
+            for state, label in enumerate(activity.cssp.state_labels):
+                if _means(inner, label) and not activity.cssp.goals[state]:
+                    return int(flattening.flat_state(index)[state]), f"{name}, {label}"
+    return None
+
+
+def _means(given: object, label: Hashable | None) -> bool:
+    """Whether what the user says is a label: itself, its text, or a cell without parentheses."""
+    if given is None or label is None:
+        return given is label
+    if given == label:
+        return True
+    return isinstance(given, str) and _plain(given) == _plain(str(label))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[()\s]", "", text)
+
+
+def _at(flat: CSSP, state: int) -> CSSP:
+    """The same problem, beginning in a state."""
+    initial = np.zeros(flat.num_states)
+    initial[state] = 1.0
+    return flat.derive(initial=initial)
+
+
+def _probability(flat: CSSP, rows: IntArray, state: int, visits: FloatArray) -> float:
+    """With what probability a policy comes to a state: its visits, by those of one who is there."""
+    if rows[state] == NO_ROW or not visits[state] > 0.0:
+        return 0.0
+    from_there = evaluate(_at(flat, state), DeterministicPolicy(flat, rows)).visits[state]
+    return float(min(1.0, visits[state] / from_there))
+
+
+def _once(
+    flat: CSSP, plan: ProcedurePlan, state: int, row: int, comes: float, forced: ProcedurePlan
+) -> FloatArray | None:
+    """What is expected if one deviates once, and then follows the plan."""
+    rows = plan.policy.rows.copy()
+    if forced.found:
+        rows = np.where(rows == NO_ROW, forced.policy.rows, rows)
+    after = flat.transitions[[row]].toarray()[0]
+    # Both at once, so that both are known: what follows the deviation, and what would have followed.
+    begun = 0.5 * after
+    begun[state] += 0.5
+    try:
+        remaining = expected_remaining(flat.derive(initial=begun), DeterministicPolicy(flat, rows))
+    except ImproperPolicy:
+        return None
+    follows = after > 0.0
+    change = flat.costs[:, row] + remaining[:, follows] @ after[follows] - remaining[:, state]
+    costs: FloatArray = np.asarray(plan.costs.costs) + comes * change
+    return costs
+
+
+def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
+    return ProcedurePlan(plan.problem)
+
+
+def _forced(
+    plan: ProcedurePlan, state: int, row: int, stop: StopCriterion | Iterable[StopCriterion] | None
+) -> ProcedurePlan:
+    """The best plan that takes a row of a state, as a plan of the same problem."""
+    problem, flattening = plan.problem, plan.problem.flattening
+    memory = Memory(plan.memory)
+    if state >= flattening.num_event_states:
+        return _in_activity(plan, state, row, stop, memory)
+    event, entry = flattening.event_states[state]
+    if entry is None and sum(each == event for each, _ in flattening.event_states) == 1:
+        if any(each.per is not None for each in problem.constraints):
+            raise UnsupportedProblem(
+                "the best plan with another choice cannot be searched for while uses have limits of their "
+                "own; bound their sums, or ask about a state inside an activity"
+            )
+        kept = np.array([choice.event != event for choice in problem.choices])
+        kept[int(flattening.event_row_choice[row])] = True
+        part = part_of(problem, kept)
+        found = _solved(part.problem, stop, memory)
+        policy = part.lift(found.policy) if isinstance(found, ProcedurePlan) and found.found else None
+        return _as_plan(plan, found, policy)
+    # Only in this way of entering: a matter of the flat problem.
+    cssp = _without(flattening.cssp, state, row)
+    found = _solved(cssp[0], stop, Memory())
+    lifted = None
+    if found is not None and found.found:
+        local = found.policy.rows
+        lifted = ProcedurePolicy(problem, np.where(local == NO_ROW, NO_ROW, cssp[1][local]))
+    return _as_plan(plan, found, lifted)
+
+
+def _in_activity(
+    plan: ProcedurePlan,
+    state: int,
+    row: int,
+    stop: StopCriterion | Iterable[StopCriterion] | None,
+    memory: Memory,
+) -> ProcedurePlan:
+    problem, flattening = plan.problem, plan.problem.flattening
+    index = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+    activity = problem.activities[index]
+    local = int(np.flatnonzero(flattening.flat_state(index) == state)[0])
+    cssp, kept = _without(activity.cssp, local, row - int(flattening.row_offset[index]))
+    activities = [*problem.activities]
+    activities[index] = replace(activity, cssp=cssp)
+    changed = replace(problem, activities=tuple(activities))
+    found = _solved(changed, stop, memory)
+    policy = None
+    if found is not None and found.found:
+        rows = [*found.as_procedure().policy.activities]
+        rows[index] = np.where(rows[index] == NO_ROW, NO_ROW, kept[rows[index]])
+        policy = ProcedurePolicy.compose(problem, found.as_procedure().policy.choices, rows)
+    return _as_plan(plan, found, policy)
+
+
+def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
+    """The problem with one row in a state, and which rows of the original are left."""
+    keep: BoolArray = cssp.row_state != state
+    keep[row] = True
+    kept = np.flatnonzero(keep)
+    counts = np.bincount(cssp.row_state[kept], minlength=cssp.num_states)
+    changed = cssp.derive(
+        transitions=cssp.transitions[kept],
+        row_start=np.concatenate(([0], np.cumsum(counts))),
+        costs=cssp.costs[:, kept],
+        action_labels=SelectedLabels(cssp.action_labels, kept),
+    )
+    return changed, kept
+
+
+def _solved(
+    problem: CSSP | HCSSP, stop: StopCriterion | Iterable[StopCriterion] | None, memory: Memory
+) -> Plan | None:
+    """The best plan; None if none ends."""
+    try:
+        found = solve(problem, stop=stop, memory=memory)
+    except DeadEnd:
+        return None
+    return found.as_procedure() if isinstance(problem, HCSSP) else found
+
+
+def _as_plan(plan: ProcedurePlan, found: Plan | None, policy: ProcedurePolicy | None) -> ProcedurePlan:
+    """What was found out about the restricted problem, as a plan of the whole one."""
+    if found is None:
+        return ProcedurePlan(plan.problem)
+    costs = None if policy is None else evaluate(plan.problem, policy)
+    return ProcedurePlan(
+        plan.problem,
+        found_policy=policy,
+        evaluation=costs,
+        proof=found.proof,
+        ending=found.ending,
+        method=found.method,
+        seconds=found.seconds,
+        iterations=found.iterations,
+        tolerances=found.tolerances,
+    )
