@@ -141,8 +141,10 @@ def read_symbolic(
     language: Language,
     constants: Constants | None = None,
     goal: str | Sequence[str] | None = None,
+    *,
+    whole: bool = False,
 ) -> ExplicitModel:
-    """A model as arrays, explored up to its goal; every text of `goal` is one of its labels.
+    """A model as arrays, explored up to its goal or as a whole; every text of `goal` is one of its labels.
 
     Raises
     ------
@@ -154,11 +156,11 @@ def read_symbolic(
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model"
             path.write_text(source, encoding="utf-8")
-            return _read(stormpy, path, "the model", language, constants, goal)
+            return _read(stormpy, path, "the model", language, constants, goal, whole)
     path = Path(source)
     if not path.is_file():
         raise InvalidProblem([f"{source}: there is no such file"])
-    return replace(_read(stormpy, path, str(source), language, constants, goal), name=path.stem)
+    return replace(_read(stormpy, path, str(source), language, constants, goal, whole), name=path.stem)
 
 
 def _read(
@@ -168,6 +170,7 @@ def _read(
     language: Language,
     constants: Constants | None,
     goal: str | Sequence[str] | None,
+    whole: bool,
 ) -> ExplicitModel:
     with storm_at_work(stormpy, place, path):
         if language == "PRISM":
@@ -180,7 +183,7 @@ def _read(
     wanted = (goal,) if isinstance(goal, str) else tuple(goal or ())
     formulas = {text: _formula(stormpy, program, place, text, named) for text in wanted}
     # A goal that nobody named is one all the same, so nothing behind it need be explored.
-    ends = [*formulas.values()] or [f'"{GOAL}"'] * (GOAL in named)
+    ends = [] if whole else [*formulas.values()] or [f'"{GOAL}"'] * (GOAL in named)
     with storm_at_work(stormpy, place, path):
         options = stormpy.BuilderOptions()
         if ends:

@@ -80,6 +80,24 @@ def read_model(
     suffix = Path(path).suffix.lower()
     if suffix in LANGUAGES:
         return read_symbolic(path, LANGUAGES[suffix], constants, goal)
+    return _read_explicit(path, suffix, constants)
+
+
+def read_whole_model(path: str | Path, constants: Constants | None = None) -> ExplicitModel:
+    """A model in a file of another tool as arrays, with all its states, also those behind a goal.
+
+    Raises
+    ------
+    MissingDependency, InvalidProblem
+        As :func:`load_model` does.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in LANGUAGES:
+        return read_symbolic(path, LANGUAGES[suffix], constants, whole=True)
+    return _read_explicit(path, suffix, constants)
+
+
+def _read_explicit(path: str | Path, suffix: str, constants: Constants | None) -> ExplicitModel:
     if suffix not in SUFFIXES:
         raise InvalidProblem([f"{path}: models end in {', '.join(SUFFIXES)}; rename it, or convert it"])
     if constants:

@@ -22,8 +22,10 @@ from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
 from hcssp.files.problem_file.format import Activity, Model, Problem, Target
 from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
+from hcssp.files.problem_file.model_table import SUFFIXES as MODEL_SUFFIXES
+from hcssp.files.problem_file.model_table import read_model_table
 from hcssp.files.problem_file.other_numbers import changes_model, with_other_numbers
-from hcssp.files.problem_file.source import Limits, Unreadable, read_beside
+from hcssp.files.problem_file.source import Limits, Unreadable, find_beside, read_beside
 from hcssp.files.problem_file.tables import TableModel, label_text, read_table, state_label
 from hcssp.files.problem_file.tree import Field
 from hcssp.numerics import PROBABILITY_TOLERANCE
@@ -231,6 +233,10 @@ class ActivityReader:
             return read_table(part.table, part.where("table"), costs)
         if part.file is None:
             return None
+        if part.file.lower().endswith(MODEL_SUFFIXES):
+            return self._read_model_file(part, part.file, costs)
+        if part.constants:
+            part.where("constants").wrong("a table has no constants; only models of PRISM and JANI do")
         findings = part.place.findings
         try:
             file, text = read_beside(self._folder, part.file, self._limits, findings)
@@ -245,6 +251,16 @@ class ActivityReader:
         if part.file.lower().endswith(".csv"):
             return read_csv_table(text, costs, wrong, most, self.carried.names, part.place.parameters)
         return read_drn_table(text, costs, wrong, most)
+
+    def _read_model_file(self, part: Model, name: str, costs: tuple[str, ...]) -> TableModel | None:
+        where = part.where("file")
+        try:
+            path = find_beside(self._folder, name)
+        except Unreadable as error:
+            where.wrong(str(error))
+            return None
+        constants = {name: value for name, value in (part.constants or {}).items() if value is not None}
+        return read_model_table(path, costs, constants, where.wrong)
 
     def _resolved(self, spec: _Spec | None, specs: _Specs) -> LoadedActivity | None:
         """Follow references to the model, and give it the nearest start and goal."""

@@ -91,10 +91,21 @@ class Action(Part):
     costs: Costs | None = optional(AMOUNTS)
 
 
+TABLE_SUFFIXES = (".csv", ".drn", ".umb", ".prism", ".nm", ".pm", ".jani")
+"""What the names of tables and models beside a problem file end in."""
+
+
+def _any_case(suffixes: tuple[str, ...]) -> str:
+    """A pattern for names that end so, in small letters or capitals."""
+    letters = ("".join(f"[{each}{each.upper()}]" for each in suffix[1:]) for suffix in suffixes)
+    return rf"\.({'|'.join(letters)})$"
+
+
 def _table_problem(file: str) -> str | None:
-    if file.lower().endswith((".csv", ".drn")):
+    if file.lower().endswith(TABLE_SUFFIXES):
         return None
-    return f"{file!r} is not a table that can be read; its name must end in .csv or .drn"
+    endings = ", ".join(TABLE_SUFFIXES[:-1])
+    return f"{file!r} is not a table that can be read; its name must end in {endings} or {TABLE_SUFFIXES[-1]}"
 
 
 Table = dict[str, dict[str, Action | None] | None]
@@ -125,6 +136,7 @@ START = list_of(
 GOAL = list_of(
     "goals", _target("a goal"), empty="the list of goals is empty; give at least one", never="a number"
 ) | _target("a goal")
+CONSTANTS_OF_A_FILE = OnlyBeside(("constants",), "file", "only a model in a file has constants")
 POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a position on a map")
 
 
@@ -132,13 +144,21 @@ POSITION_OF_A_GRID = NotBeside("position", ("table", "file"), "only a grid has a
 class Model(Part):
     """A grid or a table, and where activities in it start and end."""
 
-    rules: ClassVar[Rules] = (OneOf(("grid", "table", "file"), "its model is missing"), POSITION_OF_A_GRID)
+    rules: ClassVar[Rules] = (
+        OneOf(("grid", "table", "file"), "its model is missing"),
+        POSITION_OF_A_GRID,
+        CONSTANTS_OF_A_FILE,
+    )
 
     grid: DrawnGrid | ListedGrid | None = optional(GRID)
     table: Table | None = optional(TABLE)
     file: str | None = optional(
-        text("the name of a CSV or DRN file", _table_problem, pattern=r"\.([cC][sS][vV]|[dD][rR][nN])$"),
-        description="A table in a CSV or DRN file inside the problem file's folder.",
+        text("the name of a table or a model", _table_problem, pattern=_any_case(TABLE_SUFFIXES)),
+        description="A table (CSV, DRN) or a model (PRISM, JANI, UMB) inside the problem file's folder.",
+    )
+    constants: dict[str, float | None] | None = optional(
+        map_of("a mapping from constants to numbers", number("a number")),
+        description="The constants that a model of PRISM or JANI leaves open.",
     )
     costs: list[str | None] | None = optional(COST_NAMES)
     position: tuple[int, ...] | None = optional(
@@ -164,6 +184,7 @@ class Activity(Model):
     rules: ClassVar[Rules] = (
         OneOf(("grid", "table", "file", "model", "procedure"), "its model is missing"),
         POSITION_OF_A_GRID,
+        CONSTANTS_OF_A_FILE,
         *(
             NotBeside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
             for key in ("costs", "start", "goal", "give_up", "entries")

@@ -109,6 +109,22 @@ def read_beside(folder: Path, name: str, limits: Limits, findings: Findings) -> 
     Unreadable
         If there is none, or it lies elsewhere.
     """
+    path = find_beside(folder, name)
+    try:
+        content = read_bytes(path, str(path), limits.table_bytes)
+    except InvalidProblem as error:
+        raise Unreadable("; ".join(error.violations)) from error
+    return str(path), decoded(content, findings, str(path))
+
+
+def find_beside(folder: Path, name: str) -> Path:
+    """A file beside a problem file, which must lie in `folder` or below.
+
+    Raises
+    ------
+    Unreadable
+        If there is none, or it lies elsewhere.
+    """
     relative = PurePosixPath(name)
     if "\\" in name or ":" in name or relative.is_absolute() or ".." in relative.parts:
         raise Unreadable(
@@ -127,8 +143,4 @@ def read_beside(folder: Path, name: str, limits: Limits, findings: Findings) -> 
         )
     if not regular:
         raise Unreadable(f"there is no file {name!r} beside the problem file")
-    try:
-        content = read_bytes(path, str(path), limits.table_bytes)
-    except InvalidProblem as error:
-        raise Unreadable("; ".join(error.violations)) from error
-    return str(path), decoded(content, findings, str(path))
+    return path
