@@ -134,6 +134,8 @@ if TYPE_CHECKING:
     from hcssp.files.problem_file.dumping import dump_problem as dump_problem
     from hcssp.files.problem_file.loading import load as load
     from hcssp.files.problem_file.source import Limits as Limits
+    from hcssp.files.search_file import load_search as load_search
+    from hcssp.files.search_file import save_search as save_search
     from hcssp.methods.anytime import Anytime as Anytime
     from hcssp.methods.heuristic_search import HeuristicSearch as HeuristicSearch
     from hcssp.methods.highs.linear_program import LinearProgram as LinearProgram
@@ -260,6 +262,7 @@ _HOME = {
     "load_certificate": "hcssp.files.certificate",
     "load_model": "hcssp.exchange.reading",
     "load_plan": "hcssp.files.plan_file",
+    "load_search": "hcssp.files.search_file",
     "LostWorker": "hcssp.workers.losses",
     "maximise": "hcssp.solving.maximisation",
     "MaxIterations": "hcssp.contract.stop",
@@ -302,6 +305,7 @@ _HOME = {
     "Run": "hcssp.execution.run",
     "save_certificate": "hcssp.files.certificate",
     "save_plan": "hcssp.files.plan_file",
+    "save_search": "hcssp.files.search_file",
     "SearchRecord": "hcssp.proofs.search_record",
     "Settlement": "hcssp.dual.oracle",
     "Shared": "hcssp.workers.sharing",

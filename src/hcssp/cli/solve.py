@@ -19,7 +19,7 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
-from hcssp.cli.plans import PlanSaver, first_incumbent
+from hcssp.cli.plans import PlanSaver, where_it_was
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.proofs import ProofSaver
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hcssp.contract.stop import StopCriterion
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
+    from hcssp.proofs.search_record import SearchRecord
     from hcssp.solving.registry import Method
 
 HELP = "solve a problem"
@@ -76,7 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "which may need a --time-limit to end",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="save the plan, at every better one that is found"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="save the plan, at every better one that is found; beside it, in FILE.search, what is still to "
+        "be searched",
     )
     parser.add_argument(
         "--certificate",
@@ -88,7 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="PLAN",
-        help="begin with a saved plan; bounds that are not given are those of that plan",
+        help="begin with a saved plan, and go on with its search if that was stopped or killed; bounds that "
+        "are not given are those of that plan",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
@@ -128,20 +134,22 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         interruption.begin()
         interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
-        problem, start = _read(arguments, tolerances)
+        problem, start, record = _read(arguments, tolerances)
     except KeyboardInterrupt:
         printer.close()
         return _tell_unread(arguments, interruption)
     saver = None
     if arguments.out is not None:
-        saver = PlanSaver(arguments.out, problem, method.name, start)
+        saver = PlanSaver(arguments.out, problem, method.name, start, record)
     if arguments.plot is not None and not problem.has_rooms:
         raise UsageError(f"--plot: {problem.name} has no rooms to draw")
     fault: Faulty | None = None
     workers = workers_of(arguments)
     try:
         criteria = criteria_of(method, arguments, interruption.seconds)
-        plan = work(problem, solver, criteria, printer, interruption, saver, start, tolerances, workers)
+        plan = work(
+            problem, solver, criteria, printer, interruption, saver, start, tolerances, workers, record
+        )
     except KeyboardInterrupt:
         # So early that there is nothing to tell; a reader of JSON still gets an object.
         expired = interruption.expired and not interruption.requested
@@ -183,12 +191,14 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     return SOLVED if plan.found else NO_PLAN
 
 
-def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None]:
-    """The problem, and the plan to begin with, if one is given and keeps the bounds."""
+def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None, SearchRecord]:
+    """The problem, the plan to begin with if one is given and keeps the bounds, regions to go on with."""
+    from hcssp.proofs.search_record import SearchRecord
+
     loaded = load_problem(arguments)
     if arguments.resume is not None:
-        return first_incumbent(arguments.resume, loaded, arguments.bound, tolerances)
-    return with_bounds(loaded, arguments.bound), None
+        return where_it_was(arguments.resume, loaded, arguments.bound, tolerances)
+    return with_bounds(loaded, arguments.bound), None, SearchRecord()
 
 
 def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> int:

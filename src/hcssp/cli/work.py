@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hcssp.contract.stop import StopCriterion
     from hcssp.numerics import Tolerances
     from hcssp.procedure import HCSSP
+    from hcssp.proofs.search_record import SearchRecord
     from hcssp.workers import Workers
 
 
@@ -47,6 +48,7 @@ def work(
     start: Plan | None = None,
     tolerances: Tolerances | None = None,
     workers: Workers | None = None,
+    record: SearchRecord | None = None,
 ) -> Plan:
     """Solve, telling the progress and saving plans; a signal or the time limit ends it with the best plan.
 
@@ -76,7 +78,16 @@ def work(
     watched = interruption.watching(criteria)
     allowed = tolerances or DEFAULT_TOLERANCES
     try:
-        plan = solve(problem, solver, watched, on_progress, start=start, tolerances=allowed, executor=workers)
+        plan = solve(
+            problem,
+            solver,
+            watched,
+            on_progress,
+            start=start,
+            tolerances=allowed,
+            executor=workers,
+            record=record,
+        )
     except HcsspError:
         raise
     except MemoryError as error:

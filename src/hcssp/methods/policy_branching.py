@@ -37,7 +37,7 @@ from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node, offer
 from hcssp.methods.coordinator import Coordinator
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
-from hcssp.methods.replay import begin_with
+from hcssp.methods.replay import begin_with, resumed
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.proofs.search_record import SearchRecord, write_down
@@ -123,7 +123,8 @@ def branch(
         The cost of a feasible policy that is known already. If nothing is better, the search ends
         "proved" without an incumbent of its own.
     record
-        Where the regions and what is learnt about them are written down, for a certificate.
+        Where the regions and what is learnt about them are written down, for a certificate. If it has regions
+        already, those of an earlier search, this one goes on from them; nothing is believed about them.
     node_memory
         Bytes for the policies that open nodes have met; None for :data:`DEFAULT_CAPACITY`.
     prices
@@ -152,7 +153,7 @@ def _branch(
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
-    record.begin(oracle)
+    leaves = record.resume(oracle)
     # What has no bound, or one that is kept in any case, has no price.
     start = None if prices is None else np.where(np.isfinite(oracle.bounds), prices, 0.0)
     for root in ascend(oracle, Region(), start=start):
@@ -167,10 +168,13 @@ def _branch(
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
-    nodes = [] if guide is None else begin_with(guide, oracle, record, root, search.cutoff)
-    if not nodes:
+    nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
+    if not nodes and guide is not None:
+        nodes = begin_with(guide, oracle, record, root, search.cutoff)
+    if leaves or not nodes:
         # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
         offer(oracle, reporter, root, ROOT_ROUNDS)
+    if not nodes:
         nodes = [Node(Region(), root.prices, root.bound)]
         branching.duals.put(Region(), root)
     for node in nodes:

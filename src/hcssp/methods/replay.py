@@ -8,12 +8,13 @@ something that is no longer there is left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.oracle import Oracle
 from hcssp.methods.branching import Node, split
@@ -98,3 +99,30 @@ def replayed(
         numbers = record.split(number, row)
         waiting += zip(children, split(oracle, region, row), numbers, strict=True)
     return found
+
+
+def resumed(
+    record: SearchRecord, leaves: Sequence[tuple[int, FloatArray | None]], root: Dual[Any], bounded: BoolArray
+) -> list[Node]:
+    """The leaves of an earlier search over the same problem, which goes on.
+
+    Of them nothing is known but what holds for all policies; their weights are only a hint.
+
+    Parameters
+    ----------
+    record, leaves
+        What :meth:`~hcssp.proofs.search_record.SearchRecord.resume` has made of what the search wrote down.
+    root
+        The dual of all policies.
+    bounded
+        Which constraints have a bound, and so may have a price.
+    """
+    nodes = []
+    for number, weights in leaves:
+        prices = root.prices
+        if weights is not None and len(weights) == 1 + len(bounded) and weights[0] > 0.0:
+            hinted = np.where(bounded, weights[1:] / weights[0], 0.0)
+            if np.isfinite(hinted).all() and (hinted >= 0.0).all():
+                prices = hinted
+        nodes.append(Node(record.region(number), prices, root.bound, number, proven=False))
+    return nodes

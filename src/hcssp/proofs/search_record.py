@@ -53,6 +53,7 @@ class _Region:
     row: int = -1
     children: tuple[int, ...] = ()
     claim: Claim | None = None
+    hint: FloatArray | None = None
 
 
 @dataclass
@@ -97,16 +98,91 @@ class SearchRecord:
         list
             For each region of `parts`, its number here.
         """
-        next_number = len(self)
-        here = [*numbers, *range(next_number, next_number + len(parts) - len(numbers))]
+        next_number, count = len(self), len(numbers)
+        here = [*numbers, *range(next_number, next_number + len(parts) - count)]
+        for region in parts._regions[count:]:
+            children = tuple(here[child] for child in region.children)
+            self._regions.append(_Region(here[region.parent], region.row, children))
+        # Linked last: a search that is interrupted in between has split nothing here.
+        for number, region in zip(numbers, parts._regions, strict=False):
+            self._regions[number].row = region.row
+            self._regions[number].children = tuple(here[child] for child in region.children)
         for number, region in zip(here, parts._regions, strict=True):
-            if number >= len(self._regions):
-                self._regions.append(_Region(here[region.parent]))
-            mine = self._regions[number]
-            mine.row, mine.children = region.row, tuple(here[child] for child in region.children)
             if region.claim is not None:
                 self._learn(number, region.claim.bound, region.claim.weights)
         return here
+
+    @classmethod
+    def of_skeleton(cls, rows: Sequence[int], weights: Sequence[FloatArray | None]) -> SearchRecord:
+        """The splits of an earlier search, with the weights of its leaves: where to go on, and no claims.
+
+        Parameters
+        ----------
+        rows, weights
+            As :meth:`skeleton` tells them.
+
+        Raises
+        ------
+        ValueError
+            If these are no regions that cover everything, each split in two.
+        """
+        record = cls()
+        waiting, leaves = [cls.root], iter(weights)
+        for row in rows:
+            if not waiting:
+                raise ValueError("there are regions that are part of nothing")
+            number = waiting.pop()
+            if row < 0:
+                record._regions[number].hint = next(leaves, None)
+            else:
+                waiting.extend(reversed(record.split(number, row)))
+        if waiting:
+            raise ValueError(f"{len(waiting)} regions are missing")
+        return record
+
+    def skeleton(self) -> tuple[list[int], list[FloatArray | None]]:
+        """The splits, and what is worth trying in each leaf: few numbers, from which a search can go on.
+
+        Returns
+        -------
+        rows
+            For each region the row it was split on, or -1 for a leaf; the part that uses the row follows with
+            all of its parts, then the one that does not.
+        weights
+            Those of each leaf's claim, or hint; None if there is none.
+        """
+        rows: list[int] = []
+        weights: list[FloatArray | None] = []
+        waiting = [self.root]
+        while waiting:
+            region = self._regions[number := waiting.pop()]
+            rows.append(region.row if region.children else -1)
+            if region.children:
+                waiting.extend(reversed(region.children))
+            else:
+                claim = self.claim(number)
+                weights.append(region.hint if claim is None else claim.weights)
+        return rows, weights
+
+    def resume(self, oracle: Oracle[Any]) -> list[tuple[int, FloatArray | None]]:
+        """A search over all policies of `oracle` begins with the regions that are recorded.
+
+        What is claimed about them is forgotten: who goes on proves it again.
+
+        Returns
+        -------
+        list
+            The leaves, with weights that are worth trying; nothing if there are no splits, or some are on
+            rows that there are not: then the search begins anew.
+        """
+        rows, weights = self.skeleton()
+        num_rows = int(oracle.row_start[-1])
+        if len(rows) == 1 or max(rows) >= num_rows:
+            self.begin(oracle)
+            return []
+        again = SearchRecord.of_skeleton(rows, weights)
+        self.oracle, self._regions = oracle, again._regions
+        return [(leaf, self._regions[leaf].hint) for leaf in self.leaves()]
 
     def region(self, number: int) -> Region:
         """The policies that a region holds, in terms of the oracle's rows."""

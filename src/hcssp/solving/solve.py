@@ -69,6 +69,7 @@ def solve(
     like: Plan | None = None,
     tolerances: Tolerances = DEFAULT_TOLERANCES,
     executor: Any | None = None,
+    record: SearchRecord | None = None,
 ) -> Plan:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
 
@@ -99,6 +100,10 @@ def solve(
     executor
         Who does the work side by side: :func:`hcssp.open_workers`, a Dask client, or any executor of
         :mod:`concurrent.futures`. It stays open. By default this process does it alone.
+    record
+        Where the search writes down its regions, for who looks at them while it goes on. One with regions,
+        such as :func:`hcssp.load_search` reads from a file, is gone on from; what is known of them is proven
+        anew.
 
     Returns
     -------
@@ -112,10 +117,10 @@ def solve(
     if memory is None:
         memory = Memory() if start is None else start.memory
     workers = None if executor is None else _workers_for(method, executor)
-    record = _Record.begun(problem, start, tolerances, memory)
+    known = _Record.begun(problem, start, tolerances, memory)
     limit = memory_limit_of(criteria)
     context = Context(
-        record.progress.upper_bound,
+        known.progress.upper_bound,
         time_limit_of(criteria),
         memory,
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
@@ -123,17 +128,18 @@ def solve(
         wanted_gap=_wanted_gap(criteria, tolerances),
         prices=_prices_of(problem, start, like),
         guide=None if like is None else like.record,
+        record=SearchRecord() if record is None else record,
     )
-    record.search = context.record
-    ending = None if record.progress.incumbent is None else first_ending(criteria, record.progress)
-    steps = method.iterate(record.searched, context) if ending is None else iter(())
+    known.search = context.record
+    ending = None if known.progress.incumbent is None else first_ending(criteria, known.progress)
+    steps = method.iterate(known.searched, context) if ending is None else iter(())
     try:
         with explaining_dead_ends(problem):
             for step in steps:
-                record.add(step)
+                known.add(step)
                 if on_progress is not None:
-                    on_progress(record.progress)
-                ending = step.ending or first_ending(criteria, record.progress)
+                    on_progress(known.progress)
+                ending = step.ending or first_ending(criteria, known.progress)
                 if ending is not None:
                     break
     except KeyboardInterrupt:
@@ -144,10 +150,10 @@ def solve(
             close()
         if workers is not None:
             workers.close()
-    ending = _honest(ending or Ending(Reason.EXHAUSTED), record.progress.gap, criteria, tolerances)
+    ending = _honest(ending or Ending(Reason.EXHAUSTED), known.progress.gap, criteria, tolerances)
     if isinstance(problem, ImplicitCSSP):
-        record.settle(memory.expansion(problem).part_of(problem))
-    return record.conclude(method.name, ending, memory)
+        known.settle(memory.expansion(problem).part_of(problem))
+    return known.conclude(method.name, ending, memory)
 
 
 def _workers_for(method: Solver, executor: Any) -> Workers:

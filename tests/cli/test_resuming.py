@@ -1,0 +1,134 @@
+"""``--out`` and ``--resume``: a run that is killed loses a few seconds of its search, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hcssp.cli import main
+from hcssp.cli import plans as saving
+from hcssp.files.search_file import search_path
+from hcssp.methods.branching import Branching
+
+COORDINATOR = """
+import sys, time
+from hcssp.cli import main, plans
+from hcssp.methods import coordinator
+
+def save_and_wait(saver):
+    error = honest(saver)
+    if search_path.exists() and coordinators:
+        print(*coordinators[0].workers.process_ids, flush=True)
+        time.sleep(100)
+    return error
+
+if __name__ == "__main__":
+    from pathlib import Path
+    from hcssp.files.search_file import search_path as beside
+    search_path = beside(Path(sys.argv[sys.argv.index("--out") + 1]))
+    coordinators = []
+    give = coordinator.Coordinator._take
+    coordinator.Coordinator._take = lambda self, *rest: (coordinators.append(self), give(self, *rest))
+    coordinator.ALONE_SECONDS, coordinator.NODES_PER_WORKER, coordinator.LEAST_SECONDS = 0.0, 1, 0.001
+    plans._SAVE_SEARCH_EVERY = plans._SAVING_SHARE = 0.0
+    honest = plans.PlanSaver._save_search
+    plans.PlanSaver._save_search = save_and_wait
+    main(sys.argv[1:])
+"""
+
+
+def solved(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert main(["solve", "small-building", "--json", "--quiet", *arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_a_coordinator_that_is_killed_goes_on_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, out = tmp_path / "coordinator.py", tmp_path / "plan.json"
+    script.write_text(COORDINATOR, encoding="utf-8")
+    command = [sys.executable, str(script), "solve", "small-building", "--jobs", "2", "--out", str(out)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as coordinator:
+        assert coordinator.stdout is not None
+        workers = [int(word) for word in coordinator.stdout.readline().split()]
+        coordinator.send_signal(signal.SIGKILL)
+    assert workers
+    assert search_path(out).exists()
+    proved: list[bool] = []
+    honest = Branching.prove
+    monkeypatch.setattr(Branching, "prove", lambda self, *node: (proved.append(True), honest(self, *node))[1])
+    again = solved(["--resume", str(out), "--out", str(out)], capsys)
+    alone = solved([], capsys)
+    assert again["status"] == alone["status"] == "optimal"
+    assert again["upper_bound"] == pytest.approx(alone["upper_bound"], rel=1e-9)
+    # It went on with the regions that were left, and has done with them.
+    assert proved
+    assert not search_path(out).exists()
+    for _ in range(200):
+        if not any(map(is_running, workers)):
+            break
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files of a search that was out of time after its first split."""
+    out = tmp_path / "plan.json"
+    ticks = iter(range(10**6))
+    monkeypatch.setattr("hcssp.contract.stop.MaxRuntime.__call__", _after_a_split(ticks))
+    main(["solve", "small-building", "--quiet", "--time-limit", "1000", "--out", str(out)])
+    capsys.readouterr()
+    monkeypatch.undo()
+    return out
+
+
+def _after_a_split(ticks: Any) -> Any:
+    from hcssp.contract.ending import Reason
+
+    return lambda self, progress: Reason.TIME_LIMIT if next(ticks) > 12 else None
+
+
+def test_a_search_without_a_plan_goes_on_too(stopped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search_path(stopped).exists()
+    stopped.unlink()
+    again = solved(["--resume", str(stopped)], capsys)
+    assert again["status"] == "optimal"
+
+
+def test_under_other_bounds_the_regions_are_left_alone(
+    stopped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = solved(["--resume", str(stopped), "--bound", "damage=1"], capsys)
+    assert again["upper_bound"] == pytest.approx(46.6619, rel=1e-5)
+
+
+def test_a_search_is_saved_seldom_if_that_takes_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[float] = []
+    monkeypatch.setattr(saving, "_SAVE_SEARCH_EVERY", 0.0)
+    monkeypatch.setattr(saving, "_SAVING_SHARE", 1e9)
+    honest = saving.PlanSaver._save_search
+    monkeypatch.setattr(
+        saving.PlanSaver, "_save_search", lambda self: (saved.append(time.perf_counter()), honest(self))[1]
+    )
+    solved(["--out", str(tmp_path / "plan.json")], capsys)
+    assert len(saved) == 1

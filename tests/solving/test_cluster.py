@@ -1,0 +1,124 @@
+"""A real Dask cluster of two workers on this machine: the same optima as one process, whoever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hcssp.contract.ending import Reason
+from hcssp.contract.progress import Progress
+from hcssp.cssp.model import CSSP
+from hcssp.files.search_file import load_search
+from hcssp.methods import coordinator
+from hcssp.procedure.model import HCSSP
+from hcssp.solving.solve import solve
+from random_problems import random_cssp
+from random_procedures import random_procedure
+from stages import stages
+
+distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
+
+PROBLEMS: list[CSSP | HCSSP] = [
+    *(stages(7, seed=seed) for seed in (0, 1, 4)),
+    stages(8, constraints=1, seed=1),
+    stages(6, constraints=3, seed=1),
+    stages(7, seed=4, tightness=0.1),
+    *(random_cssp(seed) for seed in (26, 55)),
+    *(random_procedure(seed) for seed in (1, 2)),
+]
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are called at once and answer after a node or two: small problems go back and forth."""
+    monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(coordinator, "NODES_PER_WORKER", 1)
+    monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.001)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster, set_as_default=False) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("index", range(len(PROBLEMS)))
+def test_two_workers_find_the_optimum_of_one_process(client: Any, index: int) -> None:
+    problem = PROBLEMS[index]
+    alone, together = solve(problem, stop=[]), solve(problem, stop=[], executor=client)
+    assert (together.status, together.ending) == (alone.status, alone.ending)
+    assert together.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
+    assert together.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+
+
+SEARCH = """
+import sys, time
+from stages import stages
+from distributed import Client
+from hcssp import save_search, solve, SearchRecord
+from hcssp.methods import coordinator
+
+if __name__ == "__main__":
+    coordinator.ALONE_SECONDS, coordinator.NODES_PER_WORKER, coordinator.LEAST_SECONDS = 0.0, 1, 0.001
+    problem, record = stages(8, seed=4), SearchRecord()
+
+    def save(progress):
+        if progress.workers and progress.iterations > 15:
+            save_search(sys.argv[2], problem, record)
+            print("saved", flush=True)
+            time.sleep(100)
+
+    with Client(sys.argv[1]) as client:
+        solve(problem, stop=[], executor=client, record=record, on_progress=save)
+"""
+
+
+def test_a_coordinator_that_is_killed_goes_on_later(cluster: Any, client: Any, tmp_path: Path) -> None:
+    script, saved = tmp_path / "search.py", tmp_path / "search"
+    script.write_text(SEARCH, encoding="utf-8")
+    paths = [str(Path(__file__).parents[1]), *sys.path]
+    command = [sys.executable, str(script), cluster.scheduler_address, str(saved)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "saved\n"
+        killed.send_signal(signal.SIGKILL)
+    problem, record = load_search(saved, stages(8, seed=4))
+    assert len(record) > 3
+    plan = solve(problem, stop=[], executor=client, record=record)
+    alone = solve(problem, stop=[])
+    assert plan.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
+    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+    assert plan.ending.reason is Reason.PROVED
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(client: Any) -> None:
+    problem = stages(8, seed=3)
+    alone = solve(problem, stop=[])
+    victims: list[int] = []
+
+    def kill_one(progress: Progress) -> None:
+        if progress.workers and not victims:
+            victims.extend(client.run(os.getpid).values())
+            os.kill(victims[0], signal.SIGKILL)
+
+    plan = solve(problem, stop=[], executor=client, on_progress=kill_one)
+    assert victims
+    assert plan.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
+    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+    assert plan.ending.reason is Reason.PROVED
