@@ -156,6 +156,7 @@ def test_the_list_of_public_names() -> None:
         "from_prism",
         "from_storm",
         "from_umb",
+        "implicit_ppddl",
         "is_proper",
         "load",
         "load_certificate",

@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from hcssp.exchange.gymnasium_table import TableStep as TableStep
     from hcssp.exchange.gymnasium_table import from_gymnasium as from_gymnasium
     from hcssp.exchange.ppddl_model import from_ppddl as from_ppddl
+    from hcssp.exchange.ppddl_model import implicit_ppddl as implicit_ppddl
     from hcssp.exchange.prism_jani import from_jani as from_jani
     from hcssp.exchange.prism_jani import from_prism as from_prism
     from hcssp.exchange.prism_jani import from_storm as from_storm
@@ -243,6 +244,7 @@ _HOME = {
     "HCSSP": "hcssp.procedure.model",
     "HcsspError": "hcssp.errors",
     "HeuristicSearch": "hcssp.methods.heuristic_search",
+    "implicit_ppddl": "hcssp.exchange.ppddl_model",
     "ImplicitCSSP": "hcssp.cssp.implicit",
     "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 import hcssp
+from hcssp.cli import main
 from hcssp.exchange.ppddl_model import from_ppddl
 
 pytest.importorskip("plado", reason="reading PPDDL needs plado: pip install 'hcssp[ppddl]'")
@@ -185,6 +187,27 @@ def test_numbers_that_something_depends_on_are_part_of_the_state(made) -> None: 
     assert hcssp.solve(other).cost("steps") == pytest.approx(2 + fills)
 
 
+def test_a_metric_that_is_maximised_is_a_reward(made) -> None:  # type: ignore[no-untyped-def]
+    text = """(:predicates (home) (left ?x) (out)) (:functions (reward) (hours))
+        (:action pick :parameters (?x) :precondition (left ?x)
+          :effect (and (not (left ?x)) (increase (hours) 2)
+                       (probabilistic 0.5 (increase (reward) 10) 0.25 (decrease (reward) 4))))
+        (:action leave :parameters () :effect (and (home) (increase (hours) 1)))"""
+    task = "(:objects a b c) (:init (left a) (left b) (left c)) (:goal (home)) {} (:metric maximize {})"
+    problem = made(text, task.format("", "(reward)"), bounds={"hours": 5})
+    assert problem.cost_names == ("reward missed", "reward", "hours", "reward lost")
+    plan = hcssp.solve(problem)
+    # Two can be picked in time, each worth 5 - 1 on average.
+    assert (plan.reward.value, plan.cost("reward lost")) == pytest.approx((8.0, 2.0))
+    free = hcssp.solve(problem.with_bounds(hours=100.0))
+    assert free.reward.value == pytest.approx(12.0)
+    with_goal = made(text, task.format("(:goal-reward 7)", "(- (reward) (* 3 (hours)))"))
+    best = hcssp.solve(with_goal)
+    # A pick costs 6 for its hours and brings 4; going home costs 3 and brings 7.
+    assert best.reward.value == pytest.approx(4.0)
+    assert best.cost("goal-reward") == pytest.approx(7.0)
+
+
 def test_a_dead_end_is_told_and_may_be_ended_at_a_price() -> None:
     files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
     with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):
@@ -210,6 +233,7 @@ GO = go("(p)")
         (GO, "(:init (p x)) (:goal (p))", "predicate 'p' takes 0 objects, but is given 1"),
         (GO, "(:goal (p)) (:metric minimize (d))", "'d' cannot be minimised, since no action increases it"),
         (GO, "(:init) (:goal (q))", "there is no goal"),
+        (GO, "(:goal (p)) (:metric maximize (c))", "'c' cannot be maximised, since no action changes it"),
         (GO + ")", "(:goal (p))", "both.pddl: line 1: ')' after the end of the definition"),
         (go("(probabilistic 0.7 (p) 0.7 (q))"), "(:goal (p))", "action 'go': probabilities 0.7, 0.7 are"),
         (go("(and (p) (increase (c) (u)))"), "(:goal (p))", "action 'go': there is no function 'u'"),
@@ -237,7 +261,6 @@ def test_mistakes_are_told(made, domain: str, problem: str, told: str) -> None: 
     [
         (GO + "(:durative-action a)", "(:goal (p))", "line 1: ':durative-action': actions that last; give"),
         (GO, "(:init (oneof (p) (q))) (:goal (p))", "line 2: 'oneof': outcomes without probabilities"),
-        (GO, "(:goal (p)) (:metric maximize (c))", "is to be maximised; name a cost to minimise instead"),
         (GO, "(:goal (p)) (:metric minimize (* (c) (c)))", "is no sum of costs with factors"),
     ],
 )
@@ -245,6 +268,52 @@ def test_what_is_not_known_is_told_as_such(made, domain: str, problem: str, told
     with pytest.raises(hcssp.UnsupportedProblem) as error:
         made(domain, problem)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "options"),
+    [("blocks", {"scratches": 0.75}, {}), ("tireworld", {"failure": 0.1}, {"give_up": {"failure": 1}})],
+)
+def test_what_is_never_enumerated_has_the_same_optimum(
+    name: str, bound: dict[str, float], options: dict[str, dict[str, float]]
+) -> None:
+    files = FOLDER / f"{name}.pddl", FOLDER / f"{name}-problem.pddl"
+    lazily = hcssp.solve(hcssp.implicit_ppddl(*files, bounds=bound, **options))
+    at_once = hcssp.solve(from_ppddl(*files, bounds=bound, **options))
+    assert lazily.status is at_once.status is hcssp.Status.OPTIMAL
+    assert lazily.upper_bound == pytest.approx(at_once.upper_bound)
+    first = str(at_once.problem.state_labels[0])
+    assert lazily.action(first) == at_once.action(first)
+
+
+def test_a_reward_needs_a_look_at_everything(tmp_path: Path) -> None:
+    file = tmp_path / "reward.pddl"
+    effect = "(and (p) (increase (c) 1))"
+    task = "(define (problem p) (:domain d) (:goal (p)) (:metric maximize (c)))"
+    file.write_text(f"{HEAD} {go(effect)})\n{task}", encoding="utf-8")
+    with pytest.raises(hcssp.UnsupportedProblem, match="maximised only if everything is explored"):
+        hcssp.implicit_ppddl(file)
+
+
+def test_the_command_line_reads_a_problem_and_its_domain(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    task, domain = str(FOLDER / "tireworld-problem.pddl"), str(FOLDER / "tireworld.pddl")
+    options = ["--give-up", "failure=1", "--bound", "failure=10%", "--costs", "steps", "--json", "--quiet"]
+    assert main(["solve", task, "--domain", domain, *options]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["upper_bound"] == pytest.approx(69.14)
+    assert set(told["constraints"]) == {"flats", "steps", "failure"}
+    assert main(["solve", task]) == 2
+    assert "there is no (define (domain ...))" in capsys.readouterr().err
+    assert main(["solve", task, "--domain", domain, "--goal", "flat"]) == 2
+    assert "says itself what its numbers and its goal are" in capsys.readouterr().err
+    assert main(["solve", "evacuation", "--domain", domain]) == 2
+    capsys.readouterr()
+    yaml = tmp_path / "mine.yaml"
+    yaml.write_text("", encoding="utf-8")
+    assert main(["solve", str(yaml), "--domain", domain]) == 2
+    assert "only problems in PPDDL have a domain in a file of its own" in capsys.readouterr().err
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what is asked about models of other tools."""
-    group = parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb)")
+    group = parser.add_argument_group("models (.prism, .nm, .pm, .jani, .drn, .umb, .pddl, .ppddl)")
     group.add_argument(
         "--constants",
         action="append",
@@ -229,6 +229,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         type=names,
         metavar="NAME,...",
         help="the reward models that are costs besides the minimised one (default: all)",
+    )
+    group.add_argument(
+        "--domain",
+        type=Path,
+        metavar="FILE",
+        help="the domain of a problem in PPDDL, if in a file of its own",
     )
     group.add_argument(
         "--give-up",

@@ -83,7 +83,7 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         If giving up is priced twice.
     """
     asked = (arguments.constants, arguments.minimise, arguments.goal, arguments.costs, arguments.give_up)
-    if not any(asked):
+    if not any(asked) and arguments.domain is None:
         return None
     from hcssp.exchange.reading import Question
 
@@ -98,6 +98,7 @@ def question_of(arguments: argparse.Namespace) -> Question | None:
         goal=arguments.goal or None,
         costs=arguments.costs,
         give_up=price or None,
+        domain=arguments.domain,
     )
 
 

@@ -7,28 +7,35 @@ cost ``fuel truck1``.
 
 The metric says what is minimised: ``(:metric minimize (time))``, or a sum of costs with factors. Without one
 it is the first cost that is declared, and without any the number of actions, ``steps``. All others can be
-bounded.
+bounded. A metric that is maximised becomes what is missed of it (:mod:`hcssp.solving.maximisation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
 from typing import Any
 
+from hcssp.cssp.assembly import Costs
 from hcssp.cssp.exploration import explore
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
-from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
+from hcssp.errors import InvalidProblem, UnsupportedProblem
 from hcssp.exchange.ppddl_actions import functions_changed, functions_read, ground_actions
+from hcssp.exchange.ppddl_costs import STEPS, Counting
 from hcssp.exchange.ppddl_effects import Effects, Happening, moving_predicates
-from hcssp.exchange.ppddl_grounding import Atom, Situation, Vocabulary, constant, written
+from hcssp.exchange.ppddl_grounding import Atom, Situation, Vocabulary, written
 from hcssp.exchange.ppddl_language import read_ppddl
+from hcssp.solving.maximisation import maximise
 
-STEPS, METRIC = "steps", "metric"
-"""The number of actions, and what a metric of several costs adds up to."""
+SUFFIXES = (".pddl", ".ppddl")
+"""What the names of problems in PPDDL end in."""
+
+GIVE_UP, GIVEN_UP = "give up", "given up"
+"""The action where nothing else can be done, and where it leads, in a problem that is not explored."""
 
 _TURNS_KEPT = 1 << 12
 
@@ -53,6 +60,8 @@ class PpddlModel:
         What the problem is called.
     cost_names
         The primary cost, then the others in the order in which they are declared.
+    reward
+        The factors of the costs in the reward that the metric maximises; None if it maximises none.
     """
 
     def __init__(
@@ -73,18 +82,8 @@ class PpddlModel:
         for number, action in enumerate(self._actions):
             self._gated.setdefault(action.gate, []).append(number)
         self._goal = self._words.test(problem.goal, {})
-        order = [each.name for each in domain.functions]
-        metric = {} if problem.metric is None or minimise is not None else _metric(problem.metric, order)
-        wanted = {name.partition(" ")[0] for name in (*metric, *counted, minimise or "")}
-        self._costs = sorted(
-            (each for each in self._effects.touched if each[0] not in read or each[0] in wanted),
-            key=lambda atom: (order.index(atom[0]), atom),
-        )
-        self._weights: dict[str, Fraction] = {}
-        names = [" ".join(each) for each in self._costs]
-        primary = self._primary(names, metric, minimise)
-        steps = (STEPS,) if STEPS in (*counted, *metric) else ()
-        self.cost_names = tuple(dict.fromkeys((primary, *names, *steps, *added)))
+        self._counting = Counting(domain, problem, self._effects.touched, read, minimise, counted, added)
+        self.cost_names, self.reward = self._counting.names, self._counting.reward
         self._refuse_head_starts()
         self._turned = lru_cache(maxsize=_TURNS_KEPT)(self._turn)
 
@@ -140,43 +139,68 @@ class PpddlModel:
         situations: Any = found.state_labels
         return found.derive(state_labels=tuple(map(self.label, situations)), name=self.name)
 
+    def implicit(
+        self,
+        bounds: Mapping[str, float] | None = None,
+        heuristics: Callable[[str], Costs] | None = None,
+        price: Mapping[str, float] | None = None,
+    ) -> ImplicitCSSP:
+        """The same without looking at anything yet; its states are the labels of situations.
+
+        Parameters
+        ----------
+        bounds
+            Upper bounds on secondary costs, by name.
+        heuristics
+            What is to come at least from a state that is called so; None for nothing.
+        price
+            What it costs to give up where nothing can be done; without it there is a dead end.
+        """
+        met = {self.label(self.initial): self.initial}
+
+        def actions(state: str) -> list[str]:
+            found = self.actions(met[state])
+            return found if found or price is None else [GIVE_UP]
+
+        def transitions(state: str, action: str) -> dict[str, float]:
+            if action == GIVE_UP:
+                return {GIVEN_UP: 1.0}
+            led = {}
+            for after, chance in self.transitions(met[state], action).items():
+                label = self.label(after)
+                met[label], led[label] = after, chance
+            return led
+
+        def costs(state: str, action: str) -> Costs:
+            return dict(price or {}) if action == GIVE_UP else self.costs(met[state], action)
+
+        def is_goal(state: str) -> bool:
+            return state == GIVEN_UP or self.is_goal(met[state])
+
+        first = next(iter(met))
+        return ImplicitCSSP(
+            first, actions, transitions, costs, is_goal, heuristics, self.cost_names, bounds, name=self.name
+        )
+
     def _turn(self, situation: Situation, action: str) -> tuple[dict[Situation, float], list[float]]:
         """Where an action leads, and what it costs; computed without rounding until the end."""
         found: dict[Situation, Fraction] = {}
-        totals = dict.fromkeys(self._costs, Fraction(0))
+        turned: list[tuple[Happening, bool]] = []
         try:
             for happening in self._actions[self._number[action]].effect(situation):
                 after = self._effects.after(situation, happening)
                 found[after] = found.get(after, Fraction(0)) + happening.probability
-                _count(happening, totals)
+                turned.append((happening, self.is_goal(after)))
+            costs = self._counting.expected(turned)
         except InvalidProblem as error:
             raise InvalidProblem(f"action {action}: {each}" for each in error.violations) from None
-        told = {STEPS: Fraction(1)} | {" ".join(what): total for what, total in totals.items()}
-        told[METRIC] = sum((weight * told[name] for name, weight in self._weights.items()), Fraction(0))
-        costs = [float(told.get(name, 0)) for name in self.cost_names]
         return {after: float(probability) for after, probability in found.items()}, costs
-
-    def _primary(self, names: list[str], metric: Mapping[str, Fraction], minimise: str | None) -> str:
-        """The name of the cost that is minimised; a sum of several is a cost of its own."""
-        known = [*names, STEPS]
-        for name in (minimise,) if minimise is not None else metric:
-            if name not in known:
-                told = did_you_mean(name, known)
-                raise InvalidProblem([f"{name!r} cannot be minimised, since no action increases it; {told}"])
-        if minimise is not None:
-            return minimise
-        if not metric:
-            return known[0]
-        if [*metric.values()] == [1]:
-            return next(iter(metric))
-        self._weights = dict(metric)
-        return METRIC
 
     def _refuse_head_starts(self) -> None:
         given = self._words.given
         found = [
             f"(= {written(what)} {_short(given[what])}) in :init: a cost begins at 0; take it off the bound"
-            for what in self._costs
+            for what in self._counting.counted
             if given.get(what) and what not in self._words.numbers
         ]
         if found:
@@ -189,6 +213,7 @@ def from_ppddl(
     *,
     minimise: str | None = None,
     bounds: Mapping[str, float] | None = None,
+    costs: Collection[str] = (),
     give_up: float | Mapping[str, float] | None = None,
     max_states: int = 1_000_000,
 ) -> CSSP:
@@ -204,6 +229,8 @@ def from_ppddl(
         The cost to minimise; by default as the metric says.
     bounds
         Upper bounds on other costs, by name.
+    costs
+        What is to be a cost besides: ``steps``, or a number that something depends on.
     give_up
         What it costs to end where the goal can no longer be reached: a number of the minimised cost, or costs
         by name; without it, that must not happen. A name that is no cost of the file becomes one:
@@ -220,61 +247,65 @@ def from_ppddl(
     MissingDependency
         If plado is not installed.
     """
-    price = give_up if isinstance(give_up, Mapping) else {}
-    trees = read_ppddl(domain, problem)
-    known = {each.name for each in trees[0].functions} | {STEPS}
-    added = [name for name in price if name.partition(" ")[0] not in known]
-    model = PpddlModel(*trees, minimise=minimise, counted=(*(bounds or {}), *price), added=added)
+    model, price = _model(domain, problem, minimise, bounds, costs, give_up)
     found = model.explored(bounds, max_states)
-    return found if give_up is None else with_giving_up(found, give_up)
+    if price is not None:
+        found = with_giving_up(found, price)
+    return found if model.reward is None else maximise(found, model.reward)
 
 
-def _count(happening: Happening, totals: dict[Atom, Fraction]) -> None:
-    """Add what a way to turn out adds to the costs."""
-    for change in happening.changes:
-        if change.what not in totals:
-            continue
-        if change.assigned:
-            raise InvalidProblem(
-                [f"{written(change.what)} is a cost and is assigned to; only (increase ...) adds to a cost"]
-            )
-        totals[change.what] += happening.probability * change.by
+def implicit_ppddl(
+    domain: str | PathLike[str],
+    problem: str | PathLike[str] | None = None,
+    *,
+    minimise: str | None = None,
+    bounds: Mapping[str, float] | None = None,
+    costs: Collection[str] = (),
+    give_up: float | Mapping[str, float] | None = None,
+    heuristics: Callable[[str], Costs] | None = None,
+) -> ImplicitCSSP:
+    """Read a problem in PPDDL that is never enumerated: solving it looks only where good policies go.
 
-
-def _metric(metric: Any, declared: Collection[str]) -> dict[str, Fraction]:
-    """The factor of each cost in the metric; a total time that nobody declares is the number of actions.
+    Parameters
+    ----------
+    domain, problem, minimise, bounds, costs
+        As for :func:`from_ppddl`.
+    give_up
+        As for :func:`from_ppddl`, but giving up is possible only where nothing else is.
+    heuristics
+        What is to come at least from a state, called by its label, in the forms of costs; None for nothing.
 
     Raises
     ------
     UnsupportedProblem
-        If it is to be maximised, or is no sum of costs with factors.
+        If the metric is to be maximised, which takes a look at everything; or as for :func:`from_ppddl`.
     """
-    if metric.direction > 0:
+    model, price = _model(domain, problem, minimise, bounds, costs, give_up)
+    if model.reward is not None:
         raise UnsupportedProblem(
-            f"the metric {metric.expression.dump(0)} is to be maximised; name a cost to minimise instead"
+            "a metric can be maximised only if everything is explored; use from_ppddl, or name a cost to "
+            "minimise"
         )
-    found: dict[str, Fraction] = {}
-    open_ones = [(metric.expression, Fraction(1))]
-    while open_ones:
-        tree, factor = open_ones.pop()
-        kind = type(tree).__name__
-        if kind == "FunctionCall":
-            name = " ".join((tree.name, *(each.name for each in tree.arguments)))
-            name = STEPS if name == "total-time" and name not in declared else name
-            found[name] = found.get(name, Fraction(0)) + factor
-        elif kind == "Sum":
-            # The last one in is looked at first, and the first one of the file is to be the first.
-            open_ones += [(tree.rhs, factor), (tree.lhs, factor)]
-        elif kind == "Product" and "NumericConstant" in (type(tree.lhs).__name__, type(tree.rhs).__name__):
-            left = type(tree.lhs).__name__ == "NumericConstant"
-            number, other = (tree.lhs, tree.rhs) if left else (tree.rhs, tree.lhs)
-            open_ones.append((other, factor * constant(number.value_str)))
-        elif kind != "NumericConstant":
-            raise UnsupportedProblem(
-                f"the metric {metric.expression.dump(0)} is no sum of costs with factors; name a cost to "
-                "minimise instead"
-            )
-    return found
+    return model.implicit(bounds, heuristics, price)
+
+
+def _model(
+    domain: str | PathLike[str],
+    problem: str | PathLike[str] | None,
+    minimise: str | None,
+    bounds: Mapping[str, float] | None,
+    costs: Collection[str],
+    give_up: float | Mapping[str, float] | None,
+) -> tuple[PpddlModel, dict[str, float] | None]:
+    """The problem in files, and the price of giving up, by the names of costs."""
+    trees = read_ppddl(domain, problem)
+    named = dict(give_up) if isinstance(give_up, Mapping) else {}
+    known = {each.name for each in trees[0].functions} | {STEPS}
+    added = [name for name in named if name.partition(" ")[0] not in known]
+    model = PpddlModel(*trees, minimise=minimise, counted=(*(bounds or {}), *costs, *named), added=added)
+    if give_up is None:
+        return model, None
+    return model, named if isinstance(give_up, Mapping) else {model.cost_names[0]: float(give_up)}
 
 
 def _short(value: Fraction) -> str:

@@ -20,13 +20,14 @@ SUFFIXES = (*LANGUAGES, DRN, UMB)
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a model; by default as :func:`load_model` does."""
+    """What is asked about a model; by default as :func:`load_model` does. `domain` is for PPDDL alone."""
 
     constants: Constants | None = None
     minimise: str | None = None
     goal: str | Sequence[str] | None = None
     costs: Sequence[str] | None = None
     give_up: float | Mapping[str, float] | None = None
+    domain: str | Path | None = None
 
 
 def is_model(name: str | Path) -> bool:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.exchange.ppddl_model import SUFFIXES as PPDDL_SUFFIXES
+from hcssp.exchange.ppddl_model import from_ppddl
 from hcssp.exchange.prism_jani import written_constants
 from hcssp.exchange.reading import SUFFIXES as MODEL_SUFFIXES
 from hcssp.exchange.reading import Question, is_model, load_model
@@ -20,7 +22,7 @@ from hcssp.procedure.single import as_procedure
 from hcssp.scenarios.dials import Number
 from hcssp.scenarios.registry import find_scenario
 
-SUFFIXES = (".yaml", ".yml", ".json", *MODEL_SUFFIXES)
+SUFFIXES = (".yaml", ".yml", ".json", *MODEL_SUFFIXES, *PPDDL_SUFFIXES)
 """What the names of problem files, and of models of other tools, end in."""
 
 
@@ -42,7 +44,8 @@ def find_problem(
     ----------
     name
         A built-in problem's name, or a problem file: its name ends in .yaml, .yml or .json, or it is in
-        another folder; or a model of PRISM (.prism, .nm, .pm), JANI (.jani), DRN (.drn) or UMB (.umb).
+        another folder; or a model of PRISM (.prism, .nm, .pm), JANI (.jani), DRN (.drn) or UMB (.umb), or a
+        problem in PPDDL (.pddl, .ppddl).
     parameters
         What the parameters of the file, or the dials of the built-in problem, are instead.
     scale
@@ -64,12 +67,26 @@ def find_problem(
     if scale != 1:
         told = f"only built-in problems can be scaled, not the file {name}"
         raise InvalidProblem([f"scale {scale}: {told}"])
+    if Path(name).suffix.lower() in PPDDL_SUFFIXES:
+        return as_procedure(_planned(name, parameters or {}, question or Question()))
+    if question is not None and question.domain is not None:
+        raise InvalidProblem([f"{name}: only problems in PPDDL have a domain in a file of its own"])
     if is_model(name):
         return as_procedure(_asked(name, parameters or {}, question or Question()))
     if question is not None:
         told = "a problem file says itself what is minimised and where it ends"
         raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {told}"])
     return load(name, parameters=parameters)
+
+
+def _planned(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
+    """A problem in PPDDL; its domain is in the same file unless another one is named."""
+    if parameters or question.constants or question.goal:
+        raise InvalidProblem([f"{name}: a problem in PPDDL says itself what its numbers and its goal are"])
+    files = (name,) if question.domain is None else (question.domain, name)
+    return from_ppddl(
+        *files, minimise=question.minimise, costs=question.costs or (), give_up=question.give_up
+    )
 
 
 def _asked(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:
