@@ -136,6 +136,20 @@ def test_an_activity_can_be_chosen_on_list_graph_and_table(page: Browser, data: 
     assert page.run("document.getElementById('sheet').getAttribute('viewBox')") == whole
 
 
+def test_what_the_plan_hinges_on_is_ringed_on_the_map(page: Browser, data: dict[str, Any]) -> None:
+    rings = "document.querySelectorAll('#sheet .hinge').length"
+    assert page.run(rings) == 0
+    set_control(page, "hinge", "damage", "change")
+    shown = data["plans"][data["reported"]]["influences"]["damage"]
+    places = {(each["activity"], *each["cell"]) for each in shown if "cell" in each}
+    assert 0 < page.run(rings) <= len(places)
+    assert page.run("document.querySelectorAll('#hinge-list li').length") == len(shown)
+    assert shown[0]["words"] in text(page, "#hinge-list")
+    assert "expected damage would change" in text(page, "#hinge-help")
+    set_control(page, "hinge", "", "change")
+    assert page.run(rings) == 0
+
+
 def test_the_map_zooms_and_moves_by_keys(page: Browser) -> None:
     page.run("document.getElementById('sheet').focus()")
     box = "document.getElementById('sheet').getAttribute('viewBox')"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hcssp.checker import Certificate, Verdict
     from hcssp.cli.interruption import Interruption
     from hcssp.procedure import HCSSP
+    from hcssp.reports.measures import Measure
     from hcssp.reports.plan_words import Style
 
 HELP = "verify a proof that a plan is the best, or that there is none"
@@ -129,6 +130,14 @@ def _document(
     }
 
 
+def _at_most(measure: Measure, cost: float) -> str:
+    """A cost that is no more than told."""
+    from hcssp.reports.figures import rounded_up
+
+    figure = f"{rounded_up(100.0 * cost, 6)}%" if measure.is_probability else rounded_up(cost, 6)
+    return f"{measure.name} {figure}"
+
+
 def _words(
     arguments: argparse.Namespace,
     problem: HCSSP,
@@ -138,16 +147,20 @@ def _words(
 ) -> str:
     from math import isfinite
 
-    from hcssp.reports.figures import given, rounded_down, rounded_up
+    from hcssp.reports.figures import rounded_down, rounded_up
+    from hcssp.reports.measures import Measure
 
+    measures = {name: Measure.of(problem, name) for name in (problem.primary_name, *problem.constraint_names)}
     bounds = [
-        f"{each.name} at most {given(each.at_most)}" for each in problem.constraints if isfinite(each.at_most)
+        f"{measures[each.name].name} at most {measures[each.name].given(each.at_most)}"
+        for each in problem.constraints
+        if isfinite(each.at_most)
     ]
     under = f" under {', '.join(bounds)}" if bounds else ""
     title = f"{arguments.certificate}, a proof about {arguments.problem}{under}"
     if isinstance(verdict, str):
         return f"{style.strong(f'{title}: NOT verified')}\n  {verdict}"
-    primary, status = problem.primary_name, _status(verdict)
+    primary, status = measures[problem.primary_name].name, _status(verdict)
     lines = [style.strong(f"{title}: verified")]
     if status == "infeasible":
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
@@ -158,8 +171,8 @@ def _words(
         lines.append(f"  {kept} has an expected {primary} below {rounded_down(verdict.lower_bound, 6)}")
     if verdict.costs:
         least, *others = _costs(problem, verdict).items()
-        used = "".join(f", {name} {rounded_up(cost, 6)}" for name, cost in others)
-        lines.append(f"  its plan has an expected {least[0]} of at most {rounded_up(least[1], 6)}{used}")
+        used = "".join(f", {_at_most(measures[name], cost)}" for name, cost in others)
+        lines.append(f"  its plan has an expected {primary} of at most {rounded_up(least[1], 6)}{used}")
     if status == "optimal":
         lines.append("  so that its plan is optimal")
     rows = "all rows in integers" if arguments.exact else f"{verdict.num_exact} rows in integers"

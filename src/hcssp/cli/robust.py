@@ -65,5 +65,5 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         print(json.dumps(document | robustness_document(found), allow_nan=False))
     else:
         title = f"{arguments.plan}, a plan for {arguments.problem}, with probabilities that may be wrong"
-        print(robustness_in_words(title, found, style_of(sys.stdout)))
+        print(robustness_in_words(title, found, plan.problem, style_of(sys.stdout)))
     return SOLVED if found.keeps_bounds() else NO_PLAN

@@ -177,7 +177,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
-        print("\n" + prover.in_words(arguments.problem, problem.primary_name))
+        from hcssp.procedure.units import called
+
+        print("\n" + prover.in_words(arguments.problem, called(problem, problem.primary_name)))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.rooms import save_rooms
 

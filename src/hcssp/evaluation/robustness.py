@@ -166,6 +166,21 @@ def robustness(
     return Robustness(within, names, bounds, expected, worst, bearable, nature.influences(most))
 
 
+def influences(
+    problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy, *, most: int = 5
+) -> tuple[tuple[Influence, ...], ...]:
+    """For each cost the figures that it is most sensitive to, without looking for any worst case.
+
+    Parameters
+    ----------
+    problem, policy, most
+        As for :func:`robustness`.
+    """
+    chain, actions = _chain(problem, policy)
+    chain.require_proper()
+    return _Nature(chain, actions).influences(most)
+
+
 def _chain(
     problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
 ) -> tuple[InducedChain, Callable[[int], Hashable]]:

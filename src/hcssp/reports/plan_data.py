@@ -12,6 +12,7 @@ from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.reports.cells import CellPool
 from hcssp.reports.figures import plain, short
+from hcssp.reports.influences import influence_data
 from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.reports.words import (
@@ -77,6 +78,7 @@ class PlanWriter:
             "activities": [self._activity(plan, index) for index in range(problem.num_activities)],
             "runs": [run_data(flattening, run) for run in drawn],
             "outlook": self._outlook(plan),
+            "influences": influence_data(plan),
         }
 
     def _activity(self, plan: ProcedurePlan, index: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ function choosePlan(index) {
   drawChoiceOfActivities();
   sheet.show(shown, state.activity);
   player.show(shown);
+  drawHinges();
   drawFacts(shown, state.activity);
   if (data.curve) drawCurve(index, choosePlan);
   drawProcedure(shown, state.activity, chooseActivity);
@@ -29,6 +30,20 @@ function chooseActivity(index) {
   drawFacts(data.plans[state.plan], index);
   drawProcedure(data.plans[state.plan], index, chooseActivity);
   if (index !== null) byId("where").scrollIntoView({ block: "start" });
+}
+
+// The figures that the plan is most sensitive to: a list, and rings on the map.
+function drawHinges() {
+  const known = data.plans[state.plan].influences, names = Object.keys(known).filter((name) => known[name].length);
+  byId("hinges").hidden = names.length === 0;
+  const select = byId("hinge"), chosen = names.includes(select.value) ? select.value : "";
+  select.replaceChildren(html("option", { value: "" }, "nothing: hide them"), ...names.map((name) => html("option", { value: name }, shortened(called(name), 60))));
+  select.value = chosen;
+  const shown = chosen ? known[chosen] : [];
+  byId("hinge-help").textContent = chosen ? `By how much the ${expectedOf(chosen)} would change if the figure were one percent of itself larger.` : "";
+  byId("hinge-list").replaceChildren(...shown.map((hinge) => html("li", {}, hinge.words)));
+  sheet.hinges = shown;
+  sheet.draw();
 }
 
 function drawBar() {
@@ -94,6 +109,7 @@ byId("activity").addEventListener("change", () => {
 byId("zoom-in").addEventListener("click", () => sheet.zoom(0.75));
 byId("zoom-out").addEventListener("click", () => sheet.zoom(1 / 0.75));
 byId("zoom-all").addEventListener("click", () => sheet.reset());
+byId("hinge").addEventListener("change", drawHinges);
 byId("rare").addEventListener("change", () => { sheet.rare = byId("rare").checked; sheet.draw(); });
 
 describe();

@@ -108,11 +108,12 @@ function marks(panel, activity, size) {
 class Sheet {
   constructor(element) {
     this.element = element;
-    this.layers = Object.fromEntries(["rooms", "cells", "names", "signs", "tokens"].map((name) => [name, svg("g", { class: name })]));
+    this.layers = Object.fromEntries(["rooms", "cells", "names", "hinges", "signs", "tokens"].map((name) => [name, svg("g", { class: name })]));
     element.append(...Object.values(this.layers));
     this.layers.rooms.append(...data.sheet.panels.map(drawRoom));
     this.layers.names.append(...data.sheet.panels.map(roomName));
     this.rare = false;
+    this.hinges = [];
     this.listen();
     new ResizeObserver(() => this.fitted()).observe(element);
   }
@@ -179,6 +180,27 @@ class Sheet {
     }
     signs.push(...this.tags(only));
     this.layers.signs.replaceChildren(...signs);
+    this.drawHinges(only);
+  }
+
+  // Where the figures stand that matter most: a ring, larger where more depends on it, with its number in the list.
+  drawHinges(only) {
+    const shown = this.hinges.map((hinge, index) => ({ ...hinge, number: index + 1 })).filter((hinge) => hinge.cell && (!only || hinge.activity === this.activity));
+    const most = Math.max(...this.hinges.map((hinge) => Math.abs(hinge.change)), 1e-300), cells = new Map();
+    for (const hinge of shown) {
+      const panel = panelOf(hinge.activity);
+      if (!panel) continue;
+      const [x, y] = placed(panel, hinge.cell), key = `${x},${y}`, known = cells.get(key);
+      if (known) {
+        known.numbers.push(hinge.number);
+        known.words.push(hinge.words);
+      } else cells.set(key, { x: x + 0.5, y: y + 0.5, share: Math.abs(hinge.change) / most, numbers: [hinge.number], words: [hinge.words] });
+    }
+    this.layers.hinges.replaceChildren(...[...cells.values()].flatMap(({ x, y, share, numbers, words }) => {
+      const radius = Math.max(0.55, (6 + 7 * share) / this.pixels);
+      return [svg("circle", { class: "hinge", cx: x, cy: y, r: radius }, svg("title", {}, words.join("\n"))),
+        svg("text", { class: "hinge-number", x: x + radius, y: y - radius * 0.6 }, numbers.join(", "))];
+    }));
   }
 
   get signSize() {
