@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from chromium import Browser, find_chromium
+from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.reports import page_data, save_page
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.report import curves_around
 from hcssp.scenarios import small_building
+from hcssp.scenarios.campus import campus
 from hcssp.solving.solve import solve
 from known_optima import roads
 from small_procedures import retrying
@@ -296,3 +298,31 @@ def test_names_of_two_hundred_letters_make_no_page_wider(browser: Browser, folde
     for width in (1280, 390):
         browser.open(folder / "long.html", width, 844)
         assert browser.run("document.documentElement.scrollWidth") == width
+
+
+def test_a_nested_procedure_opens_and_closes(browser: Browser, folder: Path) -> None:
+    plan = solve(campus(), stop=Gap(0.05))
+    save_page(folder / "nested.html", page_data(plan, samples=50))
+    browser.complaints.clear()
+    browser.open(folder / "nested.html", width=390, height=844)
+    crumbs = "document.querySelectorAll('.crumbs')[1]"
+    assert browser.run(f"{crumbs}.hidden")
+    for depth, uses in ((3, 2), (5, 0)):
+        browser.run("document.querySelector('#graph .use').dispatchEvent(new MouseEvent('click'))")
+        browser.wait_for(f"{crumbs}.children.length === {depth}")
+        assert browser.run("document.querySelectorAll('#graph .use').length") == uses
+    assert browser.run(f"{crumbs}.textContent") == "campus›building-1›floor-2"
+    # What is listed is what is inside.
+    names = browser.run("document.querySelector('#activity-table').textContent")
+    assert "building-1/floor-2/west-1" in names
+    assert "turn-away-1" not in names
+    assert browser.run("document.querySelectorAll('#sheet .rooms .dimmed').length") > 0
+    # Back by the browser's button, then by the path.
+    browser.run("history.back()")
+    browser.wait_for(f"{crumbs}.children.length === 3")
+    browser.run(f"{crumbs}.querySelector('button').click()")
+    browser.wait_for(f"{crumbs}.hidden")
+    assert "turn-away-1" in browser.run("document.querySelector('#activity-table').textContent")
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+    assert browser.complaints == []
+    assert browser.requests == []

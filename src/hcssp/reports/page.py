@@ -16,7 +16,9 @@ from typing import Any
 
 from hcssp.files.atomic import write_atomically
 
-_SCRIPTS = ("drawing.js", "charts.js", "map.js", "procedure.js", "runs.js", "tables.js", "app.js")
+_SCRIPTS = tuple(
+    f"{name}.js" for name in ("drawing", "charts", "levels", "map", "procedure", "runs", "tables", "app")
+)
 
 
 def page_html(data: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from hcssp.procedure import HCSSP
 from hcssp.procedure.units import called
 from hcssp.reports.candidates import along_curve
 from hcssp.reports.figures import given, plain, short
+from hcssp.reports.levels import levels_data
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.plan_data import PlanWriter
 from hcssp.reports.procedure_graph import graph_data
@@ -52,13 +53,15 @@ def page_data(
     problem = solved.problem
     writer = PlanWriter(runs, samples, seed)
     views = [_view_data(writer, solved, curve) for curve in curves or (None,)]
+    graph, uses = levels_data(problem) if problem.uses else (graph_data(problem), [])
     return {
         "format": FORMAT,
         "version": VERSION,
         "hcssp": __version__,
         "problem": _problem_data(problem, fingerprint(plan.problem)),
         "sheet": _sheet_data(problem),
-        "graph": graph_data(problem),
+        "graph": graph,
+        "uses": uses,
         "status": str(plan.status),
         "stopped": why_it_stopped(plan),
         "stochastic": None if plan.stochastic is None else plain(float(plan.stochastic.value)),

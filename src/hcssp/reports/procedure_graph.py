@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hcssp.procedure import HCSSP
 from hcssp.reports.figures import given
-from hcssp.reports.layered import layered
+from hcssp.reports.layered import LayeredDrawing, layered
 
 _LETTER = 6.6
 """How wide a letter of the labels is, in the drawing's units."""
@@ -17,7 +18,7 @@ _LONGEST = 48
 
 @dataclass(frozen=True)
 class Node:
-    """An event, an activity, or the fork of a choice; `index` counts within its kind."""
+    """An event, an activity, a use, or the fork of a choice; `index` counts within its kind."""
 
     kind: str
     index: int
@@ -31,7 +32,7 @@ class Node:
     @property
     def size(self) -> tuple[float, float]:
         """The width and height it needs."""
-        if self.kind == "activity":
+        if self.kind in ("activity", "use"):
             # Below the name there is a line of figures.
             return max(212.0, 22.0 + _LETTER * len(self.label)), 38.0
         if self.kind == "chance":
@@ -90,6 +91,11 @@ def graph_data(problem: HCSSP) -> dict[str, Any]:
     """The graph for a page, with the places of everything."""
     nodes, ways = procedure_graph(problem)
     drawing = layered([node.size for node in nodes], [(way.tail, way.head) for way in ways])
+    return drawn_graph(nodes, ways, drawing)
+
+
+def drawn_graph(nodes: Sequence[Node], ways: Sequence[Way], drawing: LayeredDrawing) -> dict[str, Any]:
+    """A graph that is laid out, for a page."""
     return {
         "width": round(drawing.width, 1),
         "height": round(drawing.height, 1),

@@ -1,6 +1,5 @@
 // What is shown, and what the controls change: the plan along the curve, and the activity on the map.
 
-const state = { plan: data.reported, activity: null };
 const sheet = new Sheet(byId("sheet"));
 const player = new Player(sheet);
 
@@ -11,6 +10,7 @@ function choosePlan(index) {
   drawBrief(index);
   drawBar();
   drawChoiceOfActivities();
+  drawCrumbs();
   sheet.show(shown, state.activity);
   player.show(shown);
   drawHinges();
@@ -61,8 +61,8 @@ function drawBar() {
 
 function drawChoiceOfActivities() {
   const plan = data.plans[state.plan];
-  byId("activity").replaceChildren(html("option", { value: "" }, data.sheet.map ? "the whole building" : "all activities"),
-    ...data.problem.activities.map((activity, index) => ({ activity, index })).filter(({ index }) => plan.activities[index].executions > 0)
+  byId("activity").replaceChildren(html("option", { value: "" }, state.level !== null ? `all of ${data.uses[state.level].name}` : data.sheet.map ? "the whole building" : "all activities"),
+    ...data.problem.activities.map((activity, index) => ({ activity, index })).filter(({ index }) => isShownActivity(index) && plan.activities[index].executions > 0)
       .map(({ activity, index }) => html("option", { value: index }, `${activity.name} (${times(plan.activities[index].executions)})`)));
   byId("activity").value = state.activity === null ? "" : state.activity;
 }
@@ -115,6 +115,7 @@ byId("rare").addEventListener("change", () => { sheet.rare = byId("rare").checke
 describe();
 drawLegend();
 drawHistory();
+followAddress();
 choosePlan(state.plan);
 
 function drawCharts() {

@@ -124,7 +124,8 @@ class Sheet {
   }
 
   show(plan, activity) {
-    const moved = activity !== this.activity || !this.view;
+    const moved = activity !== this.activity || state.level !== this.level || !this.view;
+    this.level = state.level;
     this.plan = plan;
     this.activity = activity;
     if (moved) this.view = this.home();
@@ -134,10 +135,12 @@ class Sheet {
   }
 
   home() {
-    const panel = this.activity === null ? null : panelOf(this.activity);
-    if (!panel) return this.whole;
-    const edge = Math.max(panel.width, panel.height) * 0.04 + 1;
-    return [panel.corner[0] - edge, panel.corner[1] - edge, panel.width + 2 * edge, panel.height + 2 * edge];
+    if (this.activity === null && state.level === null) return this.whole;
+    const panels = this.activity === null ? data.sheet.panels.filter(isShownPanel) : [panelOf(this.activity)];
+    const left = Math.min(...panels.map(({ corner }) => corner[0])), top = Math.min(...panels.map(({ corner }) => corner[1]));
+    const width = Math.max(...panels.map((panel) => panel.corner[0] + panel.width)) - left, height = Math.max(...panels.map((panel) => panel.corner[1] + panel.height)) - top;
+    const edge = Math.max(width, height) * 0.04 + 1;
+    return [left - edge, top - edge, width + 2 * edge, height + 2 * edge];
   }
 
   // Pixels of a cell decide how large letters are, and whether every cell has room for its arrow.
@@ -158,12 +161,12 @@ class Sheet {
   draw() {
     const only = this.activity === null ? null : panelOf(this.activity);
     for (const layer of [this.layers.rooms, this.layers.names]) {
-      layer.childNodes.forEach((room, at) => room.classList.toggle("dimmed", only !== null && data.sheet.panels[at] !== only));
+      layer.childNodes.forEach((room, at) => room.classList.toggle("dimmed", only !== null ? data.sheet.panels[at] !== only : !isShownPanel(data.sheet.panels[at])));
     }
     const cells = [], signs = [];
     for (const panel of data.sheet.panels) {
-      if (!panel.grid || (only && panel !== only)) continue;
-      const shown = only ? [this.activity] : panel.activities;
+      if (!panel.grid || (only && panel !== only) || !isShownPanel(panel)) continue;
+      const shown = only ? [this.activity] : panel.activities.filter(isShownActivity);
       cells.push(...drawCells(panel, visited(this.plan, shown), this.rare, this.stride));
     }
     this.layers.cells.replaceChildren(...cells);
@@ -171,7 +174,7 @@ class Sheet {
     if (only) signs.push(...marks(only, this.activity, size));
     else {
       data.problem.activities.forEach((activity, index) => {
-        if (!this.plan.activities[index].executions) return;
+        if (!this.plan.activities[index].executions || !isShownActivity(index)) return;
         const panel = panelOf(index), middle = (cell) => placed(panel, cell).map((value) => value + 0.5);
         if (activity.from === data.problem.start) signs.push(...activity.starts.map((cell) => circle(...middle(cell), size)));
         const last = activity.goals.filter((cell, goal) => activity.goalEvents[goal] === data.problem.end);
@@ -211,7 +214,7 @@ class Sheet {
   tags(only) {
     const found = new Map();
     data.problem.activities.forEach((activity, index) => {
-      if (!this.plan.activities[index].executions || (only && index !== this.activity)) return;
+      if (!this.plan.activities[index].executions || !isShownActivity(index) || (only && index !== this.activity)) return;
       const panel = panelOf(index);
       const begins = activity.from === data.problem.start || only;
       const exits = activity.to.map((event) => [activity.goals.filter((cell, goal) => activity.goalEvents[goal] === event), event]);

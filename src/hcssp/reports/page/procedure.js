@@ -8,12 +8,13 @@ function shape(node) {
     const point = Math.min(14, width / 4);
     return svg("polygon", { points: `${left},${y} ${left + point},${top} ${left + width - point},${top} ${left + width},${y} ${left + width - point},${top + height} ${left + point},${top + height}` });
   }
-  return svg("rect", { x: left, y: top, width, height, rx: node.kind === "event" ? height / 2 : 3 });
+  const box = svg("rect", { x: left, y: top, width, height, rx: node.kind === "event" ? height / 2 : 3 });
+  return node.kind === "use" ? [box, svg("rect", { class: "inner", x: left + 3, y: top + 3, width: width - 6, height: height - 6, rx: 2 })] : box;
 }
 
 // From below one node to above the next, through the points between; a way back bulges to the side.
 function curve(way) {
-  const tail = data.graph.nodes[way.tail], head = data.graph.nodes[way.head];
+  const { nodes } = graphShown(), tail = nodes[way.tail], head = nodes[way.head];
   if (way.back) {
     const side = Math.max(tail.x + tail.width / 2, head.x + head.width / 2) + 40;
     return { d: `M${tail.x + tail.width / 2} ${tail.y}C${side} ${tail.y} ${side} ${head.y} ${head.x + head.width / 2 + 6} ${head.y}`, tip: [head.x + head.width / 2 + 6, head.y, -1, 0], at: [side - 12, (tail.y + head.y) / 2] };
@@ -42,7 +43,7 @@ const tip = ([x, y, right, down]) => `${x + 6 * right},${y + 6 * down} ${x - 4.5
 // On a narrow screen the drawing is wider than its place: it begins where the procedure does, and says that it goes on.
 let shownStart = false;
 function showStart() {
-  const host = byId("graph").parentElement, start = data.graph.nodes.find((node) => node.kind === "event" && node.index === data.problem.start);
+  const host = byId("graph").parentElement, start = graphShown().nodes.find((node) => node.kind === "event" && node.index === startShown());
   byId("graph-hint").hidden = host.scrollWidth <= host.clientWidth + 1;
   if (shownStart || !start || !host.clientWidth) return;
   shownStart = true;
@@ -50,7 +51,7 @@ function showStart() {
 }
 
 function drawProcedure(plan, selected, choose) {
-  const { width, height, nodes, ways } = data.graph;
+  const { width, height, nodes, ways } = graphShown();
   const backwards = ways.some((way) => way.back) ? 60 : 0;
   const picture = svg("svg", { viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE + backwards} ${height + 2 * EDGE}`, width: width + 2 * EDGE + backwards, height: height + 2 * EDGE,
     role: "img", "aria-label": "The procedure; the table below tells the choices." });
@@ -73,21 +74,23 @@ function drawProcedure(plan, selected, choose) {
       svg("text", { class: "way-label" + chosen, x, y }, label));
   }
   for (const node of nodes) {
-    const activity = node.kind === "activity";
-    const share = activity ? plan.activities[node.index] : null;
+    const use = node.kind === "use", activity = node.kind === "activity" || use;
+    const share = use ? useShare(plan, node.index) : activity ? plan.activities[node.index] : null;
     const on = activity ? share.executions > 0 : node.kind === "event" ? events.has(node.index) : made(node.index);
-    const classes = ["node", node.kind, on ? "chosen" : "", activity && node.index === selected ? "selected" : ""].join(" ");
+    const classes = ["node", node.kind, on ? "chosen" : "", node.kind === "activity" && node.index === selected ? "selected" : ""].join(" ");
     const lines = activity
       ? [svg("text", { x: node.x, y: node.y - 8 }, node.label),
         svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
       : [svg("text", { x: node.x, y: node.y }, node.label)];
-    const extra = activity && on ? { tabindex: 0, role: "button", "aria-label": `Show ${node.label} on the map`, onclick: () => choose(node.index),
-      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(node.index); } } } : {};
+    const act = use ? () => openLevel(node.index) : () => choose(node.index);
+    const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,
+      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } } : {};
+    if (use) lines.push(svg("text", { class: "opens", x: node.x + node.width / 2 - 12, y: node.y - 8 }, "⤢"));
     picture.append(svg("g", { class: classes, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
   byId("graph").replaceChildren(picture);
   showStart();
-  const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
+  const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => isShownChoice(index) && made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
     .map(({ choice, index }) => {
       const others = data.problem.choices.filter((other) => other !== choice && other.event === choice.event).map((other) => other.name);
       return [data.problem.events[choice.event], { text: true, content: choice.name }, { text: true, content: others.join(", ") }, times(plan.choices[index])];

@@ -32,7 +32,7 @@ function activityFacts(plan, index) {
 }
 
 function drawFacts(plan, index) {
-  byId("activity-facts").replaceChildren(...(index === null
+  byId("activity-facts").replaceChildren(...(index === null && state.level !== null ? useFacts(plan, state.level) : index === null
     ? [html("p", { class: "help" }, data.sheet.panels.some((panel) => panel.activities.length > 1)
       ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "Every activity is drawn by itself.")]
     : [html("h3", {}, data.problem.activities[index].name), activityFacts(plan, index), statesTable(plan, index) ?? ""]));
@@ -48,7 +48,7 @@ function drawActivities(plan, choose) {
   const constraints = data.problem.constraints;
   const cut = (name) => shortened(name, 48);
   const head = ["activity", "expected executions", `${cut(called(primary))}, each`, `${cut(called(primary))}, total`, ...constraints.flatMap((name) => [`${cut(called(name))}, each`, `${cut(called(name))}, total`])];
-  const order = plan.activities.map((share, index) => ({ share, index })).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
+  const order = plan.activities.map((share, index) => ({ share, index })).filter(({ index }) => isShownActivity(index)).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
   const rows = order.map(({ share, index }) => {
     const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value) => (ran && value !== undefined ? figure(value / share.executions) : "–");
     const row = [ran ? html("button", { type: "button", title: "show on the map", onclick: () => choose(index) }, name) : `${name} (never)`,
@@ -56,7 +56,9 @@ function drawActivities(plan, choose) {
     row.className = ran ? null : "idle";
     return row;
   });
-  byId("activity-table").replaceChildren(table(head, rows, ["in all", "", "", figure(plan.costs[primary]), ...constraints.flatMap((name) => ["", figure(plan.costs[name])])]));
+  const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
+  byId("activity-table").replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
+    ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : figure(inAll.usage[name])])]));
   const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index }) => {
     const { name, room } = data.problem.activities[index], panel = panelOf(index);
     let picture = null;
