@@ -172,6 +172,7 @@ def test_the_list_of_public_names() -> None:
         "save_certificate",
         "save_plan",
         "save_search",
+        "scenarios",
         "simulate",
         "small_building",
         "solve",
@@ -186,6 +187,26 @@ def test_the_list_of_public_names() -> None:
         "with_giving_up",
         "with_probability",
         "with_units",
+    ]
+
+
+def test_the_list_of_ready_made_problems() -> None:
+    assert sorted(hcssp.scenarios.__all__) == [
+        "aircraft",
+        "campus",
+        "delivery",
+        "elevators",
+        "evacuation",
+        "evacuation_rooms",
+        "evacuation_text",
+        "patient",
+        "racetrack",
+        "random_cssp",
+        "random_procedure",
+        "routing",
+        "rover",
+        "search_and_rescue",
+        "small_building",
     ]
 
 

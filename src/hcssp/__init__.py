@@ -22,6 +22,7 @@ from hcssp.verbs import bind
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
+    from hcssp import scenarios as scenarios
     from hcssp.checker.check import Verdict as Verdict
     from hcssp.checker.check import check as check
     from hcssp.checker.format import Certificate as Certificate
@@ -308,6 +309,7 @@ _HOME = {
     "save_certificate": "hcssp.files.certificate",
     "save_plan": "hcssp.files.plan_file",
     "save_search": "hcssp.files.search_file",
+    "scenarios": "hcssp",
     "SearchRecord": "hcssp.proofs.search_record",
     "Settlement": "hcssp.dual.oracle",
     "Shared": "hcssp.workers.sharing",
@@ -389,7 +391,9 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOME[name]), name)
+        # A package of this one is no attribute of it until it is imported.
+        home = import_module(f"{__name__}.{name}" if _HOME[name] == __name__ else _HOME[name])
+        value = home if _HOME[name] == __name__ else getattr(home, name)
         globals()[name] = value
         return value
 

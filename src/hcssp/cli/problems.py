@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 HELP = "list the built-in problems"
 DESCRIPTION = """\
-List the built-in problems, which can be solved by their names and written as files (hcssp new), and
-under each its dials: numbers that --set changes.
+List the built-in problems, which can be solved by their names and written as files (hcssp new), with
+their sizes, and under each its dials: numbers that --set changes.
 
   hcssp solve evacuation --set locked=5% --set intended=0.95"""
 
@@ -150,6 +150,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
     for scenario in SCENARIOS.values():
         print(f"{scenario.name:<18} {scenario.description}")
+        print(f"    {scenario.size}")
         for dial in scenario.dials:
             print(f"    {f'{dial.name} = {dial.default:g}':<20} {dial.meaning}")
     return SOLVED

@@ -4,63 +4,37 @@
 5
 >>> print(find_scenario("small-building").make(locked=0.3).choices[2].outcomes[1].probability)
 0.3
->>> find_scenario("evacuation-txt")
+>>> find_scenario("evacuation-txt")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-hcssp.errors.UnknownName: there is no problem 'evacuation-txt'; did you mean 'evacuation-text'? there are:
-campus, evacuation, evacuation-text, small-building
+hcssp.errors.UnknownName: there is no problem 'evacuation-txt'; did you mean 'evacuation-text'? there are: ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from hcssp.errors import UnknownName
 from hcssp.procedure import HCSSP
+from hcssp.procedure.single import as_procedure
+from hcssp.scenarios.aircraft import SCENARIO as AIRCRAFT
 from hcssp.scenarios.building import Building
 from hcssp.scenarios.campus import Campus, campus
-from hcssp.scenarios.dials import Dial, Number, turned
+from hcssp.scenarios.delivery import SCENARIO as DELIVERY
+from hcssp.scenarios.dials import Dial
+from hcssp.scenarios.elevators import SCENARIO as ELEVATORS
 from hcssp.scenarios.evacuation import DEFAULT_BOUND, SMALL, TABLE, TEXT
+from hcssp.scenarios.patient import SCENARIO as PATIENT
+from hcssp.scenarios.racetrack import racetrack
+from hcssp.scenarios.random_problems import SCENARIO as RANDOM
+from hcssp.scenarios.routing import SCENARIO as ROUTING
+from hcssp.scenarios.rover import SCENARIO as ROVER
+from hcssp.scenarios.scenario import Scenario, Size
+from hcssp.scenarios.search_and_rescue import SCENARIO as SEARCH_AND_RESCUE
 
 
-@dataclass(frozen=True, eq=False)
-class Scenario:
-    """A ready-made problem.
-
-    Attributes
-    ----------
-    name, description
-        What people call it, and what it is, in a line.
-    build
-        The problem, with every length multiplied by a whole number, its first argument; the dials that are
-        set come as keywords.
-    dials
-        The numbers that can be set, each with its default.
-    building
-        The building that it takes place in, if it is a single one.
-    """
-
-    name: str
-    description: str
-    build: Callable[..., HCSSP]
-    dials: tuple[Dial, ...] = ()
-    building: Building | None = None
-
-    def make(self, scale: int = 1, **settings: Number) -> HCSSP:
-        """The problem, with every length multiplied by `scale` and dials set.
-
-        Raises
-        ------
-        UnknownName
-            If there is no such dial.
-        InvalidProblem
-            If a dial cannot be set so, or nothing can be made of it.
-        """
-        return self.build(scale, **turned(self.dials, settings))
-
-
-def _in(building: Building) -> Scenario:
+def _in(building: Building, size: Size, large: Mapping[str, int]) -> Scenario:
     def build(
         scale: int,
         intended: float = building.intended,
@@ -75,7 +49,7 @@ def _in(building: Building) -> Scenario:
         Dial("locked", building.locked, "the probability that a door is locked", 0, 1),
         Dial("damage", building.damage, "the damage of every step from a burning cell", 0),
     )
-    return Scenario(building.name, building.description, build, dials, building)
+    return Scenario(building.name, building.description, build, dials, size, {}, large, building)
 
 
 def _campus(scale: int, *, size: int = Campus.size, **settings: int | float) -> HCSSP:
@@ -96,15 +70,51 @@ _CAMPUS_DIALS = (
 )
 
 
-SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
-        *(_in(building) for building in (TABLE, TEXT, SMALL)),
-        Scenario(
-            "campus", "buildings of floors of rooms: procedures inside procedures", _campus, _CAMPUS_DIALS
-        ),
-    )
-}
+def _racetrack(scale: int, **settings: int | float) -> HCSSP:
+    track = racetrack(scale=scale, **{"max_speed": 2, **settings})  # type: ignore[arg-type]
+    return as_procedure(track.derive(name="racetrack", description=_RACETRACK))
+
+
+_RACETRACK = "a car with a speed, rough ground and walls to crash into"
+_RACETRACK_DIALS = (
+    Dial("max_speed", 2, "the limit of either speed", 1, 9),
+    Dial("slip", 0.1, "the probability that an acceleration has no effect", 0, 0.9),
+    Dial("bound", 1.0, "the wear allowed", 0),
+)
+
+_LISTED = (
+    _in(TABLE, Size(18_644, 14, 1), {"scale": 4}),
+    _in(TEXT, Size(18_644, 14, 1), {"scale": 4}),
+    _in(SMALL, Size(64, 5, 1), {"scale": 8}),
+    Scenario(
+        "campus",
+        "buildings of floors of rooms: procedures inside procedures",
+        _campus,
+        _CAMPUS_DIALS,
+        Size(1_599, 32, 3),
+        {"buildings": 1},
+        {"buildings": 10, "floors": 5, "size": 12},
+    ),
+    AIRCRAFT,
+    DELIVERY,
+    ELEVATORS,
+    PATIENT,
+    Scenario(
+        "racetrack",
+        _RACETRACK,
+        _racetrack,
+        _RACETRACK_DIALS,
+        Size(1_219, 1, 1),
+        {"max_speed": 1},
+        {"scale": 2, "max_speed": 3, "bound": 0.5},
+    ),
+    RANDOM,
+    ROVER,
+    ROUTING,
+    SEARCH_AND_RESCUE,
+)
+
+SCENARIOS = {scenario.name: scenario for scenario in _LISTED}
 """By name."""
 
 
