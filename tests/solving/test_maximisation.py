@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ import hcssp
 from brute_force_procedures import brute_force_flat
 from hcssp import maximise
 from hcssp.cli import main
+from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
 from hcssp.reports.plan_words import plan_in_words
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from referee.exact_policies import every_policy
+from referee.wild_problems import make_case
 from small_procedures import jump_or_walk
 
 
@@ -85,6 +89,35 @@ def test_a_procedure_keeps_its_activities(seed: int) -> None:
         assert plan.cost(name) <= bound * (1 + 1e-9) + 1e-14
 
 
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("natural", "free", "ties", "loops", "wide", "huge units", "tiny units", "rare", "waiting"),
+        *("procedure: free", "procedure: wide", "retries: natural", "exits: free", "procedure: rare"),
+    ],
+)
+def test_no_policy_exceeds_what_is_proven_not_even_by_a_rounding_error(family: str) -> None:
+    judged = 0
+    for seed in range(2):
+        problem = make_case(family, seed).problem
+        parts = [problem] if isinstance(problem, hcssp.CSSP) else [each.cssp for each in problem.activities]
+        time, risk = problem.primary_name, parts[0].cost_names[-1]
+        for weights in ({time: -1.0}, {time: -1.0, risk: 0.25}):
+            try:
+                shaped = maximise(problem, weights)
+            except (hcssp.UnboundedReward, OutOfPrecision):
+                continue
+            assert shaped.reward is not None
+            single = isinstance(shaped, hcssp.CSSP)
+            names = shaped.cost_names if single else shaped.flattening.cost_names
+            for policy in every_policy(shaped).policies:
+                had = dict(zip(names, policy.costs, strict=True))
+                gained = sum(Fraction(weight) * had[name] for name, weight in weights.items())
+                assert gained <= Fraction(shaped.reward.most) - policy.costs[0]
+                judged += 1
+    assert judged > 0
+
+
 def fishing(*, stay: float = 0.5) -> hcssp.HCSSP:
     """Go home at once, or fish first, on one lake or on another."""
     lake = hcssp.CSSPBuilder(cost_names=("hours", "fish"))
@@ -144,7 +177,7 @@ def test_a_loop_that_gains_is_named_unless_nobody_who_ends_can_use_it() -> None:
     costly = maximise(walk(gold=1.0, toll=1.5), {"gold": 1.0, "toll": -1.0})
     assert costly.reward is not None
     assert costly.reward.most == pytest.approx(1.0, abs=1e-6)
-    with pytest.raises(hcssp.UnsupportedProblem, match="cancel out, to within rounding"):
+    with pytest.raises(hcssp.UnsupportedProblem, match="cancel out, to within what double"):
         maximise(walk(gold=1.0, toll=1.0), {"gold": 1.0, "toll": -1.0})
 
 

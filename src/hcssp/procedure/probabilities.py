@@ -190,7 +190,7 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
                 if labels and None in entered[choice.event]:
                     told = f"event {problem.events[choice.event]!r} is entered with a label and without one"
                     raise InvalidProblem([f"{told}; let all ways to it hand one over, or none"])
-                activities.append(_step(name, problem.primary_name, labels))
+                activities.append(free_step(name, problem.primary_name, labels))
                 outcome = Outcome(outcome.probability, event, runs=len(activities) - 1)
             outcomes.append(outcome)
         choices.append(replace(choice, outcomes=tuple(outcomes)))
@@ -199,7 +199,7 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
     return replace(problem, activities=tuple(activities), choices=tuple(choices), nesting=None)
 
 
-def _step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
+def free_step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
     """An activity of one free step, which hands on what it is handed."""
     # One that has a single goal hands nothing on.
     goals: list[Hashable] = [*labels, "there"] if labels else ["there"]

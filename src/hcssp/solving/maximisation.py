@@ -41,29 +41,32 @@ budgets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from math import fsum, inf, nextafter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, hstack, vstack
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.preprocessing import Prepared, prepare
 from hcssp.cssp.reachability import free_groups
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, OutOfPrecision, UnboundedReward, UnknownName, UnsupportedProblem
-from hcssp.procedure.model import HCSSP, Activity, Constraint
+from hcssp.procedure.model import HCSSP, Constraint
+from hcssp.procedure.probabilities import free_step
 from hcssp.ssp.potential import ROUNDINGS, Steps
 
 AnyProblem = TypeVar("AnyProblem", CSSP, HCSSP)
 
 MARGIN = 1e-8
-"""What each inequality is asked to hold by, as a share of the greatest reward of a step: more than the linear
-program's own tolerance, so that its answer holds when it is looked at closely."""
+"""What each inequality is asked to hold by, times the probability to move on and the greatest reward of a
+step: more than the linear program's own tolerance, so that its answer holds when it is looked at closely."""
 
 LP_TOLERANCE = 1e-10
+
+_FLATTEN = "maximise over problem.flattening.cssp instead"
 
 
 def maximise(problem: AnyProblem, reward: str | Mapping[str, float]) -> AnyProblem:
@@ -133,7 +136,11 @@ def _of_procedure(problem: HCSSP, name: str, weights: Mapping[str, float]) -> HC
     except _ChoicesMustCost:
         # Choices that run nothing can miss different amounts; a step of nothing can be paid for.
         problem = _with_steps_of_nothing(problem)
-        shaped = _shaped_procedure(problem, weights)
+        try:
+            shaped = _shaped_procedure(problem, weights)
+        except _ChoicesMustCost:
+            told = f"choices of the procedure would have to cost something; {_FLATTEN}"
+            raise UnsupportedProblem(told) from None
     flattening, activities = problem.flattening, problem.activities
     known = {each for activity in activities for each in activity.cssp.cost_names}
     missed = _missed(name, tuple(known))
@@ -195,39 +202,25 @@ def _with_steps_of_nothing(problem: HCSSP) -> HCSSP:
     Raises
     ------
     UnsupportedProblem
-        If a choice hands on the state in which its event was entered, which such a step would forget.
+        If an event of such a choice is entered in a state and without one, which a step would confuse.
     """
-    entered = {event for event, entry in problem.flattening.event_states if entry is not None}
+    entered: dict[int, list[Hashable | None]] = {}
+    for event, entry in problem.flattening.event_states:
+        entered.setdefault(event, []).append(entry)
     activities, choices = list(problem.activities), []
     for choice in problem.choices:
         if not any(outcome.runs is not None for outcome in choice.outcomes):
-            event = problem.events[choice.event]
-            if choice.event in entered:
-                raise UnsupportedProblem(
-                    f"event {event!r}, choice {choice.name!r}: it runs nothing and hands on the state in "
-                    "which the event was entered; maximise over problem.flattening.cssp instead"
-                )
+            name, labels = problem.events[choice.event], entered.get(choice.event, [])
+            if len(labels) > 1 and None in labels:
+                raise UnsupportedProblem(f"event {name!r} is entered in a state and without one; {_FLATTEN}")
             likely = max(range(len(choice.outcomes)), key=lambda each: choice.outcomes[each].probability)
             outcomes = list(choice.outcomes)
             outcomes[likely] = replace(outcomes[likely], runs=len(activities))
-            activities.append(Activity(f"{event}: {choice.name}", _step_of_nothing(problem.primary_name)))
+            handed_on = [label for label in labels if label is not None]
+            activities.append(free_step(f"{name}: {choice.name}", problem.primary_name, handed_on))
             choice = replace(choice, outcomes=tuple(outcomes))
         choices.append(choice)
     return replace(problem, activities=tuple(activities), choices=tuple(choices), nesting=None)
-
-
-def _step_of_nothing(cost: str) -> CSSP:
-    return CSSP(
-        transitions=csr_array(np.array([[0.0, 1.0]])),
-        row_start=np.array([0, 1, 1]),
-        costs=np.zeros((1, 1)),
-        initial=np.array([1.0, 0.0]),
-        goals=np.array([False, True]),
-        cost_names=(cost,),
-        bounds=np.zeros(0),
-        state_labels=("before", "after"),
-        action_labels=("go",),
-    )
 
 
 def _counts_all(constraints: list[Constraint], name: str, counts: Mapping[int, int]) -> bool:
@@ -302,7 +295,10 @@ def _shaped(problem: CSSP, gains: _Gains, is_choice: BoolArray) -> _Shaped:
         raise OutOfPrecision(
             f"{_place(inner, row)}: the rewards are too far apart to be computed with in double precision"
         )
-    stored = np.where(inside | tight, 0.0, (missed - unsure) * (1.0 - 2.0**-50))
+    stored = (missed - unsure) * (1.0 - 2.0**-50)
+    # What is missed by the margin alone is nothing: figures far apart are hard for everybody after us.
+    unit = float(np.abs(rewards).max(initial=0.0))
+    stored[inside | tight | (stored <= 10.0 * MARGIN * unit)] = 0.0
     costs = np.zeros(problem.num_rows)
     costs[prepared.rows] = stored
     begin = inner.initial[~inner.goals] * values[:-1]
@@ -335,11 +331,17 @@ def _potential(
     signed = np.concatenate([steps.probabilities, -steps.probabilities])
     where = (np.concatenate([rows, rows]), group[ends])
     falls: SparseMatrix = csr_array((signed, where), shape=(inner.num_rows, num_groups))
-    falls = falls[~inside]
-    least, of_choices = rewards[~inside] / unit, tight[~inside]
+    # A row that mostly stays says as much as one that leaves at once, and is written so.
+    moves = group[steps.row_state[rows]] != group[steps.heads]
+    leaving = np.bincount(rows, weights=steps.probabilities * moves, minlength=inner.num_rows)
+    leaving[leaving == 0.0] = 1.0
+    falls = (diags_array(1.0 / leaving) @ falls).tocsr()[~inside]
+    room = 2.0**-48 * (np.diff(steps.row_start) + 16) * np.abs(rewards) / unit
+    least = ((rewards / unit + room) / leaving)[~inside]
+    of_choices = tight[~inside]
     found = _program(falls, least, of_choices, goal, MARGIN)
     if found is None:
-        if of_choices.any() and _program(falls, least, ~of_choices & of_choices, goal, MARGIN) is not None:
+        if of_choices.any() and _program(falls, least, np.zeros_like(of_choices), goal, MARGIN) is not None:
             raise _ChoicesMustCost
         excess = _program(falls, least, of_choices, goal, 0.0, elastic=True)
         if excess is None or excess.max(initial=0.0) > 10.0 * MARGIN:
@@ -349,8 +351,8 @@ def _potential(
                 "still be left, so more can always be had; count what the loop costs as well"
             )
         raise UnsupportedProblem(
-            "there is a loop whose rewards and losses cancel out, to within rounding, so that nothing can be "
-            "proven; let the loop cost a little"
+            "there is a loop whose rewards and losses cancel out, to within what double precision can tell; "
+            "let the loop cost a little"
         )
     values = unit * found[group]
     values[-1] = 0.0

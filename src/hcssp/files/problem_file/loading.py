@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hcssp.cssp.validation import unknown_cost
-from hcssp.errors import InvalidProblem, UnboundedReward, UnsupportedProblem
+from hcssp.errors import InvalidProblem, OutOfPrecision, UnboundedReward, UnsupportedProblem
 from hcssp.files.problem_file.activities import ActivityReader
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.format import FORMAT, PARAMETERS, PROBLEM, Problem
@@ -193,7 +193,7 @@ def _maximised(problem: HCSSP, read: Problem) -> HCSSP:
     if read.maximise in known:
         try:
             return maximise(problem, read.maximise)
-        except (UnboundedReward, UnsupportedProblem) as error:
+        except (OutOfPrecision, UnboundedReward, UnsupportedProblem) as error:
             where.wrong(str(error))
     else:
         where.wrong(unknown_cost(str(read.maximise), known))
