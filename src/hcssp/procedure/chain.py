@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.procedure.flattening import stack_rows
+from hcssp.procedure.flattening import stack_entries
 from hcssp.procedure.policy import ProcedurePolicy
 
 
@@ -29,18 +29,19 @@ def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, DeterministicPolicy]:
     taken = rows != NO_ROW
     events = rows[: flattening.num_event_states]
     chosen = events[events != NO_ROW]
-    blocks = [flattening.event_transitions[chosen]]
+    first_rows = flattening.event_transitions[chosen]
+    blocks = [(first_rows.data, first_rows.indices, first_rows.indptr)]
     costs = [flattening.event_costs[:, chosen]]
     for activity in range(problem.num_activities):
         first, last = flattening.state_offset[activity : activity + 2]
         local = rows[first:last][taken[first:last]] - flattening.row_offset[activity]
-        blocks.append(flattening.activity_transitions(activity, local))
+        blocks.append(flattening.activity_entries(activity, local))
         costs.append(flattening.activity_costs(activity, local))
     row_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(taken)])
     goals = np.zeros(flattening.num_states, dtype=np.bool_)
     goals[flattening.end] = True
     chain = CSSP.unchecked(
-        transitions=stack_rows(blocks, flattening.num_states),
+        transitions=stack_entries(blocks, flattening.num_states),
         row_start=row_start,
         costs=np.hstack(costs),
         initial=flattening.initial,

@@ -50,6 +50,7 @@ class Flattening:
         if violations:
             raise InvalidProblem(violations)
         self._position = {state: index for index, state in enumerate(self.event_states)}
+        self._goals: dict[int, tuple[list[int], list[int]]] = {}
         self.start = self._position[problem.start, None]
         self.end = self._position[problem.end, None]
         choices = [problem.choices_at(event) for event, _ in self.event_states]
@@ -94,7 +95,11 @@ class Flattening:
 
     def is_entered(self, event: int) -> bool:
         """Whether an event can be entered at all: by an activity none of whose goals is reached it is not."""
-        return any(each == event for each, _ in self.event_states)
+        return event in self._entered
+
+    @cached_property
+    def _entered(self) -> frozenset[int]:
+        return frozenset(event for event, _ in self.event_states)
 
     def flat_state(self, activity: int) -> IntArray:
         """From an activity's local states to flat states; a goal is the event state it leads to.
@@ -103,8 +108,14 @@ class Flattening:
         """
         cssp = self.problem.activities[activity].cssp
         flat: IntArray = np.cumsum(~cssp.goals, dtype=np.int64) + (self.state_offset[activity] - 1)
-        for goal, entered in goal_event_states(self.problem, activity).items():
-            flat[goal] = self._position.get(entered, -1)
+        if activity not in self._goals:
+            entered = goal_event_states(self.problem, activity)
+            self._goals[activity] = (
+                list(entered),
+                [self._position.get(each, -1) for each in entered.values()],
+            )
+        goals, states = self._goals[activity]
+        flat[goals] = states
         return flat
 
     @cached_property
@@ -143,17 +154,29 @@ class Flattening:
 
     def activity_transitions(self, activity: int, rows: IntArray | None = None) -> SparseMatrix:
         """The transitions of an activity's rows, all or those given, to flat states."""
-        transitions = self.problem.activities[activity].cssp.transitions
-        # A copy either way: summing duplicates works in place, and the activity's arrays are not ours.
-        transitions = transitions.copy() if rows is None else transitions[rows]
-        # A goal that cannot be reached has no flat state; the rows that mention it are never used.
-        narrow = index_type(self.num_states)
-        columns = np.maximum(self.flat_state(activity), 0).astype(narrow)[transitions.indices]
-        shape = (transitions.shape[0], self.num_states)
-        # Summing duplicates works in place, and the activity's arrays are not ours to change.
-        flat = csr_array((transitions.data.copy(), columns, transitions.indptr.copy()), shape=shape)
+        data, columns, pointers = self.activity_entries(activity, rows)
+        flat = csr_array((data, columns, pointers), shape=(len(pointers) - 1, self.num_states))
         flat.sum_duplicates()
         return flat
+
+    def activity_entries(
+        self, activity: int, rows: IntArray | None = None
+    ) -> tuple[FloatArray, IntArray, IntArray]:
+        """As :meth:`activity_transitions`: probabilities, flat states, and where the rows begin.
+
+        Where several exits lead to one event, a row may name its state more than once.
+        """
+        matrix = self.problem.activities[activity].cssp.transitions
+        if rows is None:
+            data, local, pointers = matrix.data.copy(), matrix.indices, matrix.indptr.copy()
+        else:
+            lengths = matrix.indptr[rows + 1] - matrix.indptr[rows]
+            pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+            entries = np.repeat(matrix.indptr[rows] - pointers[:-1], lengths) + np.arange(pointers[-1])
+            data, local = matrix.data[entries], matrix.indices[entries]
+        # A goal that cannot be reached has no flat state; the rows that mention it are never used.
+        states = np.maximum(self.flat_state(activity), 0).astype(index_type(self.num_states))
+        return data, states[local], pointers
 
     def activity_costs(self, activity: int, rows: IntArray | None = None) -> FloatArray:
         """The flat costs of an activity's rows: the primary, then one for each constraint."""
@@ -184,11 +207,14 @@ class Flattening:
         """The flat problem, made anew for those who need it but for a moment."""
         problem = self.problem
         every = range(problem.num_activities)
-        blocks = [self.event_transitions, *(self.activity_transitions(index) for index in every)]
+        events = self.event_transitions
+        # Copies, because adding up works in place.
+        first = (events.data.copy(), events.indices.copy(), events.indptr)
+        blocks = [first, *(self.activity_entries(index) for index in every)]
         goals = np.zeros(self.num_states, dtype=np.bool_)
         goals[self.end] = True
         return CSSP.unchecked(
-            transitions=stack_rows(blocks, self.num_states),
+            transitions=stack_entries(blocks, self.num_states),
             row_start=self.row_start,
             costs=np.hstack([self.event_costs, *(self.activity_costs(index) for index in every)]),
             initial=self.initial,
@@ -217,15 +243,17 @@ class Flattening:
         return initial
 
 
-def stack_rows(blocks: Sequence[SparseMatrix], num_columns: int) -> SparseMatrix:
-    """The CSR matrices one below the other, without the detour through coordinates."""
-    offsets = np.cumsum([0, *(block.nnz for block in blocks)])
+def stack_entries(blocks: Sequence[tuple[FloatArray, IntArray, IntArray]], num_columns: int) -> SparseMatrix:
+    """Rows one below the other, given as entries, columns and where they begin; equal columns add up."""
+    offsets = np.cumsum([0, *(len(data) for data, _, _ in blocks)])
     narrow = index_type(max(int(offsets[-1]), num_columns))
-    pointers = [block.indptr[1:] + offset for block, offset in zip(blocks, offsets[:-1], strict=True)]
-    data = np.concatenate([block.data for block in blocks])
-    indices = np.concatenate([block.indices for block in blocks]).astype(narrow, copy=False)
+    pointers = [each[1:] + offset for (_, _, each), offset in zip(blocks, offsets[:-1], strict=True)]
+    data = np.concatenate([data for data, _, _ in blocks])
+    indices = np.concatenate([columns for _, columns, _ in blocks]).astype(narrow, copy=False)
     indptr = np.concatenate([np.zeros(1, dtype=np.int64), *pointers]).astype(narrow, copy=False)
-    return csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
+    stacked = csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
+    stacked.sum_duplicates()
+    return stacked
 
 
 def index_type(largest: int) -> type[np.int32 | np.int64]:

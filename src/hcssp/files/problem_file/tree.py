@@ -5,6 +5,7 @@ Nothing is ever constructed but text, numbers, truth values, lists and mappings.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from hcssp.files.problem_file.findings import Findings
@@ -51,6 +52,9 @@ class Entries:
 
 
 Node = Scalar | Items | Entries
+
+HARD_TO_READ = re.compile(r"[.:\[\]'\" ]")
+"""What would be taken for a part of the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class Field:
 
 def joined(path: str, key: str) -> str:
     """The path of a field; keys that would be hard to read in it are quoted."""
-    plain = key.isprintable() and key and not set(key) & set(".:[]'\" ")
+    plain = key.isprintable() and key and not HARD_TO_READ.search(key)
     shortened = key if len(key) <= 60 else key[:57] + "..."
     text = shortened if plain else repr(shortened)
     return f"{path}.{text}" if path else text
