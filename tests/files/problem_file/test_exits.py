@@ -227,7 +227,7 @@ EXITS = "there are 'crashed', 'waypoint', '(4, 2)'"
             "    goal: told\nact",
             "    goal: told\n    slip: 3\nact",
             "22: models.wreck.slip: there is no such key; the keys here are 'grid', 'table', 'file', "
-            "'costs', 'position', 'start', 'goal', 'give_up', 'description'",
+            "'constants', 'costs', 'position', 'start', 'goal', 'give_up', 'description'",
         ),
     ],
 )
