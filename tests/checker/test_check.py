@@ -166,6 +166,7 @@ def with_potential(number: int, **changes: Any) -> Certificate:
         (replace(PROOF, upper_bound=2.9), "the plan, cost 0: it may be 3.0, above 2.9"),
         (replace(PROOF, plan=(0, -1, -1)), "the plan: it does not reach the end almost surely"),
         (replace(PROOF, plan=(0, WALK, -1)), "the plan: it takes a row in a state that does not have it"),
+        (replace(PROOF, plan=(0, 0, WALK)), "the plan: it takes a row in a state that does not have it"),
         (replace(PROOF, plan=(0, -1, RUN)), "potential 3: it does not hold in .*action 'run'"),
         (
             with_statement(3, uses=()),

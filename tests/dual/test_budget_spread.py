@@ -83,3 +83,13 @@ def test_too_many_ways_are_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.dual.budget_spread.MAX_TABLE", 100)
     monkeypatch.setattr("hcssp.dual.budget_spread.MAX_ALL_LABELS", 15)
     assert spread_budget([Kind(20, np.array([1.0, 2.0]), np.array([1.0, 0.0]))], 6.5, 1.0, 100.0) is None
+
+
+def test_what_is_cheaper_than_the_cutoff_by_less_than_rounding_is_found() -> None:
+    # The only way costs 0.9, which is the level of the price itself: nothing is left between them.
+    kind = Kind(3, np.array([0.3]), np.array([1.0]))
+    cutoff = float(np.nextafter(0.3 + 0.3 + 0.3, 1.0))
+    found = spread_budget([kind], 3.0, 0.5, cutoff)
+    assert found is not None
+    assert found.bound < cutoff
+    assert found.counts is not None
