@@ -19,7 +19,8 @@ from hcssp.cssp.reachability import almost_sure
 from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.errors import OutOfPrecision
-from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy
+from hcssp.numerics import is_feasible
+from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
 from hcssp.ssp.region import Region
@@ -31,15 +32,19 @@ FIRST_MASS, LEAST_MASS = 1e-4, 1e-9
 LESS_MASS = 0.1
 """The factor by which that shrinks when trials have nothing left to find."""
 
-SETTLED = 1e-5
-"""Trials of one kind end once the start's value rises by less than this share."""
+SETTLED = 0.1
+"""Trials of one kind end once the start's value rises by less than this share of the precision."""
 
 FINEST = 1e-6
-COARSEST = 1e-4
+COARSEST = 1e-3
 """The precision of an answer, relative to the cost: no finer and no coarser than this is ever wanted."""
 
-MAX_RINGS = 400
-"""So often the expanded part is widened all around until a policy can stay in it."""
+MAX_RINGS = 100
+RINGS_AT_ONCE = 6
+"""So often the expanded part is widened all around until a policy can stay in it, and by so many rings."""
+
+HOPELESS = 0.2
+"""Where less mass raises the value by less than this share of the precision, it is left as it is."""
 
 MAX_TRIALS = 400
 MAX_KEPT = 12
@@ -65,6 +70,32 @@ class ExpandedVertex(Vertex):
         return (self.policy.rows >= 0).astype(np.float64)
 
 
+class ClosedOracle(Oracle[ExpandedVertex]):
+    """Minimises among the closed policies of a part as it is: to find good prices and policies quickly.
+
+    Its bounds are what its policies cost, and say nothing about the whole problem.
+
+    Parameters
+    ----------
+    expanding
+        The oracle of the whole problem, which has answered at least once.
+    """
+
+    def __init__(self, expanding: ExpandingOracle) -> None:
+        super().__init__(expanding.bounds, np.zeros(1, dtype=np.int64))
+        self._expanding = expanding
+
+    def minimise(
+        self, weights: FloatArray, region: Region, near: ExpandedVertex | None = None
+    ) -> Minimum[ExpandedVertex] | None:
+        if weights[0] != 1.0:
+            raise OutOfPrecision("only prices are tried")
+        policy = self._expanding.closed_at(weights, None if near is None else near.policy)
+        if policy is None:
+            raise OutOfPrecision("no closed policy was found")
+        return Minimum(ExpandedVertex(policy), float(weights @ policy.costs))
+
+
 class ExpandingOracle(Oracle[ExpandedVertex]):
     """Minimises an implicit C-SSP under weights.
 
@@ -87,6 +118,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
         self._closing: tuple[int, Closing] | None = None
         self._mass = FIRST_MASS
+        self._last: GuidedExpansion | None = None
+        self._best: ClosedPolicy | None = None
 
     def minimise(
         self, weights: FloatArray, region: Region, near: ExpandedVertex | None = None
@@ -111,15 +144,30 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         policy = self._settle(search, min(max(precision, self._precision), COARSEST))
         bound = self._certified(search)
         self._keep(weights, search.values)
+        self._last = search
         if policy is None:
             raise OutOfPrecision("no policy was found that stays among the expanded states")
         return Minimum(ExpandedVertex(policy), bound)
+
+    def closed_at(self, weights: FloatArray, near: ClosedPolicy | None) -> ClosedPolicy | None:
+        """A good policy among those that stay in the part as it is."""
+        search = GuidedExpansion(self.expansion, self._departures, weights, self._floor(weights))
+        return self._closings().best(search, near=near)
+
+    def between(self, support: tuple[ExpandedVertex, ...]) -> ExpandedVertex | None:
+        """A policy that keeps the bounds and follows one that breaks them as far from the start as it can."""
+        kept = [each for each in support if is_feasible(each.costs, self.bounds)]
+        broken = [each for each in support if not is_feasible(each.costs, self.bounds)]
+        if not kept or not broken or self._last is None:
+            return None
+        mixed = self._closings().between(self._last, kept[0].policy, broken[0].policy, self.bounds)
+        return None if mixed is None else ExpandedVertex(mixed)
 
     def _settle(self, search: GuidedExpansion, precision: float) -> ClosedPolicy | None:
         """Expand until a closed policy costs no more than the bound promises, but for the precision."""
         mass: float = self._mass
         best: ClosedPolicy | None = None
-        least, max_steps = np.inf, 1_000
+        least, max_steps, reported = np.inf, 1_000, 0.0
         for _ in range(MAX_TRIALS):
             before = search.start_value
             expanded, ended = search.trial(mass, max_steps)
@@ -131,20 +179,24 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             search.sweep(EVERYWHERE)
             if search.start_value >= DEAD:
                 raise OutOfPrecision("the start looks like a dead end")
-            if ended and search.start_value - before > SETTLED * search.start_value:
+            if ended and search.start_value - before > SETTLED * precision * search.start_value:
                 continue
             if not self._closings().is_possible:
                 self._close(search)
-            policy = self._closings().best(search, search.start_value * (1.0 + precision))
+            value = search.start_value
+            policy = self._closings().best(search, value * (1.0 + precision), best or self._best)
             if policy is not None:
                 cost = float(search.weights @ policy.costs)
                 if cost < least:
                     best, least = policy, cost
-                if least - search.start_value <= precision * least:
+                if least - value <= precision * least:
                     break
-            if mass <= LEAST_MASS and not expanded:
+            if value - reported <= HOPELESS * precision * value or (mass <= LEAST_MASS and not expanded):
+                # Less mass has raised nothing to speak of: what is missing is a better policy.
                 break
+            reported = value
             mass = self._mass = max(LESS_MASS * mass, LEAST_MASS)
+        self._best = best or self._best
         return best
 
     def _close(self, search: GuidedExpansion) -> None:
@@ -152,9 +204,9 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         if close_by_policy(search):
             return
         for _ in range(MAX_RINGS):
-            if self._closings().is_possible or not search.expand(self._closings().outside()):
+            closing = self._closings()
+            if closing.is_possible or not widen(search, closing.outside(), RINGS_AT_ONCE):
                 return
-            search.sweep(1)
 
     def _closings(self) -> Closing:
         size = self.expansion.num_expanded

@@ -23,6 +23,7 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -35,9 +36,9 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.expanding_oracle import ExpandingOracle
+from hcssp.dual.expanding_oracle import ClosedOracle, ExpandedVertex, ExpandingOracle
 from hcssp.dual.oracles import oracle_of
-from hcssp.errors import CostOverflow, ImproperPolicy, UnsupportedProblem
+from hcssp.errors import CostOverflow, ImproperPolicy, OutOfPrecision, UnsupportedProblem
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.policy_branching import branch
@@ -46,9 +47,12 @@ from hcssp.ssp.region import Region
 
 logger = logging.getLogger(__name__)
 
-PRECISION_SHARE = 0.1
+PRECISION_SHARE = 0.2
 FINEST, COARSEST = 1e-6, 1e-4
 """Prices are solved to this share of the gap that is wanted, within these limits."""
+
+MAX_CLOSED_ROUNDS = 5
+"""So many prices are tried among the closed policies before the whole problem is asked."""
 
 STALLED_ROUNDS = 2
 """The dual ends when so many rounds have moved neither end of the interval."""
@@ -132,21 +136,58 @@ class _Search:
         wanted = PRECISION_SHARE * self._context.wanted_gap
         oracle = ExpandingOracle(self._expansion, self._problem.bounds, min(max(wanted, FINEST), COARSEST))
         seen, stalled = 0, 0
-        for dual in ascend(oracle, Region()):
+        try:
+            first = oracle.approximate(np.append(1.0, np.zeros(len(oracle.bounds))), Region(), inf)
+        except OutOfPrecision as error:
+            logger.info("the dual is left to the exact method: %s", error)
+            return
+        if first is not None:
+            self._lower = max(self._lower, first.bound)
+            self._offer_vertex(first.vertex)
+        yield self._snapshot()
+        closed = self._among_closed(oracle)
+        yield self._snapshot()
+        for dual in ascend(oracle, Region(), closed.vertices, self._context.prices):
             before = self._lower, self._upper
             self._iterations += 1
             self._raise(dual)
             for vertex in dual.vertices[seen:]:
-                rows = np.full(self._expansion.num_states + 1, NO_ROW, dtype=np.int64)
-                acting = np.flatnonzero(vertex.rows != NO_ROW)
-                rows[acting] = self._expansion.part_rows()[vertex.rows[acting]]
-                self._offer(vertex.costs, rows)
+                self._offer_vertex(vertex)
             seen = len(dual.vertices)
             yield self._snapshot()
             moved = self._lower - before[0] > wanted * self._lower or self._upper < before[1]
             stalled = 0 if moved else stalled + 1
+            if stalled == 1 or self._iterations == 1:
+                self._mix(oracle, dual)
+                yield self._snapshot()
             if dual.infeasible or (stalled > STALLED_ROUNDS and len(dual.vertices) > 1 + STALLED_ROUNDS):
                 break
+
+    def _among_closed(self, oracle: ExpandingOracle) -> Dual[ExpandedVertex]:
+        """The dual of the closed policies alone: good prices and policies, without expanding anything."""
+        steps = ascend(ClosedOracle(oracle), Region(), start=self._context.prices)
+        *_, dual = Dual[ExpandedVertex](), *islice(steps, MAX_CLOSED_ROUNDS)
+        for vertex in dual.vertices:
+            self._offer_vertex(vertex)
+        self._mix(oracle, dual)
+        return dual
+
+    def _offer_vertex(self, vertex: ExpandedVertex) -> None:
+        rows = np.full(self._expansion.num_states + 1, NO_ROW, dtype=np.int64)
+        acting = np.flatnonzero(vertex.rows != NO_ROW)
+        rows[acting] = self._expansion.part_rows()[vertex.rows[acting]]
+        self._offer(vertex.costs, rows)
+
+    def _mix(self, oracle: ExpandingOracle, dual: Dual[ExpandedVertex]) -> None:
+        """Look for a policy between the best that keeps the bounds and the best that does not."""
+        weights = np.append(1.0, dual.prices)
+        ranked = sorted(dual.vertices, key=lambda vertex: float(weights @ vertex.costs))
+        kept = [each for each in ranked if is_feasible(each.costs, oracle.bounds)]
+        broken = [each for each in ranked if not is_feasible(each.costs, oracle.bounds)]
+        if kept and broken:
+            mixed = oracle.between((min(kept, key=lambda vertex: float(vertex.costs[0])), broken[0]))
+            if mixed is not None:
+                self._offer_vertex(mixed)
 
     def _raise(self, dual: Dual[Any]) -> None:
         if -inf < dual.bound < inf and dual.bound > self._lower:

@@ -17,19 +17,26 @@ from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
-from hcssp.ssp.guided_expansion import GuidedExpansion
+from hcssp.numerics import is_feasible
+from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
 from hcssp.ssp.policy_system import Factors, eliminate
 
-MAX_IMPROVEMENTS = 6
+MAX_IMPROVEMENTS = 2
 """So often a closed policy is improved by policy iteration among the closed ones."""
 
-WORTHWHILE = 1e-7
+LOWERING_SWEEPS = 96
+"""So many sweeps improve a closed policy before it is evaluated again."""
+
+WORTHWHILE = 1e-5
 """Improvements below this share of the cost are not looked for."""
 
 MAX_CLOSING_ROUNDS = 200
-PATIENCE, FINISHING = 8, 0.7
-"""Where what a policy comes to after so many rounds is still above this share of the most in a round, it goes
-on for ever, or as good as that."""
+PATIENCE, FLAT = 6, 0.15
+"""Where a policy comes to as many new states as so many rounds before, but for this share, it goes on for
+ever, or as good as that."""
+
+MAX_BORDERS = 7
+"""So many places are tried where one policy takes over from another."""
 
 TINY = 1e-300
 """In place of zero where something is divided by it."""
@@ -48,10 +55,20 @@ class ClosedPolicy:
         For each state that was known, its row in the numbers of the expansion; -1 where it never goes.
     costs
         Its expected costs, the primary first.
+    states, values
+        The states it touches, and its expected costs to go from each.
     """
 
     rows: IntArray
     costs: FloatArray
+    states: IntArray
+    values: FloatArray
+
+    def rows_in(self, num_states: int) -> IntArray:
+        """The rows when more states are known."""
+        rows = np.full(num_states, NO_ROW, dtype=np.int64)
+        rows[: len(self.rows)] = self.rows
+        return rows
 
 
 class Closing:
@@ -77,7 +94,9 @@ class Closing:
         entries = np.repeat(unsafe[expansion.row_state], expansion.entries_of_row)
         return _on_the_frontier(expansion, expansion.successor[entries])
 
-    def best(self, search: GuidedExpansion, enough: float = 0.0) -> ClosedPolicy | None:
+    def best(
+        self, search: GuidedExpansion, enough: float = 0.0, near: ClosedPolicy | None = None
+    ) -> ClosedPolicy | None:
         """A closed policy that is good under the weights of `search`; None if there is none.
 
         Parameters
@@ -86,41 +105,105 @@ class Closing:
             The weights, and values near the best.
         enough
             A weighted cost at which nothing better is looked for.
+        near
+            A closed policy to begin with, such as the best at other weights.
         """
         if not self.is_possible or not len(self._rows):
             return None
-        values = search.values.copy()
-        best: ClosedPolicy | None = None
-        least = np.inf
+        best = None if near is None else self._again(search, near)
+        if best is None:
+            best = self._evaluated(search, self._greedy(search, search.values))
+        if best is None:
+            return None
+        least = float(search.weights @ best.costs)
         for _ in range(MAX_IMPROVEMENTS):
-            found = self._evaluated(search, self._greedy(search, values))
-            if found is None:
+            if least <= enough:
                 break
-            policy, reached, own = found
-            cost = float(search.weights @ policy.costs)
-            if best is None or cost < least:
-                gained = least - cost
-                best, least = policy, cost
-                if cost <= enough or gained <= WORTHWHILE * cost:
+            policy = self._evaluated(search, self._greedy(search, self._lowered(search, best)))
+            cost = np.inf if policy is None else float(search.weights @ policy.costs)
+            if policy is None or cost >= least:
+                break
+            gained, best, least = least - cost, policy, cost
+            if gained <= WORTHWHILE * cost:
+                break
+        return best
+
+    def _again(self, search: GuidedExpansion, policy: ClosedPolicy) -> ClosedPolicy | None:
+        """A policy that was found when less was expanded."""
+        if len(policy.rows) == self._expansion.num_states:
+            return policy
+        rows = policy.rows_in(self._expansion.num_states)
+        return ClosedPolicy(rows, policy.costs, policy.states, policy.values)
+
+    def _lowered(self, search: GuidedExpansion, policy: ClosedPolicy) -> FloatArray:
+        """What is to come at most, by sweeps of the safe rows from what a policy pays."""
+        expansion = self._expansion
+        values = np.full(expansion.num_states, DEAD)
+        values[expansion.goal] = 0.0
+        values[policy.states] = policy.values @ search.weights
+        costs = np.where(self._rows, search.row_costs(slice(None)), DEAD)
+        for sweep in range(LOWERING_SWEEPS):
+            states, least = search.departures.least_of_state(costs + search.departures.after(values))
+            least = np.minimum(least, values[states])
+            if sweep % 16 == 15 and np.all(values[states] - least <= WORTHWHILE * least):
+                break
+            values[states] = least
+        return values
+
+    def between(
+        self, search: GuidedExpansion, kept: ClosedPolicy, broken: ClosedPolicy, bounds: FloatArray
+    ) -> ClosedPolicy | None:
+        """The best policy found that keeps the bounds and follows first one policy, then the other.
+
+        Parameters
+        ----------
+        search
+            Whose values say how far a state is from the goal.
+        kept, broken
+            A policy that keeps the bounds, and a cheaper one that does not.
+        bounds
+            One for each constraint.
+        """
+        count = self._expansion.num_states
+        first, second = kept.rows_in(count), broken.rows_in(count)
+        touched = (first >= 0) | (second >= 0)
+        anything = self._greedy(search, search.values)
+        first, second = (
+            np.where(own >= 0, own, np.where(other >= 0, other, anything))
+            for own, other in ((first, second), (second, first))
+        )
+        values = search.values
+        levels = np.unique(values[touched])
+        best: ClosedPolicy | None = None
+        for near, far in ((first, second), (second, first)):
+            # The nearer to the goal the border lies, the more of the way is gone by the policy that is far.
+            low, high = 0, len(levels)
+            for _ in range(MAX_BORDERS):
+                border = (low + high) // 2
+                if border in (low, high):
                     break
-            else:
+                rows = np.where(values <= levels[border], near, far)
+                policy = self._evaluated(search, rows)
+                if policy is None:
+                    break
+                feasible = is_feasible(policy.costs, bounds)
+                if feasible and (best is None or policy.costs[0] < best.costs[0]):
+                    best = policy
+                if feasible == (near is first):
+                    high = border
+                else:
+                    low = border
+            if best is not None:
                 break
-            values[reached] = own @ search.weights
         return best
 
     def _greedy(self, search: GuidedExpansion, values: FloatArray) -> IntArray:
         """For each known state the best of its safe rows; -1 where it has none."""
-        expansion = self._expansion
-        after = np.add.reduceat(
-            search.departures.probability * values[expansion.successor], expansion.first_entry
-        )
-        options = np.where(self._rows, search.row_costs(slice(None)) + after, np.inf)
-        return best_rows(expansion, options)
+        options = search.row_costs(slice(None)) + search.departures.after(values)
+        return best_rows(self._expansion, np.where(self._rows, options, np.inf))
 
-    def _evaluated(
-        self, search: GuidedExpansion, rows: IntArray
-    ) -> tuple[ClosedPolicy, IntArray, FloatArray] | None:
-        """The policy, mended where it would not end, with the states it touches and its values there."""
+    def _evaluated(self, search: GuidedExpansion, rows: IntArray) -> ClosedPolicy | None:
+        """The policy, mended where it would not end, with its costs; None if they cannot be told."""
         expansion = self._expansion
         starts = np.zeros(expansion.num_states, dtype=np.bool_)
         starts[expansion.initial[0]] = True
@@ -152,7 +235,7 @@ class Closing:
         np.add.at(begin, *expansion.initial)
         kept = np.full(expansion.num_states, NO_ROW, dtype=np.int64)
         kept[states] = own
-        return ClosedPolicy(kept, begin[states] @ values), states, values
+        return ClosedPolicy(kept, begin[states] @ values, states, values)
 
     def _mended(self, rows: IntArray, trapped: BoolArray) -> IntArray:
         """The policy with rows that lead closer to a goal wherever it would stay for ever."""
@@ -168,9 +251,7 @@ def close_by_policy(search: GuidedExpansion) -> bool:
     starts = expansion.initial[0]
     counts: list[int] = []
     while len(counts) < MAX_CLOSING_ROUNDS:
-        after = np.add.reduceat(
-            search.departures.probability * search.values[expansion.successor], expansion.first_entry
-        )
+        after = search.departures.after(search.values)
         chain = policy_chain(search, best_rows(expansion, search.row_costs(slice(None)) + after))
         begins = np.zeros(expansion.num_states, dtype=np.bool_)
         begins[starts] = True
@@ -178,11 +259,25 @@ def close_by_policy(search: GuidedExpansion) -> bool:
         if not len(tips):
             return True
         counts.append(len(tips))
-        if len(counts) > PATIENCE and counts[-1] > FINISHING * max(counts):
+        if len(counts) > 2 * PATIENCE and abs(counts[-1] / counts[-PATIENCE] - 1.0) < FLAT:
             return False
         search.expand(tips)
         search.sweep(1)
     return False
+
+
+def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
+    """Expand `states` of the frontier and all that they lead to within some steps; False if nothing was."""
+    expansion = search.expansion
+    expanded = search.expand(states)
+    for _ in range(rings - 1):
+        rows = np.flatnonzero(np.isin(expansion.row_state, states))
+        lengths = expansion.entries_of_row[rows]
+        entries = np.repeat(expansion.first_entry[rows] - (np.cumsum(lengths) - lengths), lengths)
+        states = _on_the_frontier(expansion, expansion.successor[entries + np.arange(len(entries))])
+        search.expand(states)
+    search.sweep(1)
+    return expanded > 0
 
 
 def _on_the_frontier(expansion: Expansion, states: IntArray) -> IntArray:

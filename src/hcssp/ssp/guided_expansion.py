@@ -20,15 +20,16 @@ Trevizan, *CG-iLAO\**, 2024.
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hcssp.cssp.expansion import Expansion, Gathered
 from hcssp.cssp.growing import Growing
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 
 DEAD = 1e200
 """The value of a state from which no goal can be reached: larger than any other, and a number still."""
 
-EVERYWHERE = 8
+EVERYWHERE = 30
 """So many sweeps of all expanded states follow each trial."""
 
 
@@ -43,6 +44,9 @@ class Departures:
         self._expansion = expansion
         self._probability = Growing(np.float64)
         self._leaving = Growing(np.float64)
+        self._matrix: SparseMatrix = None
+        self._begins: IntArray | None = None
+        self._states: IntArray = np.zeros(0, dtype=np.int64)
 
     @property
     def probability(self) -> FloatArray:
@@ -55,6 +59,26 @@ class Departures:
         """Of each row, the probability to leave; 0 where it never does."""
         self._follow()
         return self._leaving.view
+
+    def after(self, values: FloatArray) -> FloatArray:
+        """For each row, the expected value where it leads when it leaves its state."""
+        expansion = self._expansion
+        if self._matrix is None or self._matrix.shape != (expansion.num_rows, expansion.num_states):
+            # Small indices take half the memory, and most of the time goes into reading them.
+            kind = np.int32 if len(expansion.successor) < 2**31 else np.int64
+            starts = np.append(expansion.first_entry, len(expansion.successor)).astype(kind)
+            parts = self.probability.copy(), expansion.successor.astype(kind), starts
+            self._matrix = csr_array(parts, shape=(expansion.num_rows, expansion.num_states))
+        expected: FloatArray = self._matrix @ values
+        return expected
+
+    def least_of_state(self, options: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The expanded states that have rows, and the least option of each."""
+        if self._begins is None or len(self._states) < self._expansion.num_expanded:
+            owner = self._expansion.row_state
+            self._begins = np.flatnonzero(np.diff(owner, prepend=-1))
+            self._states = owner[self._begins]
+        return self._states, np.minimum.reduceat(options, self._begins)
 
     def _follow(self) -> None:
         expansion = self._expansion
@@ -215,21 +239,11 @@ class GuidedExpansion:
             self._values.view[layer.states], _ = layer.backed_up(self.values)
         return expanded, ended
 
-    def sweep(self, times: int) -> float:
-        """Back up all expanded states; the largest change of the last time, relative to the largest value."""
-        expansion = self.expansion
-        if not expansion.num_rows:
-            return 0.0
-        probability, successor = self.departures.probability, expansion.successor
-        costs, starts = self.row_costs(slice(None)), expansion.first_entry
-        owner = expansion.row_state
-        begins = np.flatnonzero(np.diff(owner, prepend=-1))
-        states = owner[begins]
-        values = self._values.view
-        change = 0.0
+    def sweep(self, times: int) -> None:
+        """Back up all expanded states."""
+        if not self.expansion.num_rows:
+            return
+        costs, values = self.row_costs(slice(None)), self._values.view
         for _ in range(times):
-            options = costs + np.add.reduceat(probability * values[successor], starts)
-            least = np.minimum(np.minimum.reduceat(options, begins), DEAD)
-            change = float(np.max(np.where(least < DEAD, np.abs(least - values[states]), 0.0), initial=0.0))
-            values[states] = least
-        return change
+            states, least = self.departures.least_of_state(costs + self.departures.after(values))
+            values[states] = np.minimum(least, DEAD)
