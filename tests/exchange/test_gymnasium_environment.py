@@ -92,6 +92,16 @@ def test_a_plan_costs_in_its_environment_what_the_exact_evaluation_says(
         assert mean.low <= plan.cost(cost) <= mean.high
 
 
+def test_what_is_maximised_is_the_reward(hall: hcssp.CSSP) -> None:
+    shaped = hcssp.maximise(hall, {"minutes": -1.0, "damage": -2.0})
+    env = to_gymnasium(shaped, refusal=9.0)
+    run, lift = env.episode.actions.index("run"), env.episode.actions.index("lift")
+    env.reset(seed=1)
+    assert env.step(run)[1] == -5.0
+    env.reset(seed=1)
+    assert env.step(lift)[1] == -9.0
+
+
 def test_a_seed_names_the_episodes(hall: hcssp.CSSP) -> None:
     plan, env = hcssp.solve(hall), to_gymnasium(hall)
     first, again, other = (record_episodes(env, plan, episodes=50, seed=seed) for seed in (1, 1, 2))

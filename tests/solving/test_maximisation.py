@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hcssp.cli import main
 from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
 from hcssp.reports.plan_words import plan_in_words
+from hcssp.reports.words import what_is_proven, what_it_costs
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from referee.exact_policies import every_policy
@@ -235,8 +237,18 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     assert "problem: greatest expected gold, wear at most 4" in words
     assert "the best deterministic plan has an expected gold of 2" in words
     assert "this plan is the best there is, to six digits" in words
+    solved = plan.as_procedure()
+    told = what_it_costs(solved.problem, {name: plan.cost(name) for name in ("gold missed", "gold", "wear")})
+    assert told.startswith("Following this plan has an expected gold of 2")
+    assert "expected gold above 2.0" in what_is_proven(plan)
+    assert "optimal" in what_is_proven(plan)
+    loose = replace(plan, proof=hcssp.Interval(3.0, plan.upper_bound))
+    assert "feasible; its gold could be greater by at most 1.0" in plan_in_words(loose)
+    assert "has 1.0" in what_is_proven(loose)
     file = tmp_path / "gold.yaml"
     file.write_text(GOLD.replace("maximise: gold\n", ""), encoding="utf-8")
+    assert main(["show", str(file), "--maximise", "gold"]) == 0
+    assert "gold.yaml: maximise the expected gold" in capsys.readouterr().out
     assert main(["solve", str(file), "--maximise", "gold", "--bound", "wear=7", "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)["reward"]
     assert told["name"] == "gold"

@@ -84,7 +84,9 @@ def _words(title: str, problem: HCSSP, style: Style) -> str:
     from hcssp.reports.plan_words import aligned
 
     flattening = problem.flattening
-    primary = called(problem, problem.primary_name)
+    aim = f"minimise the expected {called(problem, problem.primary_name)}"
+    if problem.reward is not None:
+        aim = f"maximise the expected {called(problem, problem.reward.name)}"
     sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
     for activity in problem.activities:
         cssp = activity.cssp
@@ -101,7 +103,7 @@ def _words(title: str, problem: HCSSP, style: Style) -> str:
     )
     return "\n\n".join(
         [
-            style.strong(f"{title}: minimise the expected {primary}") + f"\n  {events}; {flat}",
+            style.strong(f"{title}: {aim}") + f"\n  {events}; {flat}",
             style.strong("Sizes") + "\n" + aligned(sizes),
             style.strong("Procedure") + "\n" + "\n".join(f"  {line}" for line in tree),
         ]

@@ -3,7 +3,7 @@
 Observations are the numbers of states, those of the flat problem for a procedure; actions are numbers of
 labels, which mean the same everywhere. A step is paid with its *expected* costs: a problem keeps no others.
 
-- ``reward`` is the negative primary cost of the step;
+- ``reward`` is the negative primary cost of the step, or what a problem that maximises has of its reward;
 - ``info["costs"]`` are all its costs by name, ``info["spent"]`` their sums since the episode began;
 - ``info["action_mask"]`` says which actions there are, as ``env.action_space.sample(mask)`` wants it;
 - ``info["state"]`` is the state's label, ``info["available"]`` whether the state had the last action.
@@ -58,6 +58,10 @@ class EpisodeOfProblem:
         self.refusal = (dearest or 1.0) if refusal is None else float(refusal)
         if not self.refusal >= 0.0:
             raise InvalidProblem([f"refusal is {refusal}; it must be 0 or more"])
+        weights = {} if problem.reward is None else problem.reward.weights
+        self._rewards: FloatArray | None = None
+        if weights:
+            self._rewards = np.array([weights.get(name, 0.0) for name in self.problem.cost_names])
         self.state = 0
         self.spent: FloatArray = np.zeros(len(self.problem.cost_names))
 
@@ -91,6 +95,12 @@ class EpisodeOfProblem:
     def action_of(self, row: int) -> int:
         """The number of a row's action."""
         return int(self._action_of_row[row])
+
+    def reward(self, costs: FloatArray, available: bool) -> float:
+        """What a step of these costs is worth to whoever learns."""
+        if self._rewards is None or not available:
+            return -float(costs[0])
+        return float(self._rewards @ costs)
 
     @property
     def over(self) -> bool:
@@ -139,7 +149,8 @@ def _environment_class() -> Any:
         def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
             costs, available = self.episode.advance(int(action), self.np_random)
             told = self.episode.info(costs, available)
-            return self.episode.state, -float(costs[0]), self.episode.over, False, told
+            reward = self.episode.reward(costs, available)
+            return self.episode.state, reward, self.episode.over, False, told
 
         def render(self) -> str | None:
             if self.render_mode is None:

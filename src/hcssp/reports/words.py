@@ -20,11 +20,14 @@ from hcssp.reports.measures import Measure
 
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
     """The expected costs against their bounds, in a sentence."""
-    sentence = f"Following this plan has an expected {called(problem, problem.primary_name)} of "
-    sentence += rounded(costs[problem.primary_name])
+    aim, value = problem.primary_name, costs[problem.primary_name]
+    if problem.reward is not None:
+        aim, value = problem.reward.name, problem.reward.value(costs)
+    sentence = f"Following this plan has an expected {called(problem, aim)} of {rounded(value)}"
     kept = [
         _against_bound(Measure.of(problem, name), costs[name], bound)
         for name, bound in _bounds(problem).items()
+        if name != aim
     ]
     return sentence + (f", with {_listed(kept)}." if kept else ".")
 
@@ -35,11 +38,17 @@ def what_is_proven(plan: Plan) -> str:
     if not isfinite(lower_bound):
         return what_is_claimed(plan) or "Nothing is proven about how much better another plan could be."
     verification = verification_of(plan)
+    reward = plan.reward
+    own = f"{rounded_up(upper_bound)} at most" if reward is None else rounded(reward.value)
     sentence = (
         f"It is {'proven' if verification is None else 'verified'} that {_no_plan_below(plan, lower_bound)}; "
-        f"this plan's is {rounded_up(upper_bound)} at most. "
+        f"this plan's is {own}. "
     )
-    if plan.status is Status.OPTIMAL:
+    if reward is not None and reward.gap > OPTIMALITY_TOLERANCE:
+        sentence += (
+            f"A better plan, if there is one, has {rounded_up(reward.at_most - reward.value)} more at most."
+        )
+    elif plan.status is Status.OPTIMAL or reward is not None:
         sentence += "To that precision no better plan exists: the plan is optimal."
     else:
         sentence += f"A better plan, if there is one, saves {percent(plan.gap)} at most."
@@ -61,6 +70,11 @@ def _no_plan_below(plan: Plan, lower_bound: float) -> str:
     problem = plan.problem
     kept = " that keeps the same bounds" if np.isfinite(problem.bounds).any() else ""
     least = rounded_down(lower_bound)
+    if problem.reward is not None:
+        reward = problem.reward
+        name = called(problem, reward.name) if isinstance(problem, HCSSP) else reward.name
+        most = rounded_up(reward.at_most(lower_bound))
+        return f"no deterministic plan{kept} has an expected {name} above {most}"
     primary = called(problem, problem.primary_name) if isinstance(problem, HCSSP) else problem.primary_name
     return f"no deterministic plan{kept} has an expected {primary} below {least}"
 
