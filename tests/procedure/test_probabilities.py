@@ -11,6 +11,8 @@ from brute_force_procedures import brute_force
 from hcssp import HCSSP, CSSPBuilder, InvalidProblem, UnknownName, small_building, solve, with_probability
 from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import FloatArray
+from hcssp.files import dump_problem
+from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import Outcome, ProcedureBuilder
 from random_procedures import random_procedure
 
@@ -163,6 +165,15 @@ def test_without_a_second_entry_nothing_is_carried() -> None:
     never = solve(bounded.with_bounds({"locked out": 0.1}))
     assert never.policy.choice("start") == "go-to-E"
     assert never.cost("locked out") == 0.0
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_says_the_same_in_the_same_words(again: bool) -> None:
+    problem = flights(0.2, again)
+    loaded = load_text(dump_problem(problem))
+    assert loaded == problem
+    assert loaded.constraints[0].probability_of == "lost"
+    assert str(loaded).splitlines()[-1] == "constraint crash: probability of lost <= 20%"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import io
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from hcssp.procedure.units import called
+from hcssp.procedure.units import called, probability_of
 from hcssp.reports.figures import given, in_table, percent, plain, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
@@ -83,6 +83,7 @@ def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]
         "problem": name,
         "primary": problem.primary_name,
         "constraint": curve.constraint,
+        **({"probability_of": of} if (of := probability_of(problem, curve.constraint)) else {}),
         "least": plain(curve.least),
         "exact": curve.exact,
         "points": [_point(curve, point) for point in curve.points],

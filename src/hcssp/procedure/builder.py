@@ -72,7 +72,7 @@ class ProcedureBuilder:
         self._activities: list[tuple[str, CSSP | HCSSP, str]] = []
         self._entries: list[Mapping[Hashable, Hashable]] = []
         self._choices: list[Choice] = []
-        self._constraints: list[tuple[str, float, dict[ActivityHandle, str]]] = []
+        self._constraints: list[tuple[str, float, dict[ActivityHandle, str], str]] = []
         self._probabilities: list[tuple[str, What, float]] = []
 
     def add_event(self, name: str) -> EventHandle:
@@ -115,7 +115,14 @@ class ProcedureBuilder:
         """
         self._choices.append(Choice(event, name, tuple(to)))
 
-    def add_constraint(self, name: str, *, at_most: float, counts: Mapping[ActivityHandle, str]) -> None:
+    def add_constraint(
+        self,
+        name: str,
+        *,
+        at_most: float,
+        counts: Mapping[ActivityHandle, str],
+        probability_of: str = "",
+    ) -> None:
         """Bound an expected sum over the whole procedure.
 
         Parameters
@@ -127,8 +134,11 @@ class ProcedureBuilder:
         counts
             For each activity that counts, the name of its secondary cost that does; those of a procedure are
             its constraints.
+        probability_of
+            What the sum is the probability of, for words, if no run counts more than 1; to have that seen to,
+            use :meth:`add_probability`.
         """
-        self._constraints.append((name, at_most, dict(counts)))
+        self._constraints.append((name, at_most, dict(counts), probability_of))
 
     def add_probability(self, name: str, *, of: What, at_most: float) -> None:
         """Bound the probability that something happens.
@@ -172,7 +182,10 @@ class ProcedureBuilder:
                 for index, (name, problem, room) in enumerate(self._activities)
             ),
             choices=tuple(self._choices),
-            constraints=tuple(Constraint(*parts[:2], self._indices(parts[2])) for parts in self._constraints),
+            constraints=tuple(
+                Constraint(given, at_most, self._indices(counts), probability_of=of)
+                for given, at_most, counts, of in self._constraints
+            ),
             name=self._name,
             description=self._description,
             positions=self._positions,

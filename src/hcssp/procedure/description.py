@@ -8,6 +8,7 @@ others run is shown once, below them, however often it is used.
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ def _constraint(problem: HCSSP, constraint: Constraint) -> str:
         activity = problem.activities[index]
         by_cost.setdefault(activity.cssp.cost_names[cost], []).append(activity.name)
     counted = "; ".join(f"{cost} of {', '.join(names)}" for cost, names in by_cost.items())
+    if constraint.probability_of:
+        bound = f"{100.0 * constraint.at_most:.6g}%" if constraint.at_most < inf else "inf"
+        return f"constraint {constraint.name}: probability of {constraint.probability_of} <= {bound}"
     return f"constraint {constraint.name} <= {constraint.at_most:.6g}: counts {counted}"
 
 

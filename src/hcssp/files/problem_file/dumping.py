@@ -299,8 +299,9 @@ def _constraints(problem: HCSSP) -> dict[str, Any]:
         (cost, *others) = dict.fromkeys(counts.values())
         having = [a.name for a in problem.activities if cost in a.cssp.cost_names[1:]]
         shared = not others and list(counts) == having
+        of = {"probability_of": constraint.probability_of} if constraint.probability_of else {}
         written[constraint.name] = Line(
-            at_most=float(constraint.at_most), counts=cost if shared else Line(counts)
+            at_most=float(constraint.at_most), counts=cost if shared else Line(counts), **of
         )
     return written
 

@@ -303,6 +303,10 @@ class Constraint(Part):
         description="A cost, of all activities that have it; or from activities to costs. By default the "
         "cost that has the constraint's name.",
     )
+    probability_of: str | None = optional(
+        name_text("what it is the probability of"),
+        description="For words: what the sum is the probability of, if no run counts more than 1.",
+    )
 
 
 def _problem_file(file: str) -> str | None:

@@ -231,7 +231,12 @@ class ProcedureReader:
         else:
             counts = {}
         if counts:
-            self._builder.add_constraint(name, at_most=constraint.at_most, counts=counts)
+            self._builder.add_constraint(
+                name,
+                at_most=constraint.at_most,
+                counts=counts,
+                probability_of=constraint.probability_of or "",
+            )
 
     def _count_everything(self) -> None:
         """Let every secondary cost be counted from outside under its own name."""
