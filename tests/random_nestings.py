@@ -64,7 +64,7 @@ def _level(
     if depth > 1 or rng.random() < 0.3:
         runs = part("b", nested=rng.random() < 0.6)
         parts.append(runs)
-    back = [Outcome(again, first)] if again else []
+    back = [Outcome(again, first)]
     plan.add_choice(middle, "onwards", to=[Outcome(1.0 - again, last, runs=runs), *back])
     for cost in COSTS[:num_constraints]:
         plan.add_constraint(cost, at_most=np.inf, counts=dict.fromkeys(parts, cost))

@@ -23,7 +23,7 @@ from hcssp.files.problem_file.dumping import dump_problem
 from hcssp.procedure.single import as_procedure
 from referee.judgement import CURVE, METHODS, OPEN, Finding, TookTooLong, judge
 from referee.pending import PENDING_KINDS
-from referee.wild_problems import FAMILIES, Case, make_case
+from referee.wild_problems import FAMILIES, NESTED, Case, make_case
 
 GENTLE = {"natural", "free", "ties", "dead ends"}
 """Families whose numbers are within what HiGHS promises."""
@@ -33,7 +33,7 @@ def methods_for(case: Case) -> tuple[str, ...]:
     """The methods that are asked about a problem of the full run."""
     shape, _, style = case.family.rpartition(": ")
     chosen = ["exact", "anytime"]
-    if shape == "procedure":
+    if shape in ("procedure", "nested", "nested retries"):
         chosen.append("budgets to the end" if case.seed % 2 else "budgets")
     if case.seed % 4 == 0:
         chosen.append(CURVE)
@@ -47,7 +47,7 @@ def methods_for(case: Case) -> tuple[str, ...]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge the problems that `arguments` name; the number of wrong answers decides the exit code."""
     options = _parser().parse_args(arguments)
-    families = options.family or FAMILIES
+    families = options.family or (*FAMILIES, *NESTED)
     judged: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {family: Counter() for family in families}
     wrong: list[Finding] = []
@@ -77,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m referee", description=__doc__.split("\n")[0])
-    parser.add_argument("--family", action="append", choices=FAMILIES, help="only this one; may be repeated")
+    parser.add_argument(
+        "--family", action="append", choices=[*FAMILIES, *NESTED], help="only this one; may be repeated"
+    )
     parser.add_argument("--method", action="append", choices=[*METHODS, CURVE], help="only this one")
     parser.add_argument("--first", type=int, default=0, help="the first seed of each family (%(default)s)")
     parser.add_argument("--count", type=int, default=80, help="problems of each family (%(default)s)")

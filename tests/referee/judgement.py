@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 
+from hcssp.checker import check
 from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Policy, Progress
@@ -59,6 +60,9 @@ CURVE = "curve"
 OPEN = "open"
 
 LAST_DIGITS = "last digits"
+PROVEN = 1e-5
+"""A certificate proves what a plan says, but for this share of it."""
+
 A_FEW_ROUNDINGS = 1e-14
 """A bound that is too high by no more than this, relatively, is wrong, too, but of a kind of its own."""
 
@@ -139,6 +143,8 @@ def _run(case: Case, method: str, steps: int) -> Iterator[Said]:
     referee = Referee(problem, case.truth, case.bounds)
     yield from referee.snapshots(told)
     yield from referee.plan(plan, complete=method in COMPLETE)
+    if method == "exact" and case.family.startswith("nested"):
+        yield from referee.certificate(plan)
 
 
 def _curve(case: Case) -> Iterator[Said]:
@@ -229,6 +235,20 @@ class Referee:
             value = float(stochastic.value)
             if value == inf or Fraction(value) > self.optimum:
                 yield _too_high("stochastic", value, self.optimum)
+
+    def certificate(self, plan: Plan) -> Iterator[Said]:
+        """What is wrong with the proof of a plan, checked in integers."""
+        if not self._can_end:
+            return
+        verdict = check(plan.problem, plan.certificate, exact=True)
+        low = verdict.lower_bound
+        if self.optimum is not None and (low == inf or Fraction(low) > self.optimum):
+            yield Said("certificate", f"it proves {low!r}, but {_shown(self.optimum)} is possible")
+        # What was found out is proven, but for the last digits.
+        elif plan.status is Status.OPTIMAL and low < plan.lower_bound * (1.0 - PROVEN):
+            yield Said("certificate", f"it proves {low!r} only, and the plan says {plan.lower_bound!r}")
+        elif plan.status is Status.INFEASIBLE and low < inf:
+            yield Said("certificate", f"it proves {low!r} only, and the plan says that there is none")
 
     def _interval(
         self, lower_bound: float, upper_bound: float, policy: Policy | None, plan: Plan | None = None

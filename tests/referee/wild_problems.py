@@ -21,6 +21,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from referee.exact_policies import EveryPolicy, TooManyPolicies, every_policy, round_up
+from referee.nested_problems import SHAPES, nested_procedure
 
 MOST_POLICIES = 300
 FEWEST_POLICIES = 3
@@ -126,7 +127,14 @@ PROCEDURES = (
     "procedure: odd",
     "exits: odd",
 )
+NESTED = (
+    *(f"{shape}: {style}" for shape in SHAPES for style in ("natural", "free")),
+    "nested: ties",
+    "nested retries: loops",
+    "nested: dead ends",
+)
 FAMILIES = (*FLAT, *PROCEDURES)
+"""Those that every test run draws from; the full run has the nested ones, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +181,10 @@ def make_case(family: str, seed: int) -> Case:
             continue
         if len(truth.policies) < FEWEST_POLICIES and rng.random() < 0.9:
             continue
-        bounds, hair = _bounds(rng, truth, len(problem.constraint_names))
-        bounded = problem.with_bounds(dict(zip(problem.constraint_names, bounds, strict=True)))
+        # What choices cost depends on the limits of uses, and so all policies do: those stay.
+        names = problem.outline.constraint_names if isinstance(problem, HCSSP) else problem.constraint_names
+        bounds, hair = _bounds(rng, truth, len(names))
+        bounded = problem.with_bounds(dict(zip(names, bounds, strict=True)))
         return Case(family, seed, bounded, truth, hair)
 
 
@@ -188,6 +198,11 @@ def _unbounded(family: str, rng: np.random.Generator) -> CSSP | HCSSP:
     if family in STYLES:
         return _room(rng, STYLES[family], 1 + int(rng.integers(1, 4)))
     shape, style = family.split(": ")
+    if shape in SHAPES:
+        num_costs = 1 + int(rng.integers(1, 4))
+        return nested_procedure(
+            rng, shape, num_costs, lambda: _nested_room(rng, style, num_costs, shape == "nested exits")
+        )
     return _procedure(rng, shape, style)
 
 
@@ -426,6 +441,15 @@ def _procedure(rng: np.random.Generator, shape: str, style_name: str) -> HCSSP:
         counted = [activity for activity in activities if rng.random() < 0.8] or activities[:1]
         plan.add_constraint(f"limit {index}", at_most=inf, counts=dict.fromkeys(counted, f"risk {index}"))
     return plan.build(start=events[0], end=events[-1])
+
+
+def _nested_room(rng: np.random.Generator, style: str, num_costs: int, several_exits: bool) -> CSSP:
+    """A room of one or two states: there are many of them, and all their policies are enumerated."""
+    labels = LABELS[:3] if several_exits else None
+    num_goals = 2 if several_exits and rng.random() < 0.5 else 1
+    return _room(
+        rng, STYLES[style], num_costs, most_states=3, most_actions=2, labels=labels, num_goals=num_goals
+    )
 
 
 def _activity(rng: np.random.Generator, style_name: str, num_costs: int, *, several_exits: bool) -> CSSP:

@@ -186,8 +186,11 @@ class ProofBuilder:
         known = np.isfinite(levels)
         dear = LOST * (1.0 + float(np.max(np.abs(levels), where=known, initial=0.0)))
         # Mended as a whole, the activities agree on what their exits are worth.
-        mended = feasible_values(layout.flat, prices, levels, layout.flat.almost_sure(~region)[1])
+        ending, allowed = layout.flat.almost_sure(~region)
+        mended = feasible_values(layout.flat, prices, levels, allowed)
         levels = np.where(known, levels if mended is None else mended, np.nan)
+        # What only an outcome of probability zero leads to is not known either, but is no dead end.
+        levels[~known & ending] = 0.0 if mended is None else mended[~known & ending]
         uses: list[Use] = []
         for activity, block in enumerate(layout.blocks):
             states = layout.flattening.flat_state(activity)
