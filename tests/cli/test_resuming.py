@@ -15,6 +15,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.cli import plans as saving
+from hcssp.cli.exit_codes import INTERRUPTED
 from hcssp.files.search_file import search_path
 from hcssp.methods.branching import Branching
 
@@ -27,6 +28,7 @@ def save_and_wait(saver):
     error = honest(saver)
     if search_path.exists() and coordinators:
         print(*coordinators[0].workers.process_ids, flush=True)
+        coordinators.clear()
         time.sleep(100)
     return error
 
@@ -37,11 +39,11 @@ if __name__ == "__main__":
     coordinators = []
     give = coordinator.Coordinator._take
     coordinator.Coordinator._take = lambda self, *rest: (coordinators.append(self), give(self, *rest))
-    coordinator.ALONE_SECONDS, coordinator.NODES_PER_WORKER, coordinator.LEAST_SECONDS = 0.0, 1, 0.001
+    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.001
     plans._SAVE_SEARCH_EVERY = plans._SAVING_SHARE = 0.0
     honest = plans.PlanSaver._save_search
     plans.PlanSaver._save_search = save_and_wait
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
 """
 
 
@@ -58,18 +60,40 @@ def is_running(process: int) -> bool:
     return state != "Z"
 
 
+def started(out: Path) -> tuple[subprocess.Popen[str], list[int]]:
+    """A search by two processes that has saved what is left of it, and waits; and its workers."""
+    script = out.with_name("coordinator.py")
+    script.write_text(COORDINATOR, encoding="utf-8")
+    command = [sys.executable, str(script), "solve", "small-building", "--jobs", "2", "--out", str(out)]
+    coordinator = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    assert coordinator.stdout is not None
+    workers = [int(word) for word in coordinator.stdout.readline().split()]
+    assert workers
+    return coordinator, workers
+
+
+def assert_gone(workers: list[int]) -> None:
+    for _ in range(200):
+        if not any(map(is_running, workers)):
+            break
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+
+
 def test_a_coordinator_that_is_killed_goes_on_later(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script, out = tmp_path / "coordinator.py", tmp_path / "plan.json"
-    script.write_text(COORDINATOR, encoding="utf-8")
-    command = [sys.executable, str(script), "solve", "small-building", "--jobs", "2", "--out", str(out)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as coordinator:
-        assert coordinator.stdout is not None
-        workers = [int(word) for word in coordinator.stdout.readline().split()]
+    out = tmp_path / "plan.json"
+    coordinator, workers = started(out)
+    with coordinator:
         coordinator.send_signal(signal.SIGKILL)
-    assert workers
+    assert_gone(workers)
     assert search_path(out).exists()
     proved: list[bool] = []
     honest = Branching.prove
@@ -81,11 +105,21 @@ def test_a_coordinator_that_is_killed_goes_on_later(
     # It went on with the regions that were left, and has done with them.
     assert proved
     assert not search_path(out).exists()
-    for _ in range(200):
-        if not any(map(is_running, workers)):
-            break
-        time.sleep(0.05)
-    assert not any(map(is_running, workers))
+
+
+def test_an_interrupt_ends_the_workers_and_saves(tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    coordinator, workers = started(out)
+    search_path(out).unlink()
+    with coordinator:
+        # As from a terminal: all processes of the command get it.
+        os.killpg(coordinator.pid, signal.SIGINT)
+        told, _ = coordinator.communicate()
+    assert coordinator.returncode == INTERRUPTED
+    assert "small-building: least expected time" in told
+    assert_gone(workers)
+    assert out.exists()
+    assert search_path(out).exists()
 
 
 @pytest.fixture

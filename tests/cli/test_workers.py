@@ -14,7 +14,7 @@ def test_two_processes_prove_what_one_does(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "NODES_PER_WORKER", 1)
+    monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
     assert main(["solve", "small-building", "--json", "--verbose"]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert main(["solve", "small-building", "--json", "--verbose", "--jobs", "2"]) == 0

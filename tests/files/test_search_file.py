@@ -18,9 +18,9 @@ from hcssp.errors import InvalidPlan
 from hcssp.files.search_file import load_search, save_search
 from hcssp.methods.branching import Branching
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import open_workers
-from stages import stages
 
 PROBLEM = stages(8, seed=4)
 

@@ -20,13 +20,13 @@ from hcssp.errors import UnsupportedProblem
 from hcssp.methods import coordinator
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.procedure.model import HCSSP
+from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import Task, Workers, open_workers
 from hcssp.workers.at_work import Fault
 from hcssp.workers.losses import LostWorker
 from random_problems import random_cssp
 from random_procedures import random_procedure
-from stages import stages
 
 Problem = CSSP | HCSSP
 
@@ -35,8 +35,8 @@ Problem = CSSP | HCSSP
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are called at once and answer after a node or two: small problems go back and forth."""
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "NODES_PER_WORKER", 1)
-    monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.001)
+    monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
+    monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.001)
 
 
 @pytest.fixture(scope="module")

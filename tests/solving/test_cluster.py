@@ -18,10 +18,10 @@ from hcssp.cssp.model import CSSP
 from hcssp.files.search_file import load_search
 from hcssp.methods import coordinator
 from hcssp.procedure.model import HCSSP
+from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from random_procedures import random_procedure
-from stages import stages
 
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
@@ -39,8 +39,8 @@ PROBLEMS: list[CSSP | HCSSP] = [
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are called at once and answer after a node or two: small problems go back and forth."""
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
-    monkeypatch.setattr(coordinator, "NODES_PER_WORKER", 1)
-    monkeypatch.setattr(coordinator, "LEAST_SECONDS", 0.001)
+    monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
+    monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.001)
 
 
 @pytest.fixture(scope="module")
@@ -68,13 +68,13 @@ def test_two_workers_find_the_optimum_of_one_process(client: Any, index: int) ->
 
 SEARCH = """
 import sys, time
-from stages import stages
 from distributed import Client
 from hcssp import save_search, solve, SearchRecord
 from hcssp.methods import coordinator
+from hcssp.scenarios.stages import stages
 
 if __name__ == "__main__":
-    coordinator.ALONE_SECONDS, coordinator.NODES_PER_WORKER, coordinator.LEAST_SECONDS = 0.0, 1, 0.001
+    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.001
     problem, record = stages(8, seed=4), SearchRecord()
 
     def save(progress):
@@ -91,9 +91,8 @@ if __name__ == "__main__":
 def test_a_coordinator_that_is_killed_goes_on_later(cluster: Any, client: Any, tmp_path: Path) -> None:
     script, saved = tmp_path / "search.py", tmp_path / "search"
     script.write_text(SEARCH, encoding="utf-8")
-    paths = [str(Path(__file__).parents[1]), *sys.path]
     command = [sys.executable, str(script), cluster.scheduler_address, str(saved)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline() == "saved\n"

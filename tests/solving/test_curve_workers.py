@@ -8,9 +8,9 @@ import pytest
 from hcssp.cli import main
 from hcssp.contract.proof import Infeasible
 from hcssp.scenarios import small_building
+from hcssp.scenarios.stages import stages
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 from hcssp.workers import open_workers
-from stages import stages
 
 
 def figures(curve: TradeOff) -> list[list[float]]:

@@ -1,6 +1,6 @@
 """One search on many workers: the coordinator owns the open nodes, the incumbent and the bound.
 
-**Method.** It begins alone, until there are a few nodes for everybody. Then workers are given regions, as
+**Method.** It begins alone, until there are a few nodes. Then workers are given regions, as
 forbidden rows and prices, expand what is under them for a moment (:mod:`hcssp.methods.subtrees`), and hand
 back what is left open.
 
@@ -34,15 +34,18 @@ from hcssp.workers.losses import LostWorker
 
 logger = logging.getLogger(__name__)
 
-NODES_PER_WORKER = 2
+NODES_ALONE = 4
 ALONE_SECONDS = 0.3
-"""Workers are called once so many nodes are open for each of them, and the search has taken so long: many are
-over before a process could have been started."""
+"""Workers are called once so many nodes are open, and the search has taken so long: many are over before a
+process could have been started."""
+
+NODES_PER_WORKER = 2
+SCARCE_SECONDS = 0.05
+"""While fewer nodes than so many wait for each worker, all answer at once: what they leave is for others."""
 
 LEAST_SECONDS, MOST_SECONDS = 0.2, 5.0
 SECONDS_PER_WORKER = 0.01
-"""How long a worker goes on by itself: the least while nodes are scarce, later more, the more workers there
-are."""
+"""How long a worker goes on by itself otherwise: the more of them there are, the longer."""
 
 MOST_ROOTS = 16
 """So many regions go to a worker at a time, lest it runs out of work."""
@@ -82,7 +85,7 @@ class Coordinator:
         reporter, alone = branching.reporter, branching.search
         for _ in branching.run():
             yield reporter.snapshot(alone.lower_bound)
-            if len(alone) >= NODES_PER_WORKER * self.workers.count and reporter.seconds >= ALONE_SECONDS:
+            if len(alone) >= NODES_ALONE and reporter.seconds >= ALONE_SECONDS:
                 break
         if not len(alone) or alone.next_bound >= alone.cutoff:
             return alone
@@ -162,11 +165,20 @@ def slice_seconds(workers: int, num_open: int) -> float:
     """How long a worker goes on by itself.
 
     >>> slice_seconds(2, 3), slice_seconds(2, 100), slice_seconds(64, 1000), slice_seconds(1000, 10**6)
-    (0.2, 0.4, 1.28, 5.0)
+    (0.05, 0.2, 0.64, 5.0)
     """
     if num_open < NODES_PER_WORKER * workers:
-        return LEAST_SECONDS
-    return min(max(2.0 * LEAST_SECONDS, 2.0 * SECONDS_PER_WORKER * workers), MOST_SECONDS)
+        return SCARCE_SECONDS
+    return min(max(LEAST_SECONDS, SECONDS_PER_WORKER * workers), MOST_SECONDS)
+
+
+def num_roots(workers: int, num_open: int) -> int:
+    """How many regions one worker is given at a time.
+
+    >>> num_roots(2, 3), num_roots(2, 20), num_roots(2, 1000)
+    (1, 5, 16)
+    """
+    return min(max(1, num_open // (2 * workers)), MOST_ROOTS)
 
 
 def _handed_over(waiting: float, node: Node) -> OpenNode:
@@ -175,8 +187,7 @@ def _handed_over(waiting: float, node: Node) -> OpenNode:
 
 def _bundle(queue: BestFirst[OpenNode, Any], count: int) -> tuple[OpenNode, ...]:
     """The nodes that hold the bound back, as many as one worker should have; a suspect goes alone."""
-    wanted = min(max(1, len(queue) // (2 * count)), MOST_ROOTS)
-    return tuple(queue.take(wanted, alone=lambda node: node.losses > 0))
+    return tuple(queue.take(num_roots(count, len(queue)), alone=lambda node: node.losses > 0))
 
 
 def _put_back(queue: BestFirst[OpenNode, Any], node: OpenNode) -> None:

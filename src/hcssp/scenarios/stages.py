@@ -1,7 +1,10 @@
-"""Problems whose searches are long for their size: stages, each passed by one of several actions.
+"""Stages, each passed by one of several actions: problems whose searches are long for their size.
 
 A little like packing a knapsack, which is what makes them hard: every action is quick or saves some budget,
 and some skip a stage by chance.
+
+>>> stages(5).num_states, stages(5).num_constraints
+(6, 2)
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ def stages(
     stage = np.repeat(np.arange(count), actions)
     skipped = np.where(stage + 2 <= count, rng.uniform(0.0, 0.2, len(stage)), 0.0)
     rows = np.arange(len(stage))
-    transitions = csr_array((1.0 - skipped, (rows, stage + 1)), (len(rows), count + 1))
-    transitions += csr_array((skipped, (rows, np.minimum(stage + 2, count))), transitions.shape)
+    successors = np.concatenate([stage + 1, np.minimum(stage + 2, count)])
+    chances = np.concatenate([1.0 - skipped, skipped])
+    transitions = csr_array((chances, (np.tile(rows, 2), successors)), (len(rows), count + 1))
     costs = np.vstack([rng.uniform(1.0, 10.0, len(rows)), rng.uniform(0.0, 10.0, (constraints, len(rows)))])
     least = costs[1:].reshape(constraints, count, actions).min(axis=2).sum(axis=1)
     average = costs[1:].sum(axis=1) / actions

@@ -1,0 +1,130 @@
+"""What two processes gain: on a search of about a minute, and on a curve.
+
+Each is done by one process and by two (`--jobs 2`), a fresh start each. The seconds count what a user waits
+for, processes that are started included. "Processor" is the time that all of them spent, divided by that of
+one alone: what is above 1 was lost on the way, whoever else is using the machine.
+
+    python benchmarks/bench_parallel.py --jobs 2
+    python benchmarks/bench_parallel.py --only curve --repeats 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from typing import Any
+
+from measuring import announce, figure, median, number, parser, run_apart, run_benchmark, table, verdict
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "evacuation, damage at most 3.4": {"bound": 3.4},
+    "24 stages, 4 budgets": {"count": 24, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.55},
+}
+CURVE = "evacuation, 21 points"
+GAP, CURVE_GAP = 1e-6, 1e-4
+SEARCH_AIM, CURVE_AIM = 1.6, 1.8
+
+
+def measure_search(name: str, jobs: int, cap: float) -> dict[str, Any]:
+    """Prove one problem by so many processes."""
+    from hcssp import Gap, MaxRuntime, evacuation, open_workers, solve
+    from hcssp.scenarios.stages import stages
+
+    dials = SEARCHES[name]
+    problem = evacuation(**dials) if "bound" in dials else stages(**dials)
+    began = time.perf_counter()
+    if jobs == 1:
+        plan = solve(problem, stop=[Gap(GAP), MaxRuntime(cap)])
+    else:
+        with open_workers(jobs=jobs) as workers:
+            plan = solve(problem, stop=[Gap(GAP), MaxRuntime(cap)], executor=workers)
+    return {
+        "seconds": time.perf_counter() - began,
+        "processor_seconds": _processor_seconds(),
+        "nodes": plan.iterations,
+        "done": bool(plan.gap <= GAP) or str(plan.status) == "infeasible",
+        "optimum": figure(plan.upper_bound),
+    }
+
+
+def measure_curve(name: str, jobs: int, cap: float) -> dict[str, Any]:
+    """Trace one curve by so many processes."""
+    from hcssp import evacuation, open_workers, trade_off
+
+    problem, bounds = evacuation(), [1.0 + 0.2 * step for step in range(21)]
+    began = time.perf_counter()
+    if jobs == 1:
+        curve = trade_off(problem, "damage", bounds, CURVE_GAP, cap)
+    else:
+        with open_workers(jobs=jobs) as workers:
+            curve = trade_off(problem, "damage", bounds, CURVE_GAP, cap, executor=workers)
+    return {
+        "seconds": time.perf_counter() - began,
+        "processor_seconds": _processor_seconds(),
+        "nodes": sum(point.plan.iterations for point in curve.points),
+        "done": all(point.gap <= CURVE_GAP for point in curve.points),
+        "optimum": figure(curve.points[-1].upper_bound),
+    }
+
+
+def _processor_seconds() -> float:
+    """What this process and those that it has started, and ended, have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Searches, then the curve, each by one process and by several."""
+    wanted = [(name, "measure_search", SEARCH_AIM) for name in SEARCHES] + [
+        (CURVE, "measure_curve", CURVE_AIM)
+    ]
+    rows, figures = [], {}
+    for name, function, aim in wanted:
+        if arguments.only and not any(each in name or each in function for each in arguments.only):
+            continue
+        answers = {}
+        for jobs in (1, arguments.jobs):
+            announce(f"{name}, {jobs} processes")
+            options = {"name": name, "jobs": jobs, "cap": arguments.cap}
+            found = [
+                run_apart("bench_parallel", function, options, arguments.cap)
+                for _ in range(arguments.repeats)
+            ]
+            answers[jobs] = [each for each in found if each is not None and each["done"]]
+        figures[name] = answers
+        rows.append(_row(name, answers[1], answers[arguments.jobs], aim))
+    header = ["", "one process", f"{arguments.jobs} processes", "times faster", "processor", "nodes", "aim"]
+    print(table(f"Seconds to prove it, by one process and by {arguments.jobs}", header, rows))
+    return figures
+
+
+def _row(name: str, one: list[dict[str, Any]], several: list[dict[str, Any]], aim: float) -> list[str]:
+    if not one or not several:
+        return [name, *(["-"] * 5), verdict(None, aim, at_least=True)]
+    alone, together = (median(each["seconds"] for each in found) for found in (one, several))
+    spent = [median(each["processor_seconds"] for each in found) for found in (one, several)]
+    nodes = f"{one[0]['nodes']}, {several[0]['nodes']}"
+    return [
+        name,
+        number(alone),
+        number(together),
+        number(alone / together),
+        number(spent[1] / spent[0]),
+        nodes,
+        verdict(alone / together, aim, at_least=True),
+    ]
+
+
+def main() -> None:
+    """Run the benchmark."""
+    options = parser(__doc__.split("\n", 1)[0])
+    options.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+    options.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each (default: 3)")
+    options.add_argument("--cap", type=float, default=300.0, metavar="S", help="seconds for one run")
+    options.add_argument("--only", action="append", metavar="NAME", help="only what has this in its name")
+    run_benchmark("bench_parallel", options.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    main()
