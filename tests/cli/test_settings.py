@@ -21,6 +21,12 @@ def test_a_dial_is_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["upper_bound"] != pytest.approx(solve(small_building()).upper_bound)
 
 
+def test_the_words_say_what_was_set(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "small-building", "-q", "--set", "locked=1/4", "--set", "intended=70%"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("small-building with locked = 0.25, intended = 0.7: minimise the expected time")
+
+
 def test_a_new_file_has_the_dials_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "small-building", "--set", "locked=0.35"]) == 0
     assert "0.35" in capsys.readouterr().out

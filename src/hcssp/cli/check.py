@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
-from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -157,7 +157,7 @@ def _words(
         if isfinite(each.at_most)
     ]
     under = f" under {', '.join(bounds)}" if bounds else ""
-    title = f"{arguments.certificate}, a proof about {arguments.problem}{under}"
+    title = f"{arguments.certificate}, a proof about {title_of(arguments)}{under}"
     if isinstance(verdict, str):
         return f"{style.strong(f'{title}: NOT verified')}\n  {verdict}"
     primary, status = measures[problem.primary_name].name, _status(verdict)

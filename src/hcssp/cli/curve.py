@@ -19,7 +19,7 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
-from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import style_of
 from hcssp.cli.workers import add_worker_arguments, workers_of
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.json:
         print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
     else:
-        print(curve_in_words(arguments.problem, problem, curve, style_of(sys.stdout)))
+        print(curve_in_words(title_of(arguments), problem, curve, style_of(sys.stdout)))
         for what, path in (("The figures are", arguments.csv), ("The curve is drawn", arguments.plot)):
             if path is not None:
                 print(f"\n{what} in {path}.")

@@ -15,7 +15,7 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan, verified
-from hcssp.cli.problems import load_problem
+from hcssp.cli.problems import load_problem, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -102,7 +102,7 @@ def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style
 
     problem, evaluation = plan.problem, plan.costs
     primary, cost = called(problem, problem.primary_name), float(evaluation.costs[0])
-    title = f"{arguments.plan}, a plan for {arguments.problem}: expected {primary} {rounded(cost, 6)}"
+    title = f"{arguments.plan}, a plan for {title_of(arguments)}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
     violations = evaluation.violations(plan.tolerances.feasibility)

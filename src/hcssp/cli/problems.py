@@ -119,6 +119,12 @@ def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:
     return settings
 
 
+def title_of(arguments: argparse.Namespace) -> str:
+    """What to call the problem in words: as the user does, with the parameters that are set."""
+    set_to = [f"{name} = {float(value):g}" for name, value in arguments.settings]
+    return f"{arguments.problem} with {', '.join(set_to)}" if set_to else str(arguments.problem)
+
+
 def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:
     """The problem under the bounds of the command line.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, deviation, positive_count
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan
-from hcssp.cli.problems import load_problem
+from hcssp.cli.problems import load_problem, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -64,6 +64,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
         print(json.dumps(document | robustness_document(found), allow_nan=False))
     else:
-        title = f"{arguments.plan}, a plan for {arguments.problem}, with probabilities that may be wrong"
+        title = f"{arguments.plan}, a plan for {title_of(arguments)}, with probabilities that may be wrong"
         print(robustness_in_words(title, found, plan.problem, style_of(sys.stdout)))
     return SOLVED if found.keeps_bounds() else NO_PLAN

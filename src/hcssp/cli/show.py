@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.pictures import check_picture
-from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.json:
         print(json.dumps(_document(arguments.problem, problem), allow_nan=False))
         return SOLVED
-    print(_words(arguments.problem, problem, style_of(sys.stdout)))
+    print(_words(title_of(arguments), problem, style_of(sys.stdout)))
     for path in (arguments.dot, arguments.png):
         if path is not None:
             print(f"\nThe graph is in {path}.")

@@ -16,7 +16,7 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.cli.plans import read_plan
-from hcssp.cli.problems import load_problem
+from hcssp.cli.problems import load_problem, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
         print(json.dumps(document | simulation_document(runs, plan.costs, legs), allow_nan=False))
     else:
-        title = f"{arguments.plan}, a plan for {arguments.problem}, followed {arguments.runs:,} times"
+        title = f"{arguments.plan}, a plan for {title_of(arguments)}, followed {arguments.runs:,} times"
         print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), problem))
     return SOLVED
 

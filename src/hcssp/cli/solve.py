@@ -20,7 +20,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, where_it_was
-from hcssp.cli.problems import load_problem, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
@@ -275,7 +275,7 @@ def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = 
             document["certificate"] = prover.document()
         print(json.dumps(document, allow_nan=False))
     elif plan.status is not Status.INFEASIBLE:
-        print(plan_in_words(plan, style_of(sys.stdout), arguments.problem))
+        print(plan_in_words(plan, style_of(sys.stdout), title_of(arguments)))
     sys.stdout.flush()
     if not plan.found:
         print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
