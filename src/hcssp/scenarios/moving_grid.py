@@ -3,7 +3,7 @@ r"""A grid on which something moves by chance: ferries, storms, gusts of wind.
 A state is a cell and a *mode*, which says where everything else is. The modes change by a Markov chain
 :math:`M` of their own, whatever is done, and how much a step slips may depend on them:
 
-.. math:: P(c', m' \mid c, m, a) = P_m(c' \mid c, a) \; M(m' \mid m).
+.. math:: P(c', m' \mid c, m, a) = P_m(c' \mid c, a)\, M(m' \mid m).
 
 Whoever then stands in cell :math:`c'` in mode :math:`m'` may at once be in an exit, such as a collision, with
 a probability of its own. All modes of the goal's cell are one goal, so that what comes after it knows nothing

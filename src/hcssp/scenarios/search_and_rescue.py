@@ -7,7 +7,7 @@ every look is as likely to find somebody as Bayes' rule says: with the probabili
 :math:`h` and the share :math:`\sigma_h` of it that looks so far would have found, a look that raises the
 share to :math:`\sigma'_h` finds somebody with probability
 
-.. math:: \frac{w_h (\sigma'_h - \sigma_h)}{1 - \sum_k w_k \sigma_k}.
+.. math:: w_h (\sigma'_h - \sigma_h) / (1 - \sum_k w_k \sigma_k).
 
 Whoever leaves an area without having found anybody may have overlooked somebody, with the probability that is
 left. An area ends by one of two exits: ``found``, and then the person is carried out or a medic is called,
