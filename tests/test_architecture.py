@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.execution",),
     ("hcssp.evaluation",),
     ("hcssp.checker",),
-    ("hcssp.procedure",),
+    ("hcssp.procedure", "hcssp.heuristics"),
     ("hcssp.cssp",),
     (
         "hcssp.errors",

@@ -147,6 +147,7 @@ def test_the_list_of_public_names() -> None:
         "evacuation_text",
         "evaluate",
         "explore",
+        "explore_in_batches",
         "find_problem",
         "from_arrays",
         "from_drn",

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.expansion import ExpandedCSSP as ExpandedCSSP
     from hcssp.cssp.expansion import Expansion as Expansion
     from hcssp.cssp.exploration import explore as explore
+    from hcssp.cssp.exploration import explore_in_batches as explore_in_batches
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
     from hcssp.cssp.grid_drawing import render_policy as render_policy
@@ -225,6 +226,7 @@ _HOME = {
     "ExpandedCSSP": "hcssp.cssp.expansion",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",
+    "explore_in_batches": "hcssp.cssp.exploration",
     "FileClaim": "hcssp.contract.proof",
     "find_problem": "hcssp.files.named_problem",
     "FirstPlan": "hcssp.contract.stop",

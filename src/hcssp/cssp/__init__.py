@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from hcssp.cssp.arrays import from_arrays
 from hcssp.cssp.builder import ActionHandle, CSSPBuilder, StateHandle
-from hcssp.cssp.exploration import explore
+from hcssp.cssp.exploration import explore, explore_in_batches
 from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.grid_drawing import render_policy
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare, with_giving_up
+from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.cssp.validation import validated, violations
 
 __all__ = [
@@ -24,10 +26,13 @@ __all__ = [
     "DeterministicPolicy",
     "GridWorld",
     "Hazard",
+    "ImplicitCSSP",
     "Prepared",
     "RandomisedPolicy",
     "StateHandle",
+    "TransitionBatch",
     "explore",
+    "explore_in_batches",
     "from_arrays",
     "prepare",
     "render_policy",

@@ -22,11 +22,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hcssp.cssp.assembly import Assembly, Costs
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
+from hcssp.cssp.state_space import Successors
+from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
-
-Successors = Mapping[Any, float] | Iterable[tuple[Any, float]]
-"""From next states to their probabilities, as a mapping or as pairs."""
 
 
 def explore(
@@ -122,3 +122,43 @@ def explore(
             )
         position += 1
     return assembly.build(distribution, goals, bounds)
+
+
+def explore_in_batches(
+    initial: Sequence[int] | Mapping[Any, float],
+    transitions: Callable[[Any], TransitionBatch],
+    is_goal: Callable[[Any], Any],
+    action_names: Sequence[Hashable] = ("act",),
+    cost_names: Sequence[str] = ("cost",),
+    bounds: Mapping[str, float] | None = None,
+    max_states: int = 1_000_000,
+) -> CSSP:
+    """As :func:`explore`, with functions that answer for many states at once: arrays in, arrays out.
+
+    Parameters
+    ----------
+    initial
+        The initial state, a sequence of whole numbers; or a mapping from such tuples to probabilities.
+    transitions
+        From an array with a row for each state to a :class:`~hcssp.cssp.transition_batch.TransitionBatch`.
+    is_goal
+        From such an array to one truth value for each state.
+    action_names
+        What the codes of the actions mean.
+    cost_names, bounds, max_states
+        As for :func:`explore`.
+
+    Raises
+    ------
+    InvalidProblem
+        With all violations of the first batch that has any; or if there are more than `max_states` states.
+    """
+    problem = ImplicitCSSP.in_batches(
+        initial,
+        transitions,
+        is_goal,
+        action_names=action_names,
+        cost_names=cost_names,
+        bounds=bounds,
+    )
+    return problem.enumerated(max_states)
