@@ -18,6 +18,7 @@ PACKAGE = Path(hcssp.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp",),  # the package itself re-exports from everywhere
     ("hcssp.__main__", "hcssp.cli"),
+    ("hcssp.comparison",),
     ("hcssp.reports",),
     ("hcssp.files",),
     ("hcssp.exchange",),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from hcssp.cli import (
+    bench,
     check,
     curve,
     evaluate,
@@ -45,6 +46,7 @@ _COMMANDS = {
     "report": report,
     "new": new,
     "table": table,
+    "bench": bench,
     "methods": methods,
     "problems": problems,
     "schema": schema,

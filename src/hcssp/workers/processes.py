@@ -138,7 +138,7 @@ class _Lane:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _one_thread_each():
+        with one_thread_each():
             self._process.start()
         # Theirs alone: the pipe must break when they end.
         theirs.close()
@@ -165,7 +165,7 @@ def _obituary(has_answered: bool) -> str:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """An environment in which a new process does its linear algebra in one thread."""
     with _environment:
         before = {name: os.environ.get(name) for name in THREADS_OF_LIBRARIES}

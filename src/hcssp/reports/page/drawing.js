@@ -85,21 +85,21 @@ let printing = false;
 
 // A frame with axes: answers with the drawing and how values become pixels.
 const widthOf = (host, most) => (printing ? Math.min(most, PAPER) : Math.max(300, Math.min(most, host.clientWidth || PAPER)));
-function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTicks = null }) {
-  const width = widthOf(host, most), across = ticks(y[0], y[1], 5);
+function frame(host, { height, x, y, xTitle, yTitle, left = 64, most = 960, xTicks = null, yTicks = null, xText = String, yText = String }) {
+  const width = widthOf(host, most), across = yTicks ?? ticks(y[0], y[1], 5);
   // Long figures need room, or their first digits would be cut off.
-  left = Math.min(width / 2, Math.max(left, 12 + 7 * Math.max(...across.map((tick) => String(tick).length))));
+  left = Math.min(width / 2, Math.max(left, 12 + 7 * Math.max(...across.map((tick) => yText(tick).length))));
   const box = { left, right: width - 14, top: 22, bottom: height - 42 };
   const px = (value) => box.left + ((value - x[0]) / (x[1] - x[0] || 1)) * (box.right - box.left);
   const py = (value) => box.bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * (box.bottom - box.top);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
   for (const tick of across) {
     picture.append(svg("line", { class: "gridline", x1: box.left, x2: box.right, y1: py(tick), y2: py(tick) }),
-      svg("text", { x: box.left - 7, y: py(tick) + 4, "text-anchor": "end", class: "faint" }, String(tick)));
+      svg("text", { x: box.left - 7, y: py(tick) + 4, "text-anchor": "end", class: "faint" }, yText(tick)));
   }
   for (const tick of xTicks ?? ticks(x[0], x[1], Math.max(3, Math.floor(width / 110)))) {
     picture.append(svg("line", { class: "axis", x1: px(tick), x2: px(tick), y1: box.bottom, y2: box.bottom + 5 }),
-      svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, String(tick)));
+      svg("text", { x: px(tick), y: box.bottom + 19, "text-anchor": "middle", class: "faint" }, xText(tick)));
   }
   picture.append(svg("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
     svg("text", { x: box.right, y: height - 6, "text-anchor": "end" }, shortened(xTitle, width / 7.5)),

@@ -1,0 +1,76 @@
+"""Contestants at work."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from math import inf
+
+import pytest
+
+from hcssp.comparison.contestants import CONTESTANTS, MODULES, PEERS
+from hcssp.comparison.measuring import measure_all, measured
+from hcssp.comparison.suite import SUITES, Instance, suite
+from hcssp.errors import UnknownName
+from hcssp.scenarios.registry import SCENARIOS
+
+HOUSE = Instance("small-building", {"intended": 0.9})
+
+
+def test_every_domain_is_in_every_suite() -> None:
+    for name in SUITES:
+        instances = suite(name)
+        assert {instance.domain for instance in instances} == set(SCENARIOS)
+        assert len({instance.name for instance in instances}) == len(instances)
+    assert [each.domain for each in suite("full", ["campus"])] == ["campus"] * len(suite("full", ["campus"]))
+    with pytest.raises(UnknownName, match="did you mean 'small'"):
+        suite("smal")
+
+
+def test_our_methods_are_measured_in_this_process() -> None:
+    found = measured(HOUSE, "exact", 30.0)
+    assert (found.instance, found.states, found.status) == ("small-building (intended 0.9)", 64, "optimal")
+    assert found.lower_bound <= found.upper_bound < inf
+    assert found.randomised is not None
+    assert found.randomised <= found.upper_bound
+    assert found.first is not None
+    assert found.first <= found.seconds
+    assert found.trace[-1][2] == found.upper_bound
+    lp = measured(HOUSE, "lp", 30.0)
+    assert lp.status == "optimal"
+    assert lp.randomised == pytest.approx(found.randomised, rel=1e-6)
+
+
+def test_a_contestant_has_a_process_of_its_own_which_is_ended_in_time() -> None:
+    pairs = [(HOUSE, "lp"), (Instance("nowhere"), "exact")]
+    lp, lost = sorted(measure_all(pairs, 20.0, jobs=2), key=lambda each: -len(each.instance))
+    assert lp.status == "optimal"
+    assert lost.status == "failed"
+    assert "its process ended with code 1" in lost.note
+
+
+def test_what_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for peer, contestants in PEERS.items():
+        monkeypatch.setitem(sys.modules, MODULES[peer], None)
+        for contestant in contestants:
+            found = measured(HOUSE, contestant, 1.0)
+            assert found.status == "missing"
+            assert "pip install 'hcssp[peers]'" in found.note
+
+
+@pytest.mark.skipif(find_spec("stormpy") is None, reason="pip install 'hcssp[peers]' to compare with Storm")
+def test_storm_agrees() -> None:
+    house = Instance("small-building")
+    (storm,) = measure_all([(house, "storm")], 20.0)
+    ours = measured(house, "lp", 30.0)
+    assert storm.status == "optimal"
+    assert storm.randomised == pytest.approx(ours.randomised, rel=CONTESTANTS["storm"].tolerance)
+
+
+@pytest.mark.skipif(
+    find_spec("skdecide") is None, reason="pip install 'hcssp[peers]' to compare with scikit-decide"
+)
+def test_scikit_decide_agrees() -> None:
+    ours, theirs = measured(HOUSE, "lp", 30.0), measured(HOUSE, "scikit-decide", 30.0)
+    assert theirs.status == "optimal"
+    assert theirs.randomised == pytest.approx(ours.randomised, rel=1e-6)
