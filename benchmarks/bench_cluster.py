@@ -3,9 +3,9 @@
 The nodes of a search, what each took and where it stands in the tree, were recorded in one process
 (`--record`). They are replayed by the rules of the coordinator itself: how many regions a worker is given,
 how long it goes on by itself, when it begins. Every order and every answer keeps the coordinator busy for a
-millisecond and travels for another; a region that comes from elsewhere takes half as long again, since its
-dual is solved anew. Efficiency is the time of one process, divided by the number of workers and by the time
-that they take together.
+millisecond and travels for another; a region that another worker has made takes half as long again, since
+its dual is solved anew. Efficiency is the time of one process, divided by the number of workers and by the
+time that they take together.
 
     python benchmarks/bench_cluster.py --figure docs/assets/cluster.svg
     python benchmarks/bench_cluster.py --record 600
@@ -90,6 +90,8 @@ class Cluster:
         self.busy = 0.0
         self.queue: list[tuple[float, int]] = [(tree.bounds[0], 0)]
         self.idle = list(range(workers))
+        self.makers: dict[int, int] = {}
+        self.expanded, self.spent = 0, 0.0
         self.answers: list[tuple[float, int, list[int]]] = []
 
     def run(self) -> float:
@@ -125,18 +127,22 @@ class Cluster:
         """Give one worker an order, and reckon when its answer comes and what it holds."""
         from hcssp.methods.coordinator import num_roots, slice_seconds
 
-        wanted = num_roots(self.workers, len(self.queue))
+        each = self.spent / max(1, self.expanded)
+        wanted = num_roots(self.workers, len(self.queue), each)
         roots = [heapq.heappop(self.queue) for _ in range(min(wanted, len(self.queue)))]
-        seconds = slice_seconds(self.workers, len(self.queue))
+        seconds = slice_seconds(self.workers, len(self.queue), each)
         worker = self.idle.pop()
         self._message()
-        spent, own, strange = 0.0, list(roots), {node for _, node in roots}
+        spent, own = 0.0, list(roots)
         heapq.heapify(own)
         while own and spent < seconds:
             _, node = heapq.heappop(own)
-            spent += self.tree.seconds[node] * (1.0 + ANEW * (node in strange))
+            spent += self.tree.seconds[node] * (1.0 + ANEW * (self.makers.get(node) != worker))
+            self.expanded += 1
             for child in self.tree.children[node]:
+                self.makers[child] = worker
                 heapq.heappush(own, (self.tree.bounds[child], child))
+        self.spent += spent
         heapq.heappush(self.answers, (self.clock + 2 * MESSAGE + spent, worker, [node for _, node in own]))
 
 

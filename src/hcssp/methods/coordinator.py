@@ -47,8 +47,9 @@ LEAST_SECONDS, MOST_SECONDS = 0.2, 5.0
 SECONDS_PER_WORKER = 0.01
 """How long a worker goes on by itself otherwise: the more of them there are, the longer."""
 
-MOST_ROOTS = 16
-"""So many regions go to a worker at a time, lest it runs out of work."""
+NODES_PER_ROOT, MOST_ROOTS = 10, 16
+"""A worker is given as many regions as it can expand so many nodes of each: the dual of a region that it has
+not made itself is solved anew, and pays off under it. It is not given more regions than the latter."""
 
 MOST_LOSSES = 3
 """A node that was lost more often, with its worker, is left as it is: it may be what kills them."""
@@ -79,6 +80,13 @@ class Coordinator:
     make_oracle: Any | None
     node_memory: float
     _lent: dict[Task, tuple[OpenNode, ...]] = field(default_factory=dict)
+    _worked: tuple[int, float] = (0, 0.0)
+
+    @property
+    def _node_seconds(self) -> float:
+        """What a node has taken the workers on average."""
+        nodes, seconds = self._worked
+        return seconds / nodes if nodes else 0.0
 
     def run(self, branching: Branching[Any]) -> Generator[Progress, None, BestFirst[Any, Any]]:
         """Finish a search that has begun, telling its progress; the answer is the state that it ended in."""
@@ -121,13 +129,13 @@ class Coordinator:
         # While there is plenty, one order more than there are workers waits for the first who is done.
         spare = 1 if len(queue) >= 4 * count else 0
         while len(self._lent) < count + spare and queue.next_bound < queue.cutoff:
-            nodes = _bundle(queue, count)
+            nodes = _bundle(queue, count, self._node_seconds)
             order = Order(
                 tuple(self._root(branching, node) for node in nodes),
                 queue.upper_bound,
                 branching.reporter.iterations,
                 branching.expanded,
-                slice_seconds(count, len(queue)),
+                slice_seconds(count, len(queue), self._node_seconds),
             )
             task = self.workers.submit(work_on, shared, search, order, retries=0)
             self._lent[task] = nodes
@@ -153,6 +161,7 @@ class Coordinator:
             reporter.offer_policy(findings.rows)
         reporter.iterations += findings.iterations
         branching.expanded += findings.iterations
+        self._worked = self._worked[0] + findings.iterations, self._worked[1] + findings.seconds
         here = branching.record.graft([node.number for node in nodes], findings.record)
         queue.return_from(task)
         for left in findings.open_nodes:
@@ -161,33 +170,50 @@ class Coordinator:
             queue.prune(findings.pruned_bound)
 
 
-def slice_seconds(workers: int, num_open: int) -> float:
+def slice_seconds(workers: int, num_open: int, node_seconds: float = 0.0) -> float:
     """How long a worker goes on by itself.
 
     >>> slice_seconds(2, 3), slice_seconds(2, 100), slice_seconds(64, 1000), slice_seconds(1000, 10**6)
     (0.05, 0.2, 0.64, 5.0)
+    >>> slice_seconds(2, 100, node_seconds=0.1)
+    1.0
+
+    Parameters
+    ----------
+    workers, num_open
+        How many there are, and how many nodes wait for them.
+    node_seconds
+        What a node takes on average.
     """
     if num_open < NODES_PER_WORKER * workers:
         return SCARCE_SECONDS
-    return min(max(LEAST_SECONDS, SECONDS_PER_WORKER * workers), MOST_SECONDS)
+    wanted = max(LEAST_SECONDS, SECONDS_PER_WORKER * workers, NODES_PER_ROOT * node_seconds)
+    return min(wanted, MOST_SECONDS)
 
 
-def num_roots(workers: int, num_open: int) -> int:
+def num_roots(workers: int, num_open: int, node_seconds: float) -> int:
     """How many regions one worker is given at a time.
 
-    >>> num_roots(2, 3), num_roots(2, 20), num_roots(2, 1000)
-    (1, 5, 16)
+    >>> num_roots(2, 100, 0.1), num_roots(2, 100, 0.005), num_roots(2, 3, 0.005), num_roots(2, 100, 0.0)
+    (1, 4, 1, 16)
+
+    Parameters
+    ----------
+    workers, num_open, node_seconds
+        As for :func:`slice_seconds`.
     """
-    return min(max(1, num_open // (2 * workers)), MOST_ROOTS)
+    nodes = slice_seconds(workers, num_open, node_seconds) / max(node_seconds, 1e-6)
+    fair = min(num_open // (2 * workers), int(nodes / NODES_PER_ROOT), MOST_ROOTS)
+    return max(1, fair)
 
 
 def _handed_over(waiting: float, node: Node) -> OpenNode:
     return OpenNode(node.number, node.prices, node.bound, node.proven, waiting)
 
 
-def _bundle(queue: BestFirst[OpenNode, Any], count: int) -> tuple[OpenNode, ...]:
+def _bundle(queue: BestFirst[OpenNode, Any], count: int, node_seconds: float) -> tuple[OpenNode, ...]:
     """The nodes that hold the bound back, as many as one worker should have; a suspect goes alone."""
-    return tuple(queue.take(num_roots(count, len(queue)), alone=lambda node: node.losses > 0))
+    return tuple(queue.take(num_roots(count, len(queue), node_seconds), alone=lambda node: node.losses > 0))
 
 
 def _put_back(queue: BestFirst[OpenNode, Any], node: OpenNode) -> None:
