@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import hcssp
+from brute_force_procedures import brute_force
 from hcssp.errors import InvalidProblem, UnsupportedProblem
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.solving.bound_range import bound_range
+from random_nestings import random_limits
 from small_procedures import fork, risky_room
 
 
@@ -151,5 +154,36 @@ def test_another_limit_is_another_problem() -> None:
 def test_what_is_about_the_whole_refuses_limits() -> None:
     with pytest.raises(UnsupportedProblem, match="a use has a limit of its own"):
         hcssp.solve(street(7.0), hcssp.BudgetAllocation())
-    with pytest.raises(UnsupportedProblem, match="'road/damage' is a limit for each execution"):
-        hcssp.trade_off(street(7.0), "road/damage", [1.0])
+
+
+def test_the_curve_over_a_limit() -> None:
+    curve = hcssp.trade_off(street(7.0), "road/damage", [0.0, 7.9, 8.0, 9.0], gap=1e-6)
+    assert [point.upper_bound for point in curve.points] == pytest.approx([2.0, 2.0, 1.6, 1.6])
+    assert [point.lower_bound for point in curve.points] == pytest.approx([2.0, 2.0, 1.6, 1.6], rel=1e-5)
+    # There are no straight pieces: it is not convex.
+    assert len(curve.breakpoints) == 0
+    assert not curve.exact
+    assert bound_range(street(7.0), "road/damage") == (0.0, pytest.approx(8.0))
+
+
+@pytest.mark.parametrize("cycles", [False, True])
+def test_points_over_a_limit_agree_with_all_policies(cycles: bool) -> None:
+    free, problem = random_limits(4, cycles=cycles)
+    name = problem.constraints[-1].name
+    curve = hcssp.trade_off(problem, name, [0.5, 2.0, 5.0], gap=1e-7)
+    every = [hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows)) for rows in brute_force(free).rows]
+    for point in curve.points:
+        under = problem.with_bounds({name: point.bound})
+        limits = {each.name: each.limit for each in under.constraints if each.per is not None}
+        kept = [
+            float(found.costs[0])
+            for found in every
+            if found.cost("damage") <= under.constraints[0].at_most * (1 + 1e-9)
+            and all(own.usage <= limits[own.name] * own.expected_executions + 1e-9 for own in found.limits)
+        ]
+        if not kept:
+            assert point.plan.status == "infeasible"
+            continue
+        assert point.upper_bound == pytest.approx(min(kept), rel=1e-6)
+        assert point.lower_bound == pytest.approx(min(kept), rel=1e-5)
+        assert point.stochastic <= min(kept) * (1 + 1e-9)

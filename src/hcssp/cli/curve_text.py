@@ -30,6 +30,13 @@ def point_line(point: CurvePoint) -> str:
     )
 
 
+def _expected(point: CurvePoint, constraint: str) -> float:
+    """What the plan of a point uses of the bound; of a limit for each execution, whenever it is run."""
+    plan = point.plan.as_procedure()
+    limit = next((each for each in plan.costs.limits if each.name == constraint), None)
+    return plan.cost(constraint) if limit is None else limit.usage_per_execution or 0.0
+
+
 def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> str:
     """What ``hcssp curve`` prints for people."""
     primary, varied = called(problem, problem.primary_name), called(problem, curve.constraint)
@@ -46,7 +53,7 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
                 rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
                 rounded_up(point.upper_bound, 4) if known else "no plan",
                 percent(point.gap) if known else "-",
-                told.used(point.plan.cost(curve.constraint), point.bound) if known else "-",
+                told.used(_expected(point, curve.constraint), point.bound) if known else "-",
             ]
         )
     others = [c for c in problem.constraints if c.name != curve.constraint and isfinite(c.at_most)]
@@ -108,7 +115,7 @@ def curve_csv(curve: TradeOff) -> str:
 
 
 def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
-    expected = point.plan.cost(curve.constraint) if point.plan.found else None
+    expected = _expected(point, curve.constraint) if point.plan.found else None
     return {
         "bound": plain(point.bound),
         "stochastic": plain(point.stochastic),

@@ -9,7 +9,10 @@ import numpy as np
 from hcssp.contract.memory import Memory, Problem
 from hcssp.dual.ascent import maximise
 from hcssp.errors import InvalidProblem
+from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.dead_ends import explaining_dead_ends
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.ssp.region import Region
 
 
@@ -42,6 +45,8 @@ def bound_range(problem: Problem, constraint: str, memory: Memory | None = None)
         known = ", ".join(repr(name) for name in names) or "none"
         raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
     index = names.index(constraint)
+    if isinstance(problem, HCSSP) and problem.constraints[index].per is not None:
+        return _limit_range(problem, constraint, memory or Memory())
     with explaining_dead_ends(problem):
         oracle = (memory or Memory()).oracle(problem)
     bounds = oracle.asked_bounds.copy()
@@ -56,6 +61,23 @@ def bound_range(problem: Problem, constraint: str, memory: Memory | None = None)
     used = float(dual.mixture @ np.array([vertex.costs[1 + index] for vertex in dual.support]))
     low = float(least.vertex.costs[1 + index])
     return low, max(low, used)
+
+
+def _limit_range(problem: HCSSP, constraint: str, memory: Memory) -> tuple[float, float]:
+    """Of a limit for each execution: from nothing to what the best plans without it cost each time."""
+    free = problem.with_bounds({constraint: inf})
+    with explaining_dead_ends(free):
+        oracle = memory.oracle(free)
+    dual = maximise(oracle, Region())
+    if dual.infeasible or not dual.support:
+        raise InvalidProblem([f"no plan keeps the other bounds, whatever {constraint!r} may be; relax them"])
+    most = 0.0
+    for vertex in dual.support:
+        found = evaluate(free, ProcedurePolicy(free, oracle.lift(vertex)))
+        each = next((own.usage_per_execution for own in found.limits if own.name == constraint), None)
+        most = max(most, 0.0 if each is None else each)
+    per = free.constraints[free.constraint_names.index(constraint)].per
+    return 0.0, most * (1.0 if per is None else per.most_executions)
 
 
 def rounded_range(low: float, high: float) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from hcssp.contract.plan import Plan
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle, Vertex
-from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
 from hcssp.procedure.dead_ends import explaining_dead_ends
@@ -139,7 +139,8 @@ def trade_off(
     constraint
         The name of the constraint whose bound varies.
     points
-        The bounds asked for; at least one.
+        The bounds asked for; at least one. Of a limit for each execution of a use, what ``with_bounds``
+        takes: the limit itself where the use is run once at most.
     gap
         The relative gap at which a point is done.
     time_limit
@@ -166,20 +167,20 @@ def trade_off(
     if not asked or not all(isfinite(point) for point in asked):
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
     index = names.index(constraint)
-    if isinstance(problem, HCSSP) and problem.constraints[index].per is not None:
-        raise UnsupportedProblem(
-            f"{constraint!r} is a limit for each execution of a use, and a curve is about the whole; "
-            "solve the problem under other limits instead"
-        )
     shared = memory or Memory()
     with explaining_dead_ends(problem):
         oracle = shared.oracle(problem)
-    least = _least(oracle, index)
+    # What choices cost depends on a limit for each execution, so the curve is not convex in it: there are no
+    # tangents, and every point stands by itself. More allowed never costs more, here too.
+    limit = isinstance(problem, HCSSP) and problem.constraints[index].per is not None
+    least = nan if limit else _least(oracle, index)
     # The same rule as that of a search: a bound is kept up to its tolerance.
     feasible = [point for point in asked if not _is_below(point, least)]
     tangents: dict[float, _Tangent] = {}
     complete = True
-    if feasible:
+    if limit:
+        complete = False
+    elif feasible:
         # The other half is for the points, which are what was asked for.
         tangents, complete = _tangents(oracle, index, feasible, began + 0.5 * time_limit)
     done: list[CurvePoint] = []
@@ -203,7 +204,8 @@ def trade_off(
     breakpoints, prices = _pieces(tangents if complete else {})
     seconds = time.perf_counter() - began
     exact = complete and all(tangent.reached for tangent in tangents.values())
-    return TradeOff(problem, constraint, breakpoints, prices, tuple(done), max(0.0, least), seconds, exact)
+    least = nan if limit else max(0.0, least)
+    return TradeOff(problem, constraint, breakpoints, prices, tuple(done), least, seconds, exact)
 
 
 def _under(oracle: Oracle[Any], index: int, bound: float) -> Oracle[Any]:
@@ -353,6 +355,8 @@ def _intervals(
                 raise KeyboardInterrupt
         if plan.found:
             incumbent = plan
+        if not tangents and plan.stochastic is not None:
+            value = float(plan.stochastic.value)
         yield finished_point(constraint, bound, plan, value, price)
 
 
