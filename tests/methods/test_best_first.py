@@ -134,3 +134,43 @@ def test_only_a_better_solution_becomes_the_incumbent() -> None:
     assert not search.offer(inf, "none")
     assert search.offer(2.0, "better")
     assert (search.upper_bound, search.incumbent) == (2.0, "better")
+
+
+def test_what_others_have_holds_the_bound_back() -> None:
+    search: BestFirst[str, str] = BestFirst(upper_bound=10.0)
+    for bound, node in ((1.0, "a"), (2.0, "b"), (3.0, "c"), (4.0, "d")):
+        search.push(bound, node)
+    assert search.take(2) == ["a", "b"]
+    search.lend("worker", 1.0)
+    assert (search.lower_bound, search.next_bound, search.lent_bound) == (1.0, 3.0, 1.0)
+    search.return_from("worker")
+    for bound, node in ((2.5, "aa"), (2.0, "b")):
+        search.push(bound, node)
+    assert search.lower_bound == 2.0
+    assert sorted(search) == [(2.0, "b"), (2.5, "aa"), (3.0, "c"), (4.0, "d")]
+    search.take(4)
+    search.lend("another", 2.0)
+    search.return_from("another")
+    search.prune(2.25)
+    assert search.lower_bound == 2.25
+
+
+def test_who_is_to_be_alone_is_taken_alone() -> None:
+    search: BestFirst[str, str] = BestFirst()
+    for bound, node in enumerate(("a", "B", "c", "d")):
+        search.push(float(bound), node)
+    assert search.take(4, alone=str.isupper) == ["a"]
+    assert search.take(4, alone=str.isupper) == ["B"]
+    assert search.take(4, alone=str.isupper) == ["c", "d"]
+
+
+def test_a_search_is_handed_over_as_it_stands() -> None:
+    search: BestFirst[str, str] = BestFirst(upper_bound=9.0)
+    search.push(1.0, "a")
+    search.push(2.0, "b")
+    search.offer(8.0, "plan")
+    search.prune(5.0)
+    other = search.handed_over(lambda bound, node: (node, bound))
+    assert sorted(other) == [(1.0, ("a", 1.0)), (2.0, ("b", 2.0))]
+    assert (other.lower_bound, other.upper_bound, other.incumbent) == (1.0, 8.0, "plan")
+    assert other.pruned_bound == 5.0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from math import inf
 from typing import Any
 
@@ -69,3 +70,32 @@ def test_a_new_search_begins_with_nothing() -> None:
     assert len(record) == 1
     assert record.claim(record.root) is None
     record.release()
+
+
+def test_what_others_found_out_is_grafted_where_it_belongs() -> None:
+    oracle = FlatOracle(roads(damage=3.0))
+    record = SearchRecord()
+    record.begin(oracle)
+    record.bounded(record.root, 1.0, np.array([0.5]))
+    used, avoided = record.split(record.root, row=1)
+    parts = SearchRecord.of_parts(oracle, 2)
+    inner = parts.split(1, row=0)
+    parts.bounded(0, 7.0, np.array([0.1]))
+    parts.empty(inner[0])
+    parts = pickle.loads(pickle.dumps(parts))
+    here = record.graft([avoided, used], parts)
+    assert here[:2] == [avoided, used]
+    assert record.children(used) == tuple(here[2:])
+    assert (record.row(used), record.children(avoided)) == (0, ())
+    assert [claim.bound for claim in map(record.claim, here) if claim is not None] == [7.0, 1.0, inf, 1.0]
+    # The three rows are those of one state.
+    assert {leaf: set(record.region(leaf).forbidden) for leaf in record.leaves()} == {
+        avoided: {1},
+        here[2]: {0, 1, 2},
+        here[3]: {0, 2},
+    }
+
+
+def test_a_record_of_nothing_has_no_regions_of_rows() -> None:
+    with pytest.raises(RuntimeError, match="nothing was recorded"):
+        SearchRecord().region(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hcssp.cli import main
 from hcssp.contract.ending import Reason
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP
@@ -64,6 +66,14 @@ def test_two_workers_find_the_optimum_of_one_process(client: Any, index: int) ->
     assert (together.status, together.ending) == (alone.status, alone.ending)
     assert together.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
     assert together.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+
+
+def test_the_command(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    scheduler = cluster.scheduler_address
+    assert main(["solve", "small-building", "--json", "--verbose", "--scheduler", scheduler]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["upper_bound"] == pytest.approx(27.7191, abs=1e-4)
+    assert "2 workers" in captured.err
 
 
 SEARCH = """

@@ -55,6 +55,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "proofs/witnesses.py": ("proofs/test_assembly.py",),
     "methods/best_first.py": ("methods/test_anytime.py", "methods/test_policy_branching.py"),
     "methods/branching.py": ("methods/test_policy_branching.py", "methods/test_open_duals.py"),
+    "methods/coordinator.py": ("files/test_search_file.py",),
     "methods/policy_branching.py": ("methods/test_open_duals.py", "solving/test_all_solvers.py"),
     "methods/reporter.py": ("methods/test_open_duals.py", "methods/test_anytime.py"),
 }
