@@ -14,6 +14,7 @@ import yaml
 
 import hcssp
 from doc_blocks import DocError, PageRun, blocks, compare
+from hcssp.scenarios.registry import SCENARIOS
 from test_architecture import LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -127,6 +128,16 @@ def test_the_command_line_page_speaks_of_every_command_and_option() -> None:
     assert "`--bound NAME=VALUE` |" in page
     with pytest.raises(ValueError, match="has it 0 times"):
         command_line.fill_in("nothing")
+
+
+def test_the_page_of_problems_has_all_of_them() -> None:
+    domains = hook("domains")
+    text = (DOCS / domains.PAGE).read_text(encoding="utf-8")
+    variants = {"evacuation-text", "small-building"}
+    assert set(domains.named(text)) == SCENARIOS.keys() - variants
+    assert "| `drift` | 0.3 | the probability that a storm moves" in domains.fill_in(text)
+    pictures = re.findall(r"\]\((assets/domains/[\w-]+\.png)\)", text)
+    assert sum((DOCS / picture).stat().st_size < 60_000 for picture in pictures) == len(pictures) == 9
 
 
 def test_every_docstring_can_be_shown() -> None:

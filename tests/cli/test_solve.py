@@ -256,3 +256,13 @@ def test_a_tolerance_that_makes_no_sense_is_refused(
 ) -> None:
     assert main(["solve", "small-building", "--quiet", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_problem_without_rooms_is_drawn_as_its_procedure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "plan.png"
+    dials = ["--set", "grades=2", "--set", "burdens=2", "--bound", "toxicity=4"]
+    assert main(["solve", "patient", *dials, "-q", "--plot", str(picture)]) == 0
+    assert f"The procedure with the plan's choices is drawn in {picture}." in capsys.readouterr().out
+    assert picture.stat().st_size > 1_000

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from matplotlib.patches import FancyArrowPatch
 
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.reports.procedure_graph import procedure_dot
@@ -78,3 +79,14 @@ def test_the_dot_text_is_well_formed(problem: HCSSP) -> None:
     assert sum("peripheries=2" in line for line in nodes) == sum("style=bold" in line for line in nodes) == 1
     known = {line.split()[0][1:] for line in nodes}
     assert {end for match in edges for end in match.groups()[:2]} <= known
+
+
+def test_what_a_plan_chooses_is_bold() -> None:
+    problem = small_building()
+    chosen = [choice.name != "go-to-E" for choice in problem.choices]
+    (axes,) = draw_procedure(problem, chosen=chosen).axes
+    arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    bold = {arrow.get_linewidth() > 2.0 for arrow in arrows}
+    assert bold == {True, False}
+    (plain,) = draw_procedure(problem).axes
+    assert {patch.get_linewidth() for patch in plain.patches if isinstance(patch, FancyArrowPatch)} == {1.0}

@@ -97,7 +97,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "are not given are those of that plan",
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw the rooms with the plan's arrows (needs matplotlib)"
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw the plan: its rooms, or else what it chooses (needs matplotlib)",
     )
     add_worker_arguments(parser, "parts of the search")
     add_tolerance_argument(parser)
@@ -141,8 +144,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     saver = None
     if arguments.out is not None:
         saver = PlanSaver(arguments.out, problem, method.name, start, record)
-    if arguments.plot is not None and not problem.has_rooms:
-        raise UsageError(f"--plot: {problem.name} has no rooms to draw")
     fault: Faulty | None = None
     workers = workers_of(arguments)
     try:
@@ -181,11 +182,14 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
         print("\n" + prover.in_words(arguments.problem, called(problem, problem.primary_name)))
     if arguments.plot is not None and plan.found:
-        from hcssp.reports.rooms import save_rooms
+        from hcssp.reports.report import save_plot
 
-        save_rooms(arguments.plot, plan)
+        save_plot(plan, arguments.plot)
         if not arguments.json:
-            print(f"\nThe rooms with the plan's arrows are drawn in {arguments.plot}.")
+            what = "rooms with the plan's arrows are"
+            if not problem.has_rooms:
+                what = "procedure with the plan's choices is"
+            print(f"\nThe {what} drawn in {arguments.plot}.")
     if fault is not None:
         raise fault
     if plan.ending.reason is Reason.INTERRUPTED:

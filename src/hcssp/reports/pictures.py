@@ -17,7 +17,7 @@ from hcssp.files.atomic import write_atomically
 
 P = ParamSpec("P")
 
-ACCENT, INK, SOFT, WARNING = "#0b4f8a", "#14202e", "0.45", "#a13a12"
+ACCENT, INK, SOFT, FAINT, WARNING = "#0b4f8a", "#14202e", "0.45", "0.75", "#a13a12"
 SHADE, WARNING_SHADE = "#b9d3ea", "#fbe3d8"
 _DOTS_PER_INCH = 140
 _MOST_DOTS = 32_000

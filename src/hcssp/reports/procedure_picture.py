@@ -12,7 +12,7 @@ from typing import Any
 
 from hcssp.procedure import HCSSP
 from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
-from hcssp.reports.pictures import ACCENT, INK, SHADE, SOFT, literally, new_figure
+from hcssp.reports.pictures import ACCENT, FAINT, INK, SHADE, SOFT, literally, new_figure
 from hcssp.reports.procedure_graph import Node, Way, procedure_graph
 
 _UNITS_PER_INCH = 96.0
@@ -24,7 +24,7 @@ _ASIDE = 26.0
 
 
 @literally
-def draw_procedure(problem: HCSSP, title: str = "") -> Any:
+def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | None = None) -> Any:
     """Draw a procedure.
 
     Parameters
@@ -33,6 +33,8 @@ def draw_procedure(problem: HCSSP, title: str = "") -> Any:
         What to draw.
     title
         Written above it.
+    chosen
+        For each choice, whether a plan makes it: its ways are drawn bold, and those of the others faint.
 
     Returns
     -------
@@ -59,11 +61,13 @@ def draw_procedure(problem: HCSSP, title: str = "") -> Any:
     if title:
         axes.set_title(title, fontsize=12 * scale + 1, fontweight="bold")
     for way, points, closing in zip(ways, drawing.ways, drawing.closing, strict=True):
+        colour, line = (SOFT if closing else INK), 1.0
+        if chosen is not None:
+            colour, line = (ACCENT, 2.2) if chosen[way.choice] else (FAINT, 1.0)
+        drawn = _trimmed(points, nodes, way)
         if closing:
-            aside = _aside(nodes, way, drawing)
-            _draw_arrow(axes, _way_back(nodes, way, drawing, aside), way.label, scale, dashed=True)
-        else:
-            _draw_arrow(axes, _trimmed(points, nodes, way), way.label, scale, dashed=False)
+            drawn = _way_back(nodes, way, drawing, _aside(nodes, way, drawing))
+        _draw_arrow(axes, drawn, way.label, scale, colour, line, dashed=closing)
     for node, place in zip(nodes, drawing.places, strict=True):
         _draw_node(axes, problem, node, place, scale)
     return figure
@@ -117,7 +121,16 @@ def _outlines(problem: HCSSP, node: Node, place: Place) -> list[Any]:
     ]
 
 
-def _draw_arrow(axes: Any, points: Sequence[Point], label: str, scale: float, *, dashed: bool) -> None:
+def _draw_arrow(
+    axes: Any,
+    points: Sequence[Point],
+    label: str,
+    scale: float,
+    colour: str,
+    line: float,
+    *,
+    dashed: bool,
+) -> None:
     """An arrow through `points`, vertical in each of them, or if it is `dashed` horizontal."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
@@ -131,7 +144,7 @@ def _draw_arrow(axes: Any, points: Sequence[Point], label: str, scale: float, *,
         codes += [Path.CURVE4] * 3
     arrow = FancyArrowPatch(
         path=Path(vertices, codes), arrowstyle="-|>", mutation_scale=9 * scale, fill=False, zorder=1,
-        color=SOFT if dashed else INK, linewidth=1.0, linestyle="--" if dashed else "-",
+        color=colour, linewidth=line, linestyle="--" if dashed else "-",
     )  # fmt: skip
     axes.add_patch(arrow)
     if label:

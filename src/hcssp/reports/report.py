@@ -13,6 +13,7 @@ from hcssp.contract.plan import Plan
 from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraints
 from hcssp.reports.page import save_page
 from hcssp.reports.page_data import page_data
+from hcssp.reports.plan_data import choice_counts
 from hcssp.reports.words import history_of
 from hcssp.solving.trade_off import CurvePoint, TradeOff
 
@@ -90,7 +91,7 @@ def curves_around(
 
 
 def save_plot(plan: Plan, path: str | Path) -> None:
-    """Draw a plan: its rooms with arrows, or its procedure where there are no rooms.
+    """Draw a plan: its rooms with arrows, or its procedure with what is chosen where there are no rooms.
 
     Raises
     ------
@@ -108,7 +109,8 @@ def save_plot(plan: Plan, path: str | Path) -> None:
     if problem.has_rooms:
         save_picture(Path(path), draw_rooms(solved))
     else:
-        save_picture(Path(path), draw_procedure(problem, problem.name))
+        chosen = (choice_counts(solved) > 0.0).tolist()
+        save_picture(Path(path), draw_procedure(problem, problem.name, chosen))
 
 
 def plan_pictures(plan: Plan, seed: int = 0) -> Iterator[tuple[str, Any]]:

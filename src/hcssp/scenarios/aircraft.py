@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.scenarios.dials import Dial, turned
@@ -89,8 +89,8 @@ def aircraft(
     quiet, stormy, around = air.airway(large=False), air.airway(large=True), air.detour()
     run = []
 
-    def fly(name: str, leg: CSSP, room: str, to: int) -> Outcome:
-        activity = plan.add_activity(name, leg, room)
+    def fly(name: str, leg: CSSP, to: int) -> Outcome:
+        activity = plan.add_activity(name, leg)
         run.append(activity)
         return Outcome(1.0, to, runs=activity, exits={DIVERTED: diverting})
 
@@ -100,10 +100,8 @@ def aircraft(
         seen = [Outcome(1.0 - storm, calm), Outcome(storm, rough)]
         plan.add_choice(here, "look at the radar", to=seen)
         for event, weather, leg in ((calm, "calm", quiet), (rough, "rough", stormy)):
-            flown = fly(f"airway-{number}-{weather}", leg, f"airway {number}, {weather}", there)
-            plan.add_choice(event, "airway", to=[flown])
-            flown = fly(f"detour-{number}-{weather}", around, f"detour {number}", there)
-            plan.add_choice(event, "detour", to=[flown])
+            plan.add_choice(event, "airway", to=[fly(f"airway-{number}-{weather}", leg, there)])
+            plan.add_choice(event, "detour", to=[fly(f"detour-{number}-{weather}", around, there)])
     wait = plan.add_event("runway-closed")
     runway = [Outcome(1.0 - closed, landed), Outcome(closed, wait)]
     plan.add_choice(arrival, "approach", to=runway)
@@ -143,6 +141,8 @@ class _Airspace:
             start=(0, middle),
             goal=(length + 1, middle),
             slip=self._gusts,
+            # It costs nothing by itself: a picture shows where the storm moves.
+            hazards=[Hazard(first, 1, last - first, self._tracks, {})],
             cost_names=COSTS,
         )
         # A mode is the storm's track and its size: 0 has only a core, 1 reaches a track to either side.

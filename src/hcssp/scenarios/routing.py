@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.grid import GridWorld, Hazard
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.scenarios.dials import Dial, turned
@@ -104,16 +104,18 @@ def _basin(width: int, height: int, ferries: int, late: float, drift: float, num
     low, high = 1 + height // 4, height - height // 4
     start, goal = ((0, low), (width + 1, high)) if number % 2 == 0 else ((0, high), (width + 1, low))
     island = (width // 2 + 1, height // 2 + 1, 1, 1)
+    columns = [_line(width, ferries, each) for each in range(ferries)]
     world = GridWorld(
         width=width,
         height=height,
         start=start,
         goal=goal,
         walls=[island],
+        # They cost nothing by themselves: a picture shows where the ferries go.
+        hazards=[Hazard(column, 1, 1, height, {}) for column in columns],
         slip=drift,
         cost_names=COSTS,
     )
-    columns = [_line(width, ferries, each) for each in range(ferries)]
     lanes = [_Ferry(column, height, late) for column in columns]
     change: FloatArray = np.ones((1, 1))
     initial: FloatArray = np.ones(1)
