@@ -8,6 +8,7 @@ import yaml
 
 from hcssp import small_building, solve
 from hcssp.cli import main
+from hcssp.files.problem_file import parametrising
 from hcssp.files.problem_file.loading import load_text
 from hcssp.scenarios.registry import find_scenario
 
@@ -95,3 +96,13 @@ def test_a_parameter_of_a_file_is_set(tmp_path: Path, capsys: pytest.CaptureFixt
     assert told["upper_bound"] == pytest.approx(expected.upper_bound)
     assert main(["show", str(path), "-q", "--set", "lokced=1"]) == 2
     assert "there is no parameter 'lokced'; did you mean 'locked'?" in capsys.readouterr().err
+
+
+def test_a_large_file_has_no_parameters(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(parametrising, "MOST_NUMBERS", 10)
+    assert main(["new", "small-building"]) == 0
+    text = capsys.readouterr().out
+    assert "parameters" not in yaml.safe_load(text)
+    assert load_text(text) == small_building()

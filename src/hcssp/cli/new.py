@@ -21,7 +21,7 @@ Write a built-in problem as a problem file on stdout, to begin your own with:
   hcssp solve mine.yaml
 
 Solving the file gives the same figures as solving the built-in problem. Dials that are numbers in it
-are its parameters, so that --set works with the file as well."""
+are its parameters, so that --set works with the file as well, unless it is very large."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

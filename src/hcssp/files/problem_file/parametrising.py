@@ -25,11 +25,14 @@ _FACTORS = (Fraction(9, 10), Fraction(11, 10), Fraction(4, 5), Fraction(6, 5), F
 _TRIALS = 2
 """How many other settings of a dial must agree with what is written for it."""
 
+MOST_NUMBERS = 20_000
+"""A file with more numbers is nobody's to edit, and trying every dial on it takes minutes."""
+
 
 def parametrised(
     make: Callable[[Mapping[str, Number]], HCSSP], dials: Mapping[str, Dial], settings: Mapping[str, Number]
 ) -> dict[str, Any]:
-    """The document of a problem with parameters for the dials that are numbers in it.
+    """The document of a problem with parameters for the dials that are numbers in it, if it is not large.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def parametrised(
     """
     document = problem_document(make(settings))
     numbers = dict(_numbers(document))
+    if len(numbers) > MOST_NUMBERS:
+        return document
     chosen: dict[Path, str] = {}
     parameters: dict[str, float] = {}
     for name, dial in dials.items():
