@@ -187,3 +187,27 @@ def test_points_over_a_limit_agree_with_all_policies(cycles: bool) -> None:
         assert point.upper_bound == pytest.approx(min(kept), rel=1e-6)
         assert point.lower_bound == pytest.approx(min(kept), rel=1e-5)
         assert point.stochastic <= min(kept) * (1 + 1e-9)
+
+
+def test_the_exit_of_an_activity_may_end_the_procedure() -> None:
+    # The use runs half of the time; then an activity is over for good, or not: no choice loses what is left.
+    gate = hcssp.CSSPBuilder(cost_names=("time", "damage"))
+    here, out, on = gate.add_state("here"), gate.add_goal("out"), gate.add_goal("on")
+    gate.add_action(here, "leave", to=out, costs={"time": 1.0})
+    gate.add_action(here, "stay", to={on: 0.5, out: 0.5}, costs={"time": 2.0})
+    gate.set_initial(here)
+    plan = ProcedureBuilder("street with a gate")
+    start, middle, later, end = (plan.add_event(name) for name in ("start", "middle", "later", "end"))
+    road, door = plan.add_activity("road", crossing(7.0)), plan.add_activity("door", gate.build())
+    walk = plan.add_activity("walk", risky_room())
+    plan.add_choice(start, "go", to=[Outcome(0.5, middle, runs=road), Outcome(0.5, middle)])
+    plan.add_choice(middle, "through", to=[Outcome(1.0, end, runs=door, exits={"on": later})])
+    plan.add_choice(later, "on", to=[Outcome(1.0, end, runs=walk)])
+    plan.add_constraint("damage", at_most=np.inf, counts={road: "damage", door: "damage", walk: "damage"})
+    problem = plan.build(start=start, end=end)
+    every = brute_force(problem)
+    assert len(every.rows) > 3
+    for rows, costs in zip(every.rows, every.costs, strict=True):
+        (limit,) = hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows)).limits
+        left = limit.limit * limit.expected_executions - limit.usage
+        assert problem.constraints[1].at_most - costs[2] == pytest.approx(left)
