@@ -8,6 +8,7 @@ from math import inf
 
 import pytest
 
+from hcssp.comparison import contestants, storm
 from hcssp.comparison.contestants import CONTESTANTS, MODULES, PEERS
 from hcssp.comparison.measuring import measure_all, measured
 from hcssp.comparison.suite import SUITES, Instance, suite
@@ -50,9 +51,9 @@ def test_a_contestant_has_a_process_of_its_own_which_is_ended_in_time() -> None:
 
 
 def test_what_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for peer, contestants in PEERS.items():
+    for peer, sent in PEERS.items():
         monkeypatch.setitem(sys.modules, MODULES[peer], None)
-        for contestant in contestants:
+        for contestant in sent:
             found = measured(HOUSE, contestant, 1.0)
             assert found.status == "missing"
             assert "pip install 'hcssp[peers]'" in found.note
@@ -74,3 +75,45 @@ def test_scikit_decide_agrees() -> None:
     ours, theirs = measured(HOUSE, "lp", 30.0), measured(HOUSE, "scikit-decide", 30.0)
     assert theirs.status == "optimal"
     assert theirs.randomised == pytest.approx(ours.randomised, rel=1e-6)
+
+
+class Yes:
+    """Storm's answer to whether a cost can be kept."""
+
+    def __init__(self, is_true: bool) -> None:
+        self._is_true = is_true
+
+    def exists_true(self) -> bool:
+        return self._is_true
+
+
+@pytest.mark.parametrize("least", [0.3, 27.7191, 5e5])
+def test_the_least_cost_that_can_be_kept_is_found_by_yes_and_no(
+    least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Storm:
+        def __init__(self, problem: object) -> None:
+            pass
+
+        def environment(self, deterministic: bool) -> None:
+            assert deterministic
+
+        def formula(self, primary: str) -> float:
+            return float(primary.removeprefix("<="))
+
+        def answer(self, cost: float, environment: None) -> Yes:
+            return Yes(cost >= least)
+
+    monkeypatch.setattr(storm, "_Storm", Storm)
+    low, high = storm.run_storm_deterministic(HOUSE.problem())(60.0)
+    assert low <= least <= high
+    assert high - low <= storm.CLOSE * high
+
+
+def test_where_no_cost_can_be_kept_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(problem: object) -> object:
+        return lambda time_limit: (inf, inf)
+
+    monkeypatch.setattr(contestants, "run_storm_deterministic", denied)
+    found = measured(HOUSE, "storm-deterministic", 1.0)
+    assert (found.status, found.first) == ("infeasible", None)

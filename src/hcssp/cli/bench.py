@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=seconds,
         metavar="S",
-        help="seconds for each run (default: 4 in the small suite, 60 in the full one)",
+        help="seconds for each run (default: 3 in the small suite, 60 in the full one)",
     )
     parser.add_argument(
         "--jobs", type=positive_count, default=1, metavar="N", help="so many at a time (default: 1)"

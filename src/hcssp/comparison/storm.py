@@ -62,7 +62,7 @@ def run_storm_deterministic(problem: HCSSP) -> Callable[[float], tuple[float, fl
     environment = storm.environment(deterministic=True)
 
     def can_keep(cost: float) -> bool:
-        return bool(storm.answer(storm.formula(f"<={cost!r}"), environment).exists_true)
+        return bool(storm.answer(storm.formula(f"<={cost!r}"), environment).exists_true())
 
     def ask(time_limit: float) -> tuple[float, float]:
         began, low, high, step = time.perf_counter(), 0.0, inf, 1.0

@@ -13,7 +13,7 @@ from hcssp.errors import UnknownName
 from hcssp.procedure import HCSSP
 from hcssp.scenarios.registry import SCENARIOS, find_scenario
 
-SUITES = {"small": 4.0, "full": 60.0}
+SUITES = {"small": 3.0, "full": 60.0}
 """The suites, each with the seconds that a contestant has for a problem if nothing is said."""
 
 

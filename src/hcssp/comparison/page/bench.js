@@ -39,7 +39,7 @@ function drawProblem() {
   const gapAt = (upper) => (upper === null ? 100 : Math.min(100, Math.max(0, (100 * (upper - instance.best)) / Math.max(Math.abs(upper), 1e-9))));
   // Short times matter as much as long ones.
   const least = Math.min(0.01, ...drawn.map((run) => run.trace[0][0]).filter((value) => value > 0));
-  const log = (value) => Math.log10(Math.max(value, least));
+  const log = (value) => Math.log10(Math.min(limit, Math.max(value, least)));
   const x = [log(least), log(limit)];
   const xTicks = [];
   for (let power = Math.ceil(x[0]); power <= x[1]; power++) xTicks.push(power);
