@@ -31,12 +31,15 @@ WORTHWHILE = 1e-5
 """Improvements below this share of the cost are not looked for."""
 
 MAX_CLOSING_ROUNDS = 200
-PATIENCE, FLAT = 6, 0.15
+PATIENCE, FLAT = 6, 0.05
 """Where a policy comes to as many new states as so many rounds before, but for this share, it goes on for
 ever, or as good as that."""
 
 MAX_BORDERS = 7
 """So many places are tried where one policy takes over from another."""
+
+DETOUR = 1e9
+"""What a step to a state that was not expanded counts for, where a policy is only to be closed."""
 
 TINY = 1e-300
 """In place of zero where something is divided by it."""
@@ -249,10 +252,14 @@ def close_by_policy(search: GuidedExpansion) -> bool:
     """Expand what the greedy policy comes to, however seldom; False if there is no end to be seen."""
     expansion = search.expansion
     starts = expansion.initial[0]
+    first_row_beyond = expansion.num_rows
     counts: list[int] = []
     while len(counts) < MAX_CLOSING_ROUNDS:
-        after = search.departures.after(search.values)
-        chain = policy_chain(search, best_rows(expansion, search.row_costs(slice(None)) + after))
+        options = search.row_costs(slice(None)) + search.departures.after(search.values)
+        # Where the trials never came, it matters more to come back soon than to be quick.
+        aside = first_row_beyond <= np.arange(expansion.num_rows)
+        options[aside] += DETOUR * unexpanded_successors(expansion)[aside]
+        chain = policy_chain(search, best_rows(expansion, options))
         begins = np.zeros(expansion.num_states, dtype=np.bool_)
         begins[starts] = True
         tips = _on_the_frontier(expansion, np.flatnonzero(closure(chain, begins)))
@@ -264,6 +271,13 @@ def close_by_policy(search: GuidedExpansion) -> bool:
         search.expand(tips)
         search.sweep(1)
     return False
+
+
+def unexpanded_successors(expansion: Expansion) -> FloatArray:
+    """For each row, how many of its transitions lead to states that were not expanded."""
+    beyond = expansion.frontier[expansion.successor].astype(np.float64)
+    count: FloatArray = np.add.reduceat(beyond, expansion.first_entry)
+    return count
 
 
 def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
