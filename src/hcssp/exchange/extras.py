@@ -37,9 +37,10 @@ def extra(module: str, named: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
             # It is there; what it needs itself is not, and that is for its own message to say.
             raise
         raise MissingDependency(
-            f"{purpose} needs {error.name}, which is not installed; pip install 'hcssp[{named}]'"
+            f"{purpose} needs {package}, which is not installed; pip install 'hcssp[{named}]'"
         ) from error
