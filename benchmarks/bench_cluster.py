@@ -43,6 +43,15 @@ class Tree:
     def total(self) -> float:
         return sum(self.seconds)
 
+    @property
+    def longest_way(self) -> float:
+        """What the nodes on a way from the root take at most: nobody is faster than that."""
+        longest = list(self.seconds)
+        # A node is expanded, and recorded, after those above it.
+        for node in reversed(range(len(longest))):
+            longest[node] += max((longest[child] for child in self.children[node]), default=0.0)
+        return longest[0]
+
 
 def record(seconds: float) -> None:
     """Search for so long, and write down every node that is expanded."""
@@ -194,7 +203,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                 aim,
             ]
         )
-    title = f"{len(tree.seconds)} nodes, {tree.total:.0f} s in one process; {1e3 * MESSAGE:g} ms a message"
+    title = (
+        f"{len(tree.seconds)} nodes, {tree.total:.0f} s in one process, {tree.longest_way:.1f} s on the "
+        f"longest way down; {1e3 * MESSAGE:g} ms a message"
+    )
     header = ["workers", "seconds", "times faster", "efficiency", "coordinator busy", "aim"]
     print(table(title, header, rows))
     if arguments.figure is not None:

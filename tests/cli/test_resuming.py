@@ -18,6 +18,7 @@ from hcssp.cli import plans as saving
 from hcssp.cli.exit_codes import INTERRUPTED
 from hcssp.files.search_file import search_path
 from hcssp.methods.branching import Branching
+from running_processes import assert_gone
 
 COORDINATOR = """
 import sys, time
@@ -52,14 +53,6 @@ def solved(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 def started(out: Path) -> tuple[subprocess.Popen[str], list[int]]:
     """A search by two processes that has saved what is left of it, and waits; and its workers."""
     script = out.with_name("coordinator.py")
@@ -76,14 +69,6 @@ def started(out: Path) -> tuple[subprocess.Popen[str], list[int]]:
     workers = [int(word) for word in coordinator.stdout.readline().split()]
     assert workers
     return coordinator, workers
-
-
-def assert_gone(workers: list[int]) -> None:
-    for _ in range(200):
-        if not any(map(is_running, workers)):
-            break
-        time.sleep(0.05)
-    assert not any(map(is_running, workers))
 
 
 def test_a_coordinator_that_is_killed_goes_on_later(

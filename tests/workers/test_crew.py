@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -20,6 +19,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.workers import Workers, open_workers
 from hcssp.workers.crew import InvalidWorkers
 from hcssp.workers.losses import LostWorker
+from running_processes import assert_gone, is_running
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +42,6 @@ def chain(num_states: int) -> CSSP:
         action_labels=range(rows),
         name=f"chain of {num_states}",
     )
-
-
-def is_running(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None:
@@ -170,11 +162,7 @@ def test_workers_do_not_outlive_a_coordinator_that_is_killed(tmp_path: Path) -> 
         processes = [int(word) for word in coordinator.stdout.readline().split()]
         assert processes
         coordinator.send_signal(signal.SIGKILL)
-    for _ in range(200):
-        if not any(is_running(process) for process in processes):
-            break
-        time.sleep(0.05)
-    assert not any(is_running(process) for process in processes)
+    assert_gone(processes)
 
 
 def test_one_job_is_done_here() -> None:

@@ -1,0 +1,27 @@
+"""Whether processes are still there: those that a test has had started must not outlive it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def is_running(process: int) -> bool:
+    """Whether there is such a process that has not ended; a parent may not have asked after it yet."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def assert_gone(processes: Iterable[int]) -> None:
+    """Wait until the processes have ended."""
+    waited_for = list(processes)
+    assert waited_for
+    for _ in range(400):
+        if not any(map(is_running, waited_for)):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"of the processes {waited_for} some are still running")
