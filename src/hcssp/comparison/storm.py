@@ -91,7 +91,9 @@ class _Storm:
         self._stormpy = stormpy
         with tempfile.TemporaryDirectory(prefix="hcssp-") as folder:
             path = Path(folder) / "problem.drn"
-            text = drn_text(problem)
+            flat = problem.flattening.cssp
+            # Plain names: Storm's properties do not take a dash in one.
+            text = drn_text(flat.derive(cost_names=tuple(f"cost{at}" for at in range(len(flat.cost_names)))))
             path.write_text(text, encoding="utf-8")
             self.model = stormpy.build_model_from_drn(str(path))
         self._costs = reward_names(text)
