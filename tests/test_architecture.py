@@ -32,8 +32,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.execution",),
     ("hcssp.evaluation",),
     ("hcssp.checker",),
-    ("hcssp.procedure", "hcssp.heuristics"),
+    ("hcssp.heuristics",),
+    ("hcssp.procedure",),
     ("hcssp.cssp",),
+    ("hcssp.workers",),
     (
         "hcssp.errors",
         "hcssp.frames",
@@ -43,7 +45,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hcssp.threads",
         "hcssp.verbs",
         "hcssp.version",
-        "hcssp.workers",
     ),
 )
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}

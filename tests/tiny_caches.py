@@ -22,6 +22,7 @@ CACHES = {
     "hcssp.dual.door_planner": ("MAX_ANSWERS", "MAX_PLANS"),
     "hcssp.dual.doors_oracle": ("MAX_SPLITS",),
     "hcssp.dual.event_solver": ("MAX_CHAINS", "MAX_CHAIN_STATES"),
+    "hcssp.dual.expanding_oracle": ("MAX_KEPT",),
     "hcssp.dual.floors": ("MAX_WHOLE", "MAX_PARTS"),
     "hcssp.dual.value_surface": ("MAX_POINTS",),
     "hcssp.proofs.builder": ("MAX_SEARCHES",),
