@@ -161,3 +161,9 @@ def test_it_can_be_stopped() -> None:
     plan = hcssp.solve(line(), stop=hcssp.MaxIterations(1))
     assert plan.ending.reason is Reason.ITERATIONS
     assert plan.lower_bound > 0.0
+
+
+def test_a_search_without_time_has_no_plan_but_ends() -> None:
+    plan = hcssp.solve(line(400), stop=hcssp.MaxRuntime(0.0))
+    assert plan.ending.reason is Reason.TIME_LIMIT
+    assert 0.0 <= plan.lower_bound <= 800.0

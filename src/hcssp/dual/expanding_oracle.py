@@ -11,11 +11,15 @@ costs something: that is enough for the dual. It leaves everything else to the e
 
 from __future__ import annotations
 
+import time
+from math import inf
+
 import numpy as np
 
 from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import almost_sure
+from hcssp.dual.ascent import lagrangian_bound
 from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.errors import OutOfPrecision
@@ -107,12 +111,27 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         One upper bound for each constraint.
     precision
         How far the bound of an answer may be below its policy's cost, relatively, whatever is asked for.
+    deadline
+        When nobody listens any more, by ``time.perf_counter()``: answers end early then.
+
+    Attributes
+    ----------
+    proven
+        The highest lower bound on the optimum that was certified so far, also where no policy was found.
     """
 
-    def __init__(self, expansion: Expansion, bounds: FloatArray, precision: float = FINEST) -> None:
+    def __init__(
+        self,
+        expansion: Expansion,
+        bounds: FloatArray,
+        precision: float = FINEST,
+        deadline: float = inf,
+    ) -> None:
         super().__init__(bounds, np.zeros(1, dtype=np.int64))
         self.expansion = expansion
         self._precision = precision
+        self._deadline = deadline
+        self.proven = 0.0
         self._departures = Departures(expansion)
         self._known: list[tuple[FloatArray, FloatArray]] = []
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
@@ -143,6 +162,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         )
         policy = self._settle(search, min(max(precision, self._precision), COARSEST))
         bound = self._certified(search)
+        self.proven = max(self.proven, lagrangian_bound(bound, weights[1:], self.bounds))
         self._keep(weights, search.values)
         self._last = search
         if policy is None:
@@ -170,6 +190,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         least, max_steps, reported = np.inf, 1_000, 0.0
         for _ in range(MAX_TRIALS):
             before = search.start_value
+            if time.perf_counter() >= self._deadline:
+                break
             expanded, ended = search.trial(mass, max_steps)
             self._require_costs(search)
             if not ended:
@@ -201,10 +223,12 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
 
     def _close(self, search: GuidedExpansion) -> None:
         """Expand until some policy stays among the expanded states: after the greedy one, then all around."""
-        if close_by_policy(search):
+        if close_by_policy(search, self._deadline):
             return
         for _ in range(MAX_RINGS):
             closing = self._closings()
+            if time.perf_counter() >= self._deadline:
+                return
             if closing.is_possible or not widen(search, closing.outside(), RINGS_AT_ONCE):
                 return
 

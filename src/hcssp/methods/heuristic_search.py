@@ -96,6 +96,8 @@ class _Search:
 
     def run(self) -> Iterator[Progress]:
         yield from self._dual()
+        # Here a search whose time is over ends: the part may be large, and the exact method slow to begin.
+        yield self._snapshot()
         while True:
             tips: IntArray = np.zeros(0, dtype=np.int64)
             for step, found in self._exact():
@@ -134,12 +136,18 @@ class _Search:
     def _dual(self) -> Iterator[Progress]:
         """The dual at the prices that its ascent asks for, where every step costs something."""
         wanted = PRECISION_SHARE * self._context.wanted_gap
-        oracle = ExpandingOracle(self._expansion, self._problem.bounds, min(max(wanted, FINEST), COARSEST))
+        oracle = ExpandingOracle(
+            self._expansion,
+            self._problem.bounds,
+            min(max(wanted, FINEST), COARSEST),
+            self._began + self._context.time_limit,
+        )
         seen, stalled = 0, 0
         try:
             first = oracle.approximate(np.append(1.0, np.zeros(len(oracle.bounds))), Region(), inf)
         except OutOfPrecision as error:
             logger.info("the dual is left to the exact method: %s", error)
+            self._lower = max(self._lower, oracle.proven)
             return
         if first is not None:
             self._lower = max(self._lower, first.bound)

@@ -8,7 +8,9 @@ linear solve on the states that it touches.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -248,13 +250,13 @@ class Closing:
         return np.where(trapped & ~expansion.goal, mended, rows)
 
 
-def close_by_policy(search: GuidedExpansion) -> bool:
+def close_by_policy(search: GuidedExpansion, deadline: float = inf) -> bool:
     """Expand what the greedy policy comes to, however seldom; False if there is no end to be seen."""
     expansion = search.expansion
     starts = expansion.initial[0]
     first_row_beyond = expansion.num_rows
     counts: list[int] = []
-    while len(counts) < MAX_CLOSING_ROUNDS:
+    while len(counts) < MAX_CLOSING_ROUNDS and time.perf_counter() < deadline:
         options = search.row_costs(slice(None)) + search.departures.after(search.values)
         # Where the trials never came, it matters more to come back soon than to be quick.
         aside = first_row_beyond <= np.arange(expansion.num_rows)
