@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from hcssp.comparison.measurement import Measurement
 from hcssp.errors import CannotWrite
+from hcssp.files.atomic import append_line
 from hcssp.version import __version__
 
 Key = tuple[str, str, float]
@@ -38,7 +38,7 @@ class ResultsFile:
             raise CannotWrite(f"{path}: it cannot be read: {error.strerror or error}") from error
         if text and not text.endswith("\n"):
             # The last line was cut off; what comes next must not be taken for its end.
-            self._append("")
+            append_line(self._path, "")
         for line in text.splitlines():
             found = _read(line)
             # What was not installed, or failed, may do better now.
@@ -58,16 +58,7 @@ class ResultsFile:
             If that is impossible.
         """
         document = {"hcssp": __version__, **measurement.to_document()}
-        self._append(json.dumps(document, allow_nan=False))
-
-    def _append(self, line: str) -> None:
-        try:
-            with self._path.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            raise CannotWrite(f"{self._path}: it cannot be written: {error.strerror or error}") from error
+        append_line(self._path, json.dumps(document, allow_nan=False))
 
 
 def _read(line: str) -> Measurement | None:

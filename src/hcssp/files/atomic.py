@@ -44,6 +44,23 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
         raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
 
 
+def append_line(path: str | Path, line: str) -> None:
+    """Add a line to a file, which is begun if it is not there; it is on the disk when this returns.
+
+    Raises
+    ------
+    CannotWrite
+        If that is impossible.
+    """
+    try:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+
+
 def make_folder(path: str | Path) -> None:
     """Make a folder, and those it lies in, unless it is there.
 

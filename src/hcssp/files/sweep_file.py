@@ -8,7 +8,6 @@ stopped is overlooked, and its point solved again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from math import isfinite
@@ -17,8 +16,8 @@ from typing import Any
 
 from hcssp.contract.memory import Problem
 from hcssp.contract.proof import Status
-from hcssp.errors import CannotWrite, InvalidProblem
-from hcssp.files.atomic import check_writable
+from hcssp.errors import InvalidProblem
+from hcssp.files.atomic import append_line, check_writable
 from hcssp.files.fingerprint import fingerprint
 from hcssp.solving.sweep import SweepPoint
 
@@ -49,7 +48,7 @@ class SweepFile:
         if self._path.exists() and self._path.stat().st_size:
             self._read()
         else:
-            self._append(json.dumps({"format": FORMAT}))
+            append_line(self._path, json.dumps({"format": FORMAT}))
 
     def __len__(self) -> int:
         return len(self._points)
@@ -75,16 +74,7 @@ class SweepFile:
             If that is impossible.
         """
         self._points[key] = point
-        self._append(json.dumps({"key": key, "point": _document(point)}, allow_nan=False))
-
-    def _append(self, line: str) -> None:
-        try:
-            with self._path.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            raise CannotWrite(f"{self._path}: it cannot be written: {error.strerror or error}") from error
+        append_line(self._path, json.dumps({"key": key, "point": _document(point)}, allow_nan=False))
 
     def _read(self) -> None:
         try:
@@ -98,7 +88,7 @@ class SweepFile:
             )
         if lines and lines[-1]:
             # The last line was cut off; what comes next must not be taken for its end.
-            self._append("")
+            append_line(self._path, "")
         for line in lines:
             document = _parsed(line)
             point = _point(document.get("point")) if isinstance(document, dict) else None
