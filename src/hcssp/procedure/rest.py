@@ -304,7 +304,8 @@ def _limit(
     most, losses = known
     after = position.event if position.activity is None else problem.activity_outcome[position.activity].event
     at_most = left.at_most + stated.limit * float(most[after])
-    if not any(most[event] for event in part.events if event < problem.num_events):
+    if float(most[after]) == 0.0:
+        # What is left is for the execution under way. Ways back without probability are none.
         return replace(left, at_most=at_most)
     place = {choice: new for new, choice in enumerate(part.choices)}
     kept = {place[c]: float(losses[c]) for c in np.flatnonzero(losses).tolist() if c in place}
