@@ -50,7 +50,8 @@ def comparison_html(measurements: Sequence[Measurement], name: str) -> str:
         "version": escape(__version__),
     }
     data = comparison_data(measurements)
-    return filled_page(own / "bench.html", [shared / "drawing.js", own / "bench.js"], texts, data)
+    scripts, styles = [shared / "drawing.js", own / "bench.js"], [own / "bench.css"]
+    return filled_page(own / "bench.html", scripts, texts, data, styles)
 
 
 def comparison_data(measurements: Sequence[Measurement]) -> dict[str, Any]:

@@ -44,39 +44,50 @@ def page_html(data: Mapping[str, Any]) -> str:
 
 
 def filled_page(
-    template: Traversable, scripts: Iterable[Traversable], texts: Mapping[str, str], data: Mapping[str, Any]
+    template: Traversable,
+    scripts: Iterable[Traversable],
+    texts: Mapping[str, str],
+    data: Mapping[str, Any],
+    styles: Iterable[Traversable] = (),
 ) -> str:
     """A page of the same kind as the report: its style, these scripts, and data for them.
 
     Parameters
     ----------
     template
-        HTML with places to fill, such as ``{{title}}``; ``style``, ``script`` and ``data`` are among them.
+        What the page shows, as HTML with places to fill, such as ``{{name}}``; ``frame.html`` stands around.
     scripts
         What draws the page, in this order.
     texts
-        The markup of the other places; what comes from users is escaped.
+        The markup of its places, and the title; what comes from users is escaped.
     data
         What the scripts show.
+    styles
+        More style than all pages have.
 
     Raises
     ------
     ValueError
         If the data holds a number that JSON does not know.
     """
-    style = files("hcssp.reports") / "page" / "style.css"
+    folder = files("hcssp.reports") / "page"
     parts = {
         **texts,
-        "style": style.read_text(encoding="utf-8"),
-        "script": "\n".join(script.read_text(encoding="utf-8") for script in scripts),
+        "style": _joined((folder / "style.css", *styles)),
+        "script": _joined(scripts),
         # No text of the data may end the element that it stands in.
         "data": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    pieces = template.read_text(encoding="utf-8").split("{{")
+    frame = (folder / "frame.html").read_text(encoding="utf-8")
+    pieces = frame.replace("{{body}}", template.read_text(encoding="utf-8")).split("{{")
     # One pass, so that nothing in the data can be taken for a place to fill.
     return pieces[0] + "".join(
         parts[name] + rest for name, _, rest in (piece.partition("}}") for piece in pieces[1:])
     )
+
+
+def _joined(texts: Iterable[Traversable]) -> str:
+    return "\n".join(text.read_text(encoding="utf-8") for text in texts)
 
 
 def save_page(path: str | Path, data: Mapping[str, Any]) -> None:
