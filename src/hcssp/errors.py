@@ -6,8 +6,10 @@ turns them into one message on stderr and exit code 2, never into a traceback.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Self
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Self, TypeVar
+
+Known = TypeVar("Known")
 
 
 class HcsspError(Exception):
@@ -153,6 +155,19 @@ class UnknownName(HcsspError):
         if len(names) > _MOST_LISTED:
             there_are += f" and {len(names) - _MOST_LISTED} more"
         super().__init__(f"there is no {kind} {name!r}{guess} there are: {there_are}")
+
+
+def looked_up(kind: str, name: str, known: Mapping[str, Known]) -> Known:
+    """What is called `name` among those there are.
+
+    Raises
+    ------
+    UnknownName
+        If there is none; the message lists those there are.
+    """
+    if name not in known:
+        raise UnknownName(kind, name, known)
+    return known[name]
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -257,6 +257,11 @@ def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the problem, such as slip=0.2, 20%% or 1/5; may be repeated",
     )
+    add_scale_argument(parser)
+
+
+def add_scale_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the size of a built-in problem."""
     parser.add_argument(
         "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
     )

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import UsageError, add_output_arguments, gap, scale, seconds
+from hcssp.cli.arguments import UsageError, add_output_arguments, add_scale_argument, gap, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.progress import ProgressPrinter, Talk
@@ -60,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUES",
         help="a constraint and its bounds, written in the same way; may be repeated",
     )
-    parser.add_argument(
-        "--scale", type=scale, default=1, metavar="N", help="multiply every length of a built-in problem"
-    )
+    add_scale_argument(parser)
     parser.add_argument(
         "--gap",
         type=gap,

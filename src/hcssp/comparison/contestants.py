@@ -17,7 +17,7 @@ from hcssp.comparison.storm import CLOSE, run_storm, run_storm_deterministic
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxRuntime
-from hcssp.errors import UnknownName
+from hcssp.errors import looked_up
 from hcssp.numerics import relative_gap
 from hcssp.procedure import HCSSP
 from hcssp.solving.registry import METHODS, find_method
@@ -168,6 +168,4 @@ def find_contestant(name: str) -> Contestant:
     UnknownName
         If there is none; the message lists those there are.
     """
-    if name not in CONTESTANTS:
-        raise UnknownName("contestant", name, CONTESTANTS)
-    return CONTESTANTS[name]
+    return looked_up("contestant", name, CONTESTANTS)

@@ -69,9 +69,15 @@ def load_model(
 
 
 def read_model(
-    path: str | Path, constants: Constants | None = None, goal: str | Sequence[str] | None = None
+    path: str | Path,
+    constants: Constants | None = None,
+    goal: str | Sequence[str] | None = None,
+    *,
+    whole: bool = False,
 ) -> ExplicitModel:
     """A model in a file of another tool as arrays; every text of `goal` is one of its labels, or unknown.
+
+    It has all its states if it is wanted as a `whole`; otherwise those behind a goal may be missing.
 
     Raises
     ------
@@ -80,21 +86,7 @@ def read_model(
     """
     suffix = Path(path).suffix.lower()
     if suffix in LANGUAGES:
-        return read_symbolic(path, LANGUAGES[suffix], constants, goal)
-    return _read_explicit(path, suffix, constants)
-
-
-def read_whole_model(path: str | Path, constants: Constants | None = None) -> ExplicitModel:
-    """A model in a file of another tool as arrays, with all its states, also those behind a goal.
-
-    Raises
-    ------
-    MissingDependency, InvalidProblem
-        As :func:`load_model` does.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix in LANGUAGES:
-        return read_symbolic(path, LANGUAGES[suffix], constants, whole=True)
+        return read_symbolic(path, LANGUAGES[suffix], constants, goal, whole=whole)
     return _read_explicit(path, suffix, constants)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hcssp.errors import UnknownName
+from hcssp.errors import looked_up
 from hcssp.procedure import HCSSP
 from hcssp.procedure.single import as_procedure
 from hcssp.scenarios.aircraft import SCENARIO as AIRCRAFT
@@ -126,6 +126,4 @@ def find_scenario(name: str) -> Scenario:
     UnknownName
         If there is none; the message lists those there are.
     """
-    if name not in SCENARIOS:
-        raise UnknownName("problem", name, SCENARIOS)
-    return SCENARIOS[name]
+    return looked_up("problem", name, SCENARIOS)

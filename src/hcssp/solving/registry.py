@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hcssp.errors import UnknownName
+from hcssp.errors import looked_up
 
 if TYPE_CHECKING:
     from hcssp.contract.solver import Solver
@@ -115,6 +115,4 @@ def find_method(name: str) -> Method:
     UnknownName
         If there is none; the message lists those there are.
     """
-    if name not in METHODS:
-        raise UnknownName("method", name, METHODS)
-    return METHODS[name]
+    return looked_up("method", name, METHODS)

@@ -20,6 +20,7 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import is_feasible
+from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
 from hcssp.ssp.policy_system import Factors, eliminate
 
@@ -45,9 +46,6 @@ DETOUR = 1e9
 
 TINY = 1e-300
 """In place of zero where something is divided by it."""
-
-RESIDUAL_TOLERANCE = 1e-9
-"""Values whose residual is larger, relative to the largest value, are not trusted: the policy hardly ends."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from hcssp.errors import HcsspError, InvalidProblem, listed
 from hcssp.exchange.explicit_model import ExplicitModel, scaled
 from hcssp.exchange.posing import GOAL
 from hcssp.exchange.prism_jani import LANGUAGES
-from hcssp.exchange.reading import UMB, read_whole_model
+from hcssp.exchange.reading import UMB, read_model
 from hcssp.files.problem_file.tables import TableModel
 
 SUFFIXES = (*LANGUAGES, UMB)
@@ -43,7 +43,7 @@ def read_model_table(
         Notes a mistake.
     """
     try:
-        model = read_whole_model(path, {name: f"{value:.17g}" for name, value in constants.items()})
+        model = read_model(path, {name: f"{value:.17g}" for name, value in constants.items()}, whole=True)
     except InvalidProblem as error:
         for violation in error.violations:
             wrong(violation)
