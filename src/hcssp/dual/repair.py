@@ -195,23 +195,14 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
     """The most promising switches of a policy that keeps its bounds, and pairs in different states."""
     limited = np.flatnonzero(np.isfinite(bounds))
     room = tolerated(bounds[limited]) - costs[1:][limited]
-    owners, rows, effects = [np.array([-1])], [np.array([-1])], [np.zeros((1, 1 + len(bounds)))]
-    for index, part in enumerate(parts):
-        own = part.effects(len(bounds))
-        # What costs more and spares nothing is of no use, not even beside another switch.
-        usable = (own[:, 0] < 0.0) | (own[:, 1:][:, limited] < 0.0).any(axis=1)
-        usable[part.rows] = False
-        chosen = np.flatnonzero(usable)
-        owners.append(np.full(len(chosen), index))
-        rows.append(chosen)
-        effects.append(own[chosen])
-    owner, row, effect = np.concatenate(owners), np.concatenate(rows), np.concatenate(effects)
+    owner, row, effect = _useful(parts, limited, len(bounds))
     # Sorted by what is scarcest, the cheapest partner that leaves enough of it is a running minimum. The
     # first entry is no switch at all, so that single switches are among the pairs.
     change = effect[:, 1:][:, limited]
-    scarce = int(np.argmin(room / np.maximum(bounds[limited], SMALLEST))) if len(limited) else 0
-    use = change[:, scarce] if len(limited) else np.zeros(len(row))
-    space = float(room[scarce]) if len(limited) else 0.0
+    use, space = np.zeros(len(row)), 0.0
+    if len(limited):
+        scarce = int(np.argmin(room / np.maximum(bounds[limited], SMALLEST)))
+        use, space = change[:, scarce], float(room[scarce])
     order = np.argsort(use, kind="stable")
     cost = effect[order, 0]
     least = np.minimum.accumulate(cost)
@@ -235,6 +226,23 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
         if len(states) == len(switches):
             found[switches] = None
     return list(found)
+
+
+def _useful(
+    parts: Sequence[Part], limited: IntArray, num_constraints: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The switches that save something: their parts, rows and effects, after one that changes nothing."""
+    owners, rows, effects = [np.array([-1])], [np.array([-1])], [np.zeros((1, 1 + num_constraints))]
+    for index, part in enumerate(parts):
+        own = part.effects(num_constraints)
+        # What costs more and spares nothing is of no use, not even beside another switch.
+        usable = (own[:, 0] < 0.0) | (own[:, 1:][:, limited] < 0.0).any(axis=1)
+        usable[part.rows] = False
+        chosen = np.flatnonzero(usable)
+        owners.append(np.full(len(chosen), index))
+        rows.append(chosen)
+        effects.append(own[chosen])
+    return np.concatenate(owners), np.concatenate(rows), np.concatenate(effects)
 
 
 def _lowest(values: FloatArray, count: int) -> IntArray:

@@ -10,7 +10,7 @@ from typing import Any
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
-from hcssp.reports.sweep_tables import axis_name, axis_value
+from hcssp.reports.sweep_tables import axis_name
 from hcssp.solving.sweep import Sweep
 from hcssp.version import __version__
 
@@ -62,7 +62,7 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
         ],
         "points": [
             {
-                "at": [axis.numbers.index(axis_value(point, axis)) for axis in sweep.axes],
+                "at": [axis.numbers.index(point.at(axis)) for axis in sweep.axes],
                 "status": point.status.value,
                 "lower": plain(point.lower_bound),
                 "upper": plain(point.upper_bound),

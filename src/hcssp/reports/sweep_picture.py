@@ -11,7 +11,7 @@ import numpy as np
 
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import INK, WARNING, literally, new_figure, save_picture, tidy
-from hcssp.reports.sweep_tables import axis_name, axis_value
+from hcssp.reports.sweep_tables import axis_name
 from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
 
@@ -63,7 +63,7 @@ def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) ->
     axes = figure.add_subplot()
     grid = np.full((len(down.values), len(across.values)), nan)
     for point in sweep.points:
-        row, column = (axis.numbers.index(axis_value(point, axis)) for axis in (down, across))
+        row, column = (axis.numbers.index(point.at(axis)) for axis in (down, across))
         grid[row, column] = point.upper_bound if point.found else nan
     image = axes.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
     axes.set_facecolor("0.93")
@@ -95,7 +95,7 @@ def _lines(sweep: Sweep, varied: list[SweepAxis], primary: str) -> Any:
     along, others = varied[0], varied[1:]
     groups: dict[tuple[float, ...], list[SweepPoint]] = {}
     for point in sweep.points:
-        groups.setdefault(tuple(axis_value(point, axis) for axis in others), []).append(point)
+        groups.setdefault(tuple(point.at(axis) for axis in others), []).append(point)
     shown = list(groups.items())
     if len(shown) > _MOST_LINES:
         picked = np.linspace(0, len(shown) - 1, _MOST_LINES).round().astype(int)
@@ -113,10 +113,10 @@ def _lines(sweep: Sweep, varied: list[SweepAxis], primary: str) -> Any:
 
 def _line(axes: Any, along: SweepAxis, points: list[SweepPoint], label: str, number: int) -> None:
     """The plans that were found, with whiskers down to what is proven."""
-    known = [point for point in points if point.found and isfinite(axis_value(point, along))]
+    known = [point for point in points if point.found and isfinite(point.at(along))]
     if not known:
         return
-    places = [axis_value(point, along) for point in known]
+    places = [point.at(along) for point in known]
     uppers = np.array([point.upper_bound for point in known])
     lowers = np.array([max(point.lower_bound, 0.0) for point in known])
     style: Mapping[str, Any] = {

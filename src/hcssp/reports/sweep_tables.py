@@ -20,16 +20,10 @@ def axis_name(sweep: Sweep, axis: SweepAxis) -> str:
     return f"{sweep.called.get(axis.name, axis.name)} allowed" if axis.is_bound else axis.name
 
 
-def axis_value(point: SweepPoint, axis: SweepAxis) -> float:
-    """Where a point lies on an axis."""
-    return (point.bounds if axis.is_bound else point.settings)[axis.name]
-
-
 def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
     """One point in a line of progress."""
     told = [
-        f"{axis.name} {'at most ' if axis.is_bound else ''}{given(axis_value(point, axis))}"
-        for axis in sweep_axes
+        f"{axis.name} {'at most ' if axis.is_bound else ''}{given(point.at(axis))}" for axis in sweep_axes
     ]
     where = ", ".join(told)
     if not point.found:
@@ -47,7 +41,7 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     head += [f"expected {sweep.called.get(each, each)}" for each in sweep.constraints]
     rows = [head]
     for point in sweep.points:
-        row = [given(axis_value(point, axis)) for axis in varied]
+        row = [given(point.at(axis)) for axis in varied]
         row.append(rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-")
         row.append(rounded_up(point.upper_bound, 4) if point.found else "no plan")
         row.append(

@@ -91,6 +91,10 @@ class SweepPoint:
         """Whether there is a plan."""
         return bool(self.costs)
 
+    def at(self, axis: SweepAxis) -> float:
+        """Where it lies on an axis."""
+        return (self.bounds if axis.is_bound else self.settings)[axis.name]
+
     def is_done(self, gap: float) -> bool:
         """Whether nothing is left to do for someone who asks for this gap."""
         return self.status is Status.INFEASIBLE or self.gap <= gap or self.reason == Reason.PROVED
@@ -130,7 +134,7 @@ class Sweep:
         columns: dict[str, list[Any]] = {}
         for axis in self.axes:
             kind = "bound" if axis.is_bound else "set"
-            columns[f"{kind}_{axis.name}"] = [_place(point, axis) for point in points]
+            columns[f"{kind}_{axis.name}"] = [point.at(axis) for point in points]
         columns["status"] = [point.status.value for point in points]
         for name in ("lower_bound", "upper_bound", "gap", "randomised"):
             columns[name] = [getattr(point, name) for point in points]
@@ -159,10 +163,6 @@ class Sweep:
     def plot(self, path: Any) -> None:
         """Draw lines, or a heat map if two things vary; see :mod:`hcssp.reports.sweep_picture`."""
         verb("sweep.plot")(self, path)
-
-
-def _place(point: SweepPoint, axis: SweepAxis) -> float:
-    return (point.bounds if axis.is_bound else point.settings)[axis.name]
 
 
 class KnownPoints(Protocol):
@@ -309,6 +309,10 @@ class _Maker:
             raise InvalidProblem([f"{_in_words(settings)}{error}"]) from error
 
 
+def _floats(numbers: Mapping[str, Number]) -> dict[str, float]:
+    return {name: float(number) for name, number in numbers.items()}
+
+
 def _in_words(settings: Mapping[str, Number]) -> str:
     told = ", ".join(f"{name} = {float(value):.9g}" for name, value in settings.items())
     return f"at {told}: " if told else ""
@@ -372,8 +376,8 @@ def _solve_point(
         neighbour.plan = plan
     names = (problem.primary_name, *problem.constraint_names) if plan.found else ()
     return SweepPoint(
-        {name: float(value) for name, value in settings.items()},
-        {name: float(value) for name, value in bounds.items()},
+        _floats(settings),
+        _floats(bounds),
         plan.status,
         plan.lower_bound,
         plan.upper_bound,
@@ -407,7 +411,7 @@ class _Strand:
             settings, bounds = self.grid.at(place)
             if problem is None or settings != numbers:
                 problem, numbers = make(settings), settings
-            under = problem.with_bounds({name: float(value) for name, value in bounds.items()})
+            under = problem.with_bounds(_floats(bounds))
             yield place, _solve_point(under, settings, bounds, stop, neighbour)
 
 
@@ -463,19 +467,14 @@ class _Run:
         missing = []
         for place in places:
             settings, bounds = self.grid.at(place)
-            under = problem.with_bounds({name: float(value) for name, value in bounds.items()})
+            under = problem.with_bounds(_floats(bounds))
             self.keys[place] = self.known.key(under)
             found = self.known.find(self.keys[place])
             if found is None or not found.is_done(self.gap):
                 missing.append(place)
                 continue
             # Another grid may have got there by other parameters.
-            told = replace(
-                found,
-                settings={name: float(value) for name, value in settings.items()},
-                bounds={name: float(value) for name, value in bounds.items()},
-            )
-            self._tell(place, told)
+            self._tell(place, replace(found, settings=_floats(settings), bounds=_floats(bounds)))
         return missing
 
     def _add(self, place: int, point: SweepPoint) -> None:
