@@ -180,7 +180,9 @@ def test_only_what_fits_and_gains_is_worth_a_try() -> None:
     part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
     costs, bounds = np.array([35.0, 3.0]), np.array([4.0])
     # On its own only the last room's fits; beside walking in the second room, the first room's does.
-    assert _pairs([part], costs, bounds) == [((0, 1), (0, 2)), ((0, 7),)]
+    (most, pair), (less, single) = _pairs([part], costs, bounds)
+    assert (pair, single) == (((0, 1), (0, 2)), ((0, 7),))
+    assert [most, less] == pytest.approx([-3.0, -1.0])
     # To repair a policy that spends 5, any of its switches back will do, and the cheapest is the best.
     rows = np.array([1, 2, 4, 7])
     part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
@@ -196,7 +198,7 @@ def test_pairs_spend_what_no_single_switch_can() -> None:
     part = Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
     costs = balance.initial @ system.values(rows)
     assert costs.tolist() == [30.0, 7.0]
-    found = _pairs([part], costs, np.array([8.0]))
+    found = [switches for _, switches in _pairs([part], costs, np.array([8.0]))]
     assert found[0] == ((0, 1), (0, 4))  # 8 for 4 instead of 4 for 3
     assert len(found) <= MAX_EVALUATED
     assert all(len({balance.row_state[row] for _, row in pair}) == len(pair) for pair in found)

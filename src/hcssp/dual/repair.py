@@ -137,6 +137,7 @@ def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds
 
 
 Switch = tuple[int, int]  # a part and one of its rows
+Promise = tuple[float, tuple[Switch, ...]]  # by how much switches change the cost, about, and they
 
 
 class _Step(NamedTuple):
@@ -148,13 +149,11 @@ class _Step(NamedTuple):
 
 def _best_step(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, repairing: bool) -> _Step | None:
     """The best of the most promising switches, and pairs of them; None if none of them is any good."""
-    tried: Sequence[tuple[Switch, ...]]
-    if repairing:
-        tried = [(switch,) for switch in _singles(parts, costs, bounds)]
-    else:
-        tried = _pairs(parts, costs, bounds)
     best = None
-    for switches in tried:
+    for promised, switches in (_singles if repairing else _pairs)(parts, costs, bounds):
+        if best is not None and best.costs[0] <= costs[0] + promised:
+            # Whatever comes now promises no more than what is at hand.
+            break
         step = _evaluated(parts, switches, costs)
         if (
             step is not None
@@ -181,17 +180,21 @@ def _evaluated(parts: Sequence[Part], switches: Sequence[Switch], costs: FloatAr
     return _Step(changes, after)
 
 
-def _singles(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list[Switch]:
+def _singles(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list[Promise]:
     """The most promising switches of a policy that breaks a bound, best first."""
     candidates: list[tuple[float, int, int]] = []
     for index, part in enumerate(parts):
         values = _merit(part.effects(len(bounds)), part, costs, bounds)
         rows = _lowest(values, MAX_EVALUATED) if len(values) else ()
         candidates.extend((float(values[row]), index, int(row)) for row in rows if np.isfinite(values[row]))
-    return [(index, row) for _, index, row in sorted(candidates)[:MAX_EVALUATED]]
+    # What only helps promises nothing about the cost, and all of it is looked at.
+    return [
+        (merit if merit < SECOND_CHOICE else -np.inf, ((index, row),))
+        for merit, index, row in sorted(candidates)[:MAX_EVALUATED]
+    ]
 
 
-def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list[tuple[Switch, ...]]:
+def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list[Promise]:
     """The most promising switches of a policy that keeps its bounds, and pairs in different states."""
     limited = np.flatnonzero(np.isfinite(bounds))
     room = tolerated(bounds[limited]) - costs[1:][limited]
@@ -217,15 +220,15 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
         both = sorted({int(order[place]), int(order[partner[places[place]]])})
         if np.all(change[both].sum(axis=0) <= room):
             promised.append((float(total[place]), tuple(both)))
-    found: dict[tuple[Switch, ...], None] = {}
+    found: dict[tuple[Switch, ...], float] = {}
     for cost_change, taken in sorted(promised):
         if cost_change >= -GAIN_TOLERANCE * abs(costs[0]) or len(found) == MAX_EVALUATED:
             break
         switches = tuple((int(owner[each]), int(row[each])) for each in taken if each)
         states = {(index, int(parts[index].balance.row_state[own])) for index, own in switches}
         if len(states) == len(switches):
-            found[switches] = None
-    return list(found)
+            found.setdefault(switches, cost_change)
+    return [(cost_change, switches) for switches, cost_change in found.items()]
 
 
 def _useful(
