@@ -19,6 +19,8 @@ from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
 from hcssp.reports.plan_words import plan_in_words
 from hcssp.reports.words import what_is_proven, what_it_costs
+from hcssp.solving import reward_potential
+from hcssp.solving.reward_potential import _Groups
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from referee.exact_policies import every_policy
@@ -118,6 +120,32 @@ def test_no_policy_exceeds_what_is_proven_not_even_by_a_rounding_error(family: s
                 assert gained <= Fraction(shaped.reward.most) - policy.costs[0]
                 judged += 1
     assert judged > 0
+
+
+@pytest.mark.parametrize("family", ["natural", "ties", "rare", "procedure: natural", "retries: natural"])
+def test_policy_iteration_and_the_linear_program_agree(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        problem = make_case(family, seed).problem
+        weights = {problem.primary_name: -1.0}
+        quick = maximise(problem, weights).reward
+        with monkeypatch.context() as patched:
+            patched.setattr(_Groups, "_by_policies", _Groups._by_program)
+            slow = maximise(problem, weights).reward
+        assert quick is not None
+        assert slow is not None
+        assert quick.most == pytest.approx(slow.most, rel=1e-6)
+
+
+def test_a_large_procedure_needs_no_linear_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(reward_potential, "least_potential", never)
+    campus = hcssp.find_problem("campus", {"buildings": 1})
+    shaped = maximise(campus, {"time": -1.0})
+    assert shaped.reward is not None
+    fastest = hcssp.solve(campus.with_bounds(damage=np.inf))
+    assert shaped.reward.most == pytest.approx(-fastest.upper_bound, rel=1e-6)
 
 
 def fishing(*, stay: float = 0.5) -> hcssp.HCSSP:

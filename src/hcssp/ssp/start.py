@@ -55,7 +55,7 @@ def starting_policy(
     row = np.concatenate([row_of_entry[entry], goal_row])
     head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
     length = step[row] / np.concatenate([probability[entry], to_goal[goal_row]])
-    distance = _distances(live, balance.row_state[row], head, length)
+    distance = path_lengths(live, balance.row_state[row], head, length)
     usable = allowed[row]
     longest = max(
         distance.max(where=np.isfinite(distance), initial=0.0), length.max(where=usable, initial=0.0)
@@ -63,7 +63,7 @@ def starting_policy(
     if SWALLOWED * longest >= length.min(where=usable, initial=np.inf):
         # Every step counts the same, or rounding might let a path run in circles.
         length = np.where(usable, 1.0, np.inf)
-        distance = _distances(live, balance.row_state[row], head, length)
+        distance = path_lengths(live, balance.row_state[row], head, length)
     through = np.full(balance.num_rows, np.inf)
     np.minimum.at(through, row, distance[head] + length)
     least = balance.least_of_state(through)
@@ -71,8 +71,16 @@ def starting_policy(
     return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
 
 
-def _distances(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
-    """The length of a shortest path from each state, and from the goals at last, to the goals."""
+def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
+    """The length of a shortest path from each state, and from the goals at last, to the goals.
+
+    Parameters
+    ----------
+    live
+        The number of states without the goals, which are one more.
+    tail, head, length
+        From where each edge leads, where to, and how long it is.
+    """
     # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
     by_head = np.argsort(head, kind="stable")
     pointers = np.searchsorted(head[by_head], np.arange(live + 2))
