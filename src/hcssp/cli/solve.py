@@ -111,9 +111,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
     from math import inf
 
-    from hcssp.contract.ending import Ending, Reason
-    from hcssp.contract.plan import Plan
-    from hcssp.files.atomic import check_writable
+    from hcssp.contract.ending import Reason
     from hcssp.numerics import Tolerances
     from hcssp.solving.registry import find_method
 
@@ -121,18 +119,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(name)s: %(message)s")
     method = find_method(arguments.method)
     solver = make_solver(method, arguments)
-    if (arguments.jobs or arguments.scheduler) and not getattr(solver, "uses_workers", False):
-        raise UsageError(f"--jobs, --scheduler: the method {method.name!r} works in one process; use exact")
+    _check_options(arguments, solver)
     talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
     printer = ProgressPrinter(sys.stderr, talk, method.counts)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
-    if arguments.certificate is not None and tolerances != Tolerances():
-        raise UsageError("--feasibility-tolerance: a certificate is about bounds kept to 1e-9; leave one out")
-    if arguments.plot is not None:
-        check_picture("--plot", arguments.plot)
+    # Made before anything is solved: what cannot be written is to be known by then.
     prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)
-    if arguments.out is not None:
-        check_writable(arguments.out)
     try:
         interruption.begin()
         interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
@@ -152,17 +144,63 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             problem, solver, criteria, printer, interruption, saver, start, tolerances, workers, record
         )
     except KeyboardInterrupt:
-        # So early that there is nothing to tell; a reader of JSON still gets an object.
-        expired = interruption.expired and not interruption.requested
-        ending = Ending(Reason.TIME_LIMIT if expired else Reason.INTERRUPTED, "before the first step")
-        plan = Plan(problem, ending=ending, method=method.name)
-        prover = None
+        plan, prover = _before_the_first_step(problem, method, interruption), None
     except Faulty as error:
         fault, plan, prover = error, error.plan, None
     finally:
         printer.close()
         if workers is not None:
             workers.close()
+    _hand_over(arguments, problem, plan, printer, saver, prover)
+    if fault is not None:
+        raise fault
+    if plan.ending.reason is Reason.INTERRUPTED:
+        return INTERRUPTED
+    return SOLVED if plan.found else NO_PLAN
+
+
+def _check_options(arguments: argparse.Namespace, solver: Solver) -> None:
+    """Refuse options that do not go together, and targets that cannot be written.
+
+    Raises
+    ------
+    HcsspError
+        With the option's name.
+    """
+    from hcssp.files.atomic import check_writable
+    from hcssp.numerics import FEASIBILITY_TOLERANCE
+
+    if (arguments.jobs or arguments.scheduler) and not getattr(solver, "uses_workers", False):
+        raise UsageError(
+            f"--jobs, --scheduler: the method {arguments.method!r} works in one process; use exact"
+        )
+    if arguments.certificate is not None and arguments.feasibility_tolerance != FEASIBILITY_TOLERANCE:
+        raise UsageError("--feasibility-tolerance: a certificate is about bounds kept to 1e-9; leave one out")
+    if arguments.plot is not None:
+        check_picture("--plot", arguments.plot)
+    if arguments.out is not None:
+        check_writable(arguments.out)
+
+
+def _before_the_first_step(problem: HCSSP, method: Method, interruption: Interruption) -> Plan:
+    """A plan of which nothing is known: it was stopped so early. A reader of JSON still gets an object."""
+    from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.plan import Plan
+
+    expired = interruption.expired and not interruption.requested
+    ending = Ending(Reason.TIME_LIMIT if expired else Reason.INTERRUPTED, "before the first step")
+    return Plan(problem, ending=ending, method=method.name)
+
+
+def _hand_over(
+    arguments: argparse.Namespace,
+    problem: HCSSP,
+    plan: Plan,
+    printer: ProgressPrinter,
+    saver: PlanSaver | None,
+    prover: ProofSaver | None,
+) -> None:
+    """Save the plan and its proof, tell and draw it; what could not be saved is told last, as an error."""
     # Saved before it is told, lest a reader that has gone takes the plan along; a full disk waits.
     unsaved = None if saver is None else saver.finish(plan)
     try:
@@ -190,11 +228,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             if not problem.has_rooms:
                 what = "procedure with the plan's choices is"
             print(f"\nThe {what} drawn in {arguments.plot}.")
-    if fault is not None:
-        raise fault
-    if plan.ending.reason is Reason.INTERRUPTED:
-        return INTERRUPTED
-    return SOLVED if plan.found else NO_PLAN
 
 
 def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP, Plan | None, SearchRecord]:
