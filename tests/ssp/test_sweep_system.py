@@ -9,7 +9,7 @@ from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.start import starting_policy
-from hcssp.ssp.sweep_system import ROUGH, SweepSystem
+from hcssp.ssp.sweep_system import MAX_FAILURES, ROUGH, SweepSystem
 from hcssp.ssp.system import EXACT
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
@@ -29,6 +29,41 @@ def test_sweeps_agree_with_dense_solves_as_precisely_as_asked(seed: int) -> None
             found = sweeps.values(rows, tolerance)
             np.testing.assert_allclose(found, expected, rtol=error, atol=error * expected.max())
         np.testing.assert_allclose(sweeps.visits(rows), dense_visits(balance, rows), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_products_agree_with_dense_solves_where_steps_lead_anywhere(seed: int) -> None:
+    problem = proper_problem(seed, num_states=150)
+    balance = Balance(problem)
+    system = SweepSystem(balance, mixes=True)
+    rng = np.random.default_rng(seed)
+    rows = random_rows(problem, rng)
+    for count in (0, 1, 10, 140):
+        rows = altered(problem, rows, count, rng)
+        expected = dense_values(balance, rows)
+        for tolerance, error in ((1e-6, 1e-4), (None, 1e-10)):
+            found = system.values(rows, tolerance)
+            np.testing.assert_allclose(found, expected, rtol=error, atol=error * expected.max())
+        np.testing.assert_allclose(system.visits(rows), dense_visits(balance, rows), rtol=1e-10, atol=1e-12)
+    # It was the products that answered: nothing was split.
+    assert system.default_tolerance == EXACT
+    assert system._lower is None
+
+
+def test_what_products_do_not_solve_is_swept_and_after_some_of_it_they_are_not_tried_any_more() -> None:
+    balance = Balance(circle())
+    system = SweepSystem(balance, mixes=True)
+    endless, late = np.array([0, 2]), np.array([0, 4])
+    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+        system.values(endless, EXACT)
+    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+        system.visits(endless)
+    assert system.default_tolerance == EXACT
+    for _ in range(MAX_FAILURES):
+        with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+            system.values(endless, EXACT)
+    assert system.default_tolerance == ROUGH
+    assert system.values(late, EXACT)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
 
 
 def test_a_rough_answer_is_rough() -> None:

@@ -111,8 +111,9 @@ class PolicyIteration:
         self.balance = balance
         if system is None:
             start = int(np.argmax(balance.initial)) if balance.num_live else 0
-            factorise = balance.num_live <= MAX_FACTORISED_STATES and not fills_in(balance.graph, start)
-            system = PolicySystem(balance) if factorise else SweepSystem(balance)
+            mixes = fills_in(balance.graph, start)
+            factorise = balance.num_live <= MAX_FACTORISED_STATES and not mixes
+            system = PolicySystem(balance) if factorise else SweepSystem(balance, mixes)
         self.system: System = system
         is_large = balance.num_live > LARGE_PROBLEM
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need

@@ -4,6 +4,7 @@ Gauss-Seidel in the order of the values: with the states ordered by how far they
 system :math:`A_\pi = L + U` is almost lower triangular, because actions mostly lead closer to a goal. Each
 sweep solves with :math:`L`, whose factors have no fill, and the error shrinks by about the share of
 probability that leads away. The splitting is regular (the systems are M-matrices), so it always converges.
+Where steps lead anywhere, no order is any good, and products with the system serve better.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from scipy.sparse.linalg import splu
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.krylov import solve_by_products
 from hcssp.ssp.system import EXACT, require_proper
 
 ROUGH = 1e-5
@@ -26,18 +28,33 @@ LARGEST_VALUE = 1e12
 
 MAX_SWEEPS = 20_000
 
+MAX_FAILURES = 3
+"""After so many policies in a row that products did not evaluate, they are not tried any more."""
+
 
 class SweepSystem:
     """Evaluates policies of one problem by sweeps, see :class:`hcssp.ssp.system.System`.
 
     The tolerance is on what one more sweep would change, which bounds the error only as well as sweeps
     converge. Whoever needs a bound looks at the residual.
+
+    Parameters
+    ----------
+    balance
+        The problem.
+    mixes
+        Whether steps lead anywhere, so that policies forget in a few steps where they were: then a few
+        products with the system are tried first, see :mod:`hcssp.ssp.krylov`.
     """
 
     default_tolerance = ROUGH
 
-    def __init__(self, balance: Balance) -> None:
+    def __init__(self, balance: Balance, mixes: bool = False) -> None:
         self.balance = balance
+        self._failures = 0 if mixes else MAX_FAILURES
+        if mixes:
+            # The way from rough values to exact ones is as long as the way to rough ones.
+            self.default_tolerance = EXACT
         self._values: FloatArray = np.zeros((balance.num_live, balance.costs.shape[0]))
         self._order: IntArray | None = None
         self._permuted: SparseMatrix = None
@@ -48,6 +65,11 @@ class SweepSystem:
     def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
         """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
         tolerance = self.default_tolerance if tolerance is None else max(tolerance, EXACT)
+        if self._mixes:
+            mixed = self._mixed_values(rows, tolerance)
+            if mixed is not None:
+                self._values = mixed
+                return mixed
         self._split(rows)
         order = self._order
         costs = self.balance.costs[:, rows].T[order]
@@ -71,10 +93,36 @@ class SweepSystem:
         self._values[order] = values
         return self._values
 
+    @property
+    def _mixes(self) -> bool:
+        return self._failures < MAX_FAILURES
+
+    def _mixed_values(self, rows: IntArray, tolerance: float) -> FloatArray | None:
+        """The values by products; None if they do not converge soon."""
+        system, costs = self.balance.matrix[rows], self.balance.costs[:, rows]
+        values = np.empty_like(self._values)
+        for index, own in enumerate(costs):
+            start = np.ascontiguousarray(self._values[:, index])
+            found = solve_by_products(system, own, start, tolerance)
+            largest = LARGEST_VALUE * float(np.max(own, initial=0.0))
+            if found is None or not np.all(np.abs(found) <= largest):
+                self._failures += 1
+                if not self._mixes:
+                    self.default_tolerance = ROUGH
+                return None
+            # Rounding may leave a value a hair below zero, and no cost is.
+            values[:, index] = np.maximum(found, 0.0)
+        self._failures = 0
+        return values
+
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
-        self._split(rows)
         begins = self.balance.initial if initial is None else initial
+        if self._mixes:
+            found = solve_by_products(self.balance.matrix[rows].T.tocsr(), begins, begins, EXACT)
+            if found is not None:
+                return np.maximum(found, 0.0)
+        self._split(rows)
         initial = begins[self._order]
         backwards = self._upper.T.tocsr()
         flow = self._lower.solve(initial)
