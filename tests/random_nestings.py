@@ -9,7 +9,7 @@ import numpy as np
 from brute_force_procedures import brute_force
 from hcssp.procedure import HCSSP, Nesting, Outcome, ProcedureBuilder
 from hcssp.procedure.expansion import expand
-from random_procedures import combinations, random_activity, random_bounds
+from random_procedures import combinations, random_activity, random_bounds, random_procedure
 
 MOST_POLICIES = 400
 COSTS = ("damage", "fuel")
@@ -40,6 +40,17 @@ def random_nesting(
             policies = brute_force(problem)
             if 1 < len(policies.rows) <= MOST_POLICIES:
                 return problem.with_bounds(random_bounds(rng, problem, policies.costs))
+
+
+def random_tied(seed: int) -> HCSSP:
+    """A procedure with exits that matter, or one inside another, or one with limits."""
+    if seed % 4 == 0:
+        return random_procedure(seed, several_exits=True, cycles=seed % 8 == 0)
+    if seed % 4 == 1:
+        return random_procedure(seed, several_exits=True, exits_part=True)
+    if seed % 4 == 2:
+        return random_nesting(seed, several_exits=True, cycles=seed % 8 == 2)
+    return random_limits(seed, cycles=seed % 8 == 3)[1]
 
 
 def _level(

@@ -90,6 +90,23 @@ def forking() -> HCSSP:
     return plan.build(start=start, end=out)
 
 
+def fork_in_the_middle(limit: float = 3.0) -> HCSSP:
+    """A room, then a fork and the corridor behind it or a detour round both, then a room."""
+    plan = ProcedureBuilder()
+    start, near, hall, far, out = (plan.add_event(name) for name in ("start", "near", "hall", "far", "out"))
+    first, last = plan.add_activity("first", risky_room()), plan.add_activity("last", risky_room())
+    choose, walk = plan.add_activity("choose", fork()), plan.add_activity("walk", corridor())
+    detour = plan.add_activity("detour", risky_room())
+    plan.add_choice(start, "go", to=[Outcome(1.0, near, runs=first)])
+    plan.add_choice(near, "through", to=[Outcome(0.5, hall, runs=choose), Outcome(0.5, far)])
+    plan.add_choice(near, "round", to=[Outcome(1.0, far, runs=detour)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, far, runs=walk)])
+    plan.add_choice(far, "go", to=[Outcome(1.0, out, runs=last)])
+    counted = dict.fromkeys((first, last, choose, walk, detour), "damage")
+    plan.add_constraint("damage", at_most=limit, counts=counted)
+    return plan.build(start=start, end=out)
+
+
 def flight() -> CSSP:
     """From the depot to the waypoint: fast and low, which crashes one time in ten, or slowly and surely."""
     built = CSSPBuilder(cost_names=("time", "crash"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import hcssp
+import hcssp.methods.paper
 from brute_force_procedures import brute_force
-from hcssp.errors import InvalidProblem, UnsupportedProblem
+from hcssp.errors import InvalidProblem
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
@@ -151,9 +154,12 @@ def test_another_limit_is_another_problem() -> None:
         dump_problem(problem.with_bounds({"road/damage": 8.0}))
 
 
-def test_what_is_about_the_whole_refuses_limits() -> None:
-    with pytest.raises(UnsupportedProblem, match="a use has a limit of its own"):
-        hcssp.solve(street(7.0), hcssp.BudgetAllocation())
+@pytest.mark.parametrize("mode", hcssp.methods.paper.MODES)
+@pytest.mark.parametrize(("limit", "cost"), [(8.0, 1.6), (7.9, 2.0), (0.0, 2.0)])
+def test_budget_allocation_keeps_limits(limit: float, cost: float, mode: Any) -> None:
+    plan = hcssp.solve(street(limit), hcssp.BudgetAllocation(iterations=np.inf, mode=mode))
+    assert plan.upper_bound == pytest.approx(cost)
+    assert plan.lower_bound == pytest.approx(cost, rel=1e-7)
 
 
 def test_the_curve_over_a_limit() -> None:

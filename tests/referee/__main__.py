@@ -33,7 +33,7 @@ def methods_for(case: Case) -> tuple[str, ...]:
     """The methods that are asked about a problem of the full run."""
     shape, _, style = case.family.rpartition(": ")
     chosen = ["exact", "anytime"]
-    if shape in ("procedure", "nested", "nested retries"):
+    if shape:
         chosen.append("budgets to the end" if case.seed % 2 else "budgets")
     if case.seed % 4 == 0:
         chosen.append(CURVE)

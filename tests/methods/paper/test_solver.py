@@ -18,7 +18,7 @@ from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios.evacuation import evacuation, small_building
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
-from small_procedures import forking, retrying, risky_room
+from small_procedures import retrying, risky_room
 
 
 @pytest.mark.parametrize("bound", [0.2, 2.5])
@@ -85,11 +85,6 @@ def test_with_cycles_it_is_the_optimum_of_brute_force(seed: int) -> None:
     else:
         assert result.upper_bound == pytest.approx(best[0], rel=1e-7)
         assert result.lower_bound == pytest.approx(best[0], rel=1e-6)
-
-
-def test_exits_that_decide_what_follows_are_referred_to_another_method() -> None:
-    with pytest.raises(UnsupportedProblem, match=r"entered in one state.*'exact'"):
-        solve(forking(), BudgetAllocation())
 
 
 def test_a_flat_problem_is_referred_to_another_method() -> None:

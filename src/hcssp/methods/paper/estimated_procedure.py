@@ -1,7 +1,7 @@
 r"""The procedure as a C-SSP over events, if activities cost what estimates say (the paper's Theorem 1).
 
 Its states are the events, its actions the choices; a choice costs what the activities that it may run cost,
-by the estimates :math:`\bar f` and :math:`\bar g`.
+by the estimates :math:`\bar f` and :math:`\bar g`, and what a limit of a use makes it cost itself.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.methods.paper.instance import Instance
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
 
@@ -38,7 +39,7 @@ class EstimatedProcedure(Oracle["EstimatedVertex"]):
         possible = np.isfinite(primary)
         estimates = np.column_stack([primary, secondary])
         estimates[~possible] = 0.0
-        self._costs: FloatArray = (procedure.runs @ estimates).T
+        self._costs: FloatArray = (procedure.runs @ estimates).T + instance.choice_costs
         self._usable: BoolArray = ~procedure.rows_that_run(~possible)
 
     def minimise(
@@ -47,7 +48,9 @@ class EstimatedProcedure(Oracle["EstimatedVertex"]):
         allowed = self._usable
         if region.forbidden:
             allowed = np.logical_and(allowed, region.allowed(self._procedure.num_rows))
-        answer = self._procedure.minimise(weights @ self._costs, allowed)
+        # A little less, so that no rounding makes it more than it is.
+        row_costs = (weights @ self._costs) * (1.0 - 4.0 * len(weights) * ROUNDINGS)
+        answer = self._procedure.minimise(row_costs, allowed)
         if answer is None:
             return None
         choices, value = answer

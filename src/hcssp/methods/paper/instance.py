@@ -1,9 +1,11 @@
 """The HC-SSP instance that all five algorithms are given, with the planners of its activities.
 
-The method needs a procedure in which every event is entered in one way. Then an activity's policy meets the
-rest of the problem through its expected costs alone, and a budget for each of them separates the activities
-from one another. A budget is that of one execution; where the procedure leads back, an activity is executed
-more often than once, and uses its budget as often.
+Every event of its procedure is entered in one way. So an activity's policy meets the rest of the problem
+through its expected costs alone, and a budget for each of them separates the activities from one another.
+Where exits tie activities together, a group of them stands for one (:mod:`hcssp.procedure.grouping`).
+
+A budget is that of one execution; where the procedure leads back, an activity is executed more often than
+once, and uses its budget as often.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.errors import UnsupportedProblem
 from hcssp.methods.anytime import next_best
 from hcssp.methods.paper.answers import Answers
 from hcssp.numerics import is_feasible
@@ -33,7 +34,7 @@ class Instance:
     Parameters
     ----------
     problem
-        The procedure.
+        A procedure in which every event is entered in one state, as :mod:`hcssp.procedure.grouping` makes it.
     shortcuts
         Whether Algorithms 2 and 3 may go further than they are told: an answer proven under larger limits
         serves smaller ones, the dual of an activity begins with policies that earlier ones met, and
@@ -55,31 +56,21 @@ class Instance:
     edges
         The sides of an allocation box: pairs of an activity and one of its counted costs.
 
-    Raises
-    ------
-    UnsupportedProblem
-        If an event can be entered in several states, or a use has a limit.
+    choice_costs
+        What making each choice counts as, which is something only where a use has a limit: a row for the
+        primary cost, then one for each constraint.
     """
 
     def __init__(self, problem: HCSSP, shortcuts: bool = False) -> None:
         self.problem = problem
         self.shortcuts = shortcuts
         self.flattening = problem.flattening
-        if not self.flattening.separable:
-            raise UnsupportedProblem(
-                "budget allocation needs every event to be entered in one state, and here an activity's exit "
-                "decides how the next one begins; use the method 'exact'"
-            )
-        if problem.choice_costs.any():
-            raise UnsupportedProblem(
-                "budget allocation shares budgets of the whole procedure, and here a use has a limit of its "
-                "own; use the method 'exact'"
-            )
         self.events, self.has_cycles = _in_order(problem)
         starts = [self.events.index(problem.choices[int(choice)].event) for choice in problem.activity_choice]
         self.order: tuple[int, ...] = tuple(np.argsort(starts, kind="stable").tolist())
         self.oracle = ProcedureOracle(self.flattening)
         self.procedure = self.oracle.procedure
+        self.choice_costs = self.flattening.event_costs
         self.bounds = problem.bounds
         self.constraints: tuple[int, ...] = tuple(np.flatnonzero(np.isfinite(self.bounds)).tolist())
         # For each activity the pairs of a constraint with a finite bound and the cost it counts.
@@ -119,13 +110,8 @@ class Instance:
 
     def compose(self, choices: IntArray, plans: list[ActivityPlan | None]) -> ProcedureVertex | None:
         """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound."""
-        executions = self.procedure.executions(choices)
-        if any(plan is None and count > 0.0 for plan, count in zip(plans, executions, strict=True)):
-            return None
-        costs = self.oracle.totals(executions, plans)
-        if not is_feasible(costs, self.bounds):
-            return None
-        return ProcedureVertex(self.oracle, choices, executions, tuple(plans), costs)
+        solution = self.oracle.vertex_of(choices, tuple(plans))
+        return None if solution is None or not is_feasible(solution.costs, self.bounds) else solution
 
     def usage_of(self, solution: ProcedureVertex) -> FloatArray:
         """What each activity of a solution uses: the least limits it could have been planned under."""

@@ -1,7 +1,7 @@
 r"""The paper's method: branch and bound over how the budgets are shared among activities.
 
-**Problem.** An HC-SSP whose procedure enters every event in one state; wanted is the best deterministic
-hierarchical policy.
+**Problem.** Any HC-SSP; wanted is the best deterministic hierarchical policy. Activities that exits tie
+together share a budget, see :mod:`hcssp.procedure.grouping`.
 
 **Method.** Hong and Williams: an allocation of budgets separates the activities from one another and from the
 procedure. Boxes of allocations are bounded from both sides (Compute-LB, Compute-UB, both from
@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +33,13 @@ from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
-from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.stochastic import StochasticOptimum, optimum_of
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.paper.modes import ModeName, find_mode
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
+from hcssp.procedure.grouping import Grouping, grouped
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.part import Part
 from hcssp.procedure.policy import ProcedurePolicy
@@ -81,7 +82,7 @@ class BudgetAllocation:
         Raises
         ------
         UnsupportedProblem
-            If the problem is no procedure, or enters an event in several states.
+            If the problem is no procedure.
         """
         began = time.perf_counter()
         if not isinstance(problem, HCSSP):
@@ -89,18 +90,22 @@ class BudgetAllocation:
                 "budget allocation shares budgets among activities, and this problem has none; "
                 "use the method 'exact'"
             )
-        mode = find_mode(self.mode)
+        mode, given = find_mode(self.mode), context or Context()
+        # Activities that exits tie together have one budget.
+        grouping = None if problem.flattening.separable else grouped(problem)
+        together = problem if grouping is None else grouping.problem
         # An activity that cannot end must not be planned; perhaps it need not be run.
-        pruned = without_dead_ends(problem) if problem.flattening.separable else None
-        instance = Instance(problem if pruned is None else pruned.problem, mode.shortcuts)
+        pruned = without_dead_ends(together)
+        instance = Instance(together if pruned is None else pruned.problem, mode.shortcuts)
         lower_bound = -inf
-        reporter = _Reporter(instance, began, pruned)
+        reporter = _Reporter(instance, began, pruned, grouping)
         if self.mode == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
-            dual: Dual[ProcedureVertex] = Dual()
-            record = (context or Context()).record
-            record.begin(instance.oracle)
-            for dual in ascend(instance.oracle, Region()):
+            dual: Dual[Any] = Dual()
+            oracle = instance.oracle if grouping is None else given.memory.oracle(problem)
+            record = given.record
+            record.begin(oracle)
+            for dual in ascend(oracle, Region()):
                 write_down(record, record.root, dual)
                 seconds = time.perf_counter() - began
                 # No box yet: what is counted are boxes.
@@ -111,7 +116,8 @@ class BudgetAllocation:
                 yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
             lower_bound, reporter.prices = dual.bound, dual.prices
-            reporter.stochastic = reporter.lifted(optimum_of(dual, instance.oracle))
+            optimum = optimum_of(dual, oracle)
+            reporter.stochastic = optimum if grouping is not None else reporter.lifted(optimum)
         box = mode.initial_box(instance)
         for partitions in branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound):
             yield reporter.snapshot(partitions)
@@ -128,10 +134,13 @@ class _Reporter:
         prices of its estimates.
     """
 
-    def __init__(self, instance: Instance, began: float, pruned: Part | None = None) -> None:
+    def __init__(
+        self, instance: Instance, began: float, pruned: Part | None = None, grouping: Grouping | None = None
+    ) -> None:
         self._instance = instance
         self._began = began
         self._pruned = pruned
+        self._grouping = grouping
         self.prices: FloatArray | None = None
         self.stochastic: StochasticOptimum | None = None
         self._told: Incumbent | None = None
@@ -166,7 +175,9 @@ class _Reporter:
 
     def _lift(self, rows: IntArray) -> ProcedurePolicy:
         policy = ProcedurePolicy(self._instance.problem, rows)
-        return policy if self._pruned is None else self._pruned.lift(policy)
+        if self._pruned is not None:
+            policy = self._pruned.lift(policy)
+        return policy if self._grouping is None else self._grouping.lift(policy)
 
 
 def _reason(partitions: Partitions, epsilon: float) -> Reason:

@@ -28,6 +28,7 @@ from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.box import Box
 from hcssp.methods.paper.instance import Instance
+from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
 
@@ -176,12 +177,13 @@ class BoxOracle(Oracle["BoxVertex"]):
             usages.append(found.usage)
         if region.forbidden:
             usable &= region.allowed(procedure.num_rows)
-        answer = procedure.minimise(procedure.runs @ values, usable)
+        # A little less, so that no rounding makes it more than it is; the activities' values are certified.
+        own = (weights @ instance.choice_costs) * (1.0 - 4.0 * len(weights) * ROUNDINGS)
+        answer = procedure.minimise(procedure.runs @ values + own, usable)
         if answer is None:
             return None
         choices, value = answer
-        # What the dense solve may have lost; the activities' values are certified already.
-        return Minimum(BoxVertex(procedure, choices, costs, usages), value)
+        return Minimum(BoxVertex(procedure, choices, costs, usages, instance.choice_costs), value)
 
 
 def _clip(instance: Instance, activity: int, box: Box, answer: ActivityAnswer) -> _Clipped:
@@ -195,7 +197,7 @@ def _clip(instance: Instance, activity: int, box: Box, answer: ActivityAnswer) -
 
 
 class BoxVertex(Vertex):
-    """Choices at the events, and for each activity a point of its curve.
+    """Choices at the events, which may cost something themselves, and for each activity a point of its curve.
 
     Attributes
     ----------
@@ -206,12 +208,18 @@ class BoxVertex(Vertex):
     """
 
     def __init__(
-        self, procedure: ProcedureSolver, choices: IntArray, costs: FloatArray, usages: list[FloatArray]
+        self,
+        procedure: ProcedureSolver,
+        choices: IntArray,
+        costs: FloatArray,
+        usages: list[FloatArray],
+        choice_costs: FloatArray,
     ) -> None:
         self._procedure = procedure
         self._choices = choices
         self.executions = procedure.executions(choices)
-        self.costs = self.executions @ costs
+        made = np.flatnonzero(choices >= 0)
+        self.costs = self.executions @ costs + choice_costs[:, choices[made]] @ self.visits[made]
         self.usages = usages
 
     @property

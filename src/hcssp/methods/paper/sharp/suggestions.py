@@ -68,11 +68,13 @@ def _around(
         plans[activity] = activity_planning(instance, activity, suggested, iterations).plan
         if plans[activity] is None:
             return
-    costs = instance.oracle.totals(executions, plans)
-    if is_feasible(costs, instance.bounds):
+    suggestion = instance.oracle.vertex_of(choices, tuple(plans))
+    if suggestion is None:
+        return
+    if is_feasible(suggestion.costs, instance.bounds):
         yield spend_the_rest(instance, choices, plans, iterations)
         return
-    over = np.maximum(costs[1:] - instance.bounds, 0.0)
+    over = np.maximum(suggestion.costs[1:] - instance.bounds, 0.0)
     for activity in running:
         trimmed = _limits_with(instance, activity, plans[activity], -over / executions[activity])
         cheaper = list(plans)
@@ -98,7 +100,7 @@ def spend_the_rest(
     running = np.flatnonzero(executions > 0.0).tolist()
     plans = list(plans)
     while True:
-        left = np.maximum(instance.bounds - instance.oracle.totals(executions, plans)[1:], 0.0)
+        left = np.maximum(instance.bounds - solution.costs[1:], 0.0)
         best: tuple[float, int, ActivityPlan | None] = (LEAST_SAVING, -1, None)
         for activity in running:
             wider = _limits_with(instance, activity, plans[activity], left / executions[activity])
