@@ -62,6 +62,7 @@ def test_the_list_of_public_names() -> None:
         "HcsspError",
         "HeuristicSearch",
         "ImplicitCSSP",
+        "ImplicitProcedure",
         "ImpossibleObservation",
         "ImproperPolicy",
         "Infeasibility",

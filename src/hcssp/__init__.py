@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
     from hcssp.procedure.capacities import with_capacities as with_capacities
     from hcssp.procedure.flattening import Flattening as Flattening
+    from hcssp.procedure.implicit import ImplicitProcedure as ImplicitProcedure
     from hcssp.procedure.model import HCSSP as HCSSP
     from hcssp.procedure.model import Activity as Activity
     from hcssp.procedure.model import Choice as Choice
@@ -249,6 +250,7 @@ _HOME = {
     "HeuristicSearch": "hcssp.methods.heuristic_search",
     "implicit_ppddl": "hcssp.exchange.ppddl_model",
     "ImplicitCSSP": "hcssp.cssp.implicit",
+    "ImplicitProcedure": "hcssp.procedure.implicit",
     "ImpossibleObservation": "hcssp.errors",
     "ImproperPolicy": "hcssp.errors",
     "Infeasibility": "hcssp.dual.ascent",

@@ -20,6 +20,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.proof import FileClaim, Interval, Status
 from hcssp.contract.stop import MaxIterations
 from hcssp.contract.trace import Trace
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan, NoSolution
 from hcssp.files.atomic import check_writable, write_atomically
 from hcssp.files.plan_file import load_plan, plan_document, run_lengths, save_plan
@@ -388,3 +389,60 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(CannotWrite, match="it cannot be written: No such file or directory"):
         write_atomically(tmp_path / "nowhere" / "plan.json", "new")
     check_writable(tmp_path / "plan.json")
+
+
+def implicit_way() -> ImplicitCSSP:
+    return ImplicitCSSP(
+        (0, 0),
+        lambda place: ("walk", "skate"),
+        lambda place, action: (
+            {(place[0] + 1, 0): 1.0} if action == "walk" else {(place[0] + 2, 1): 0.75, place: 0.25}
+        ),
+        lambda place, action: (2.0, 0.0) if action == "walk" else (1.5, 1.0),
+        lambda place: place[0] >= 6,
+        cost_names=("minutes", "bruises"),
+        bounds={"bruises": 2.0},
+    )
+
+
+@pytest.fixture(scope="module")
+def implicit_file(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan]:
+    plan = solve(implicit_way())
+    path = tmp_path_factory.mktemp("plans") / "plan.json"
+    save_plan(path, plan)
+    return path, plan
+
+
+def test_a_plan_of_an_implicit_problem_is_read_for_the_problem_told_anew(
+    implicit_file: tuple[Path, Plan],
+) -> None:
+    path, plan = implicit_file
+    again = load_plan(path, implicit_way().with_bounds(bruises=9.0))
+    assert again.upper_bound == pytest.approx(plan.upper_bound)
+    assert again.bounds == {"bruises": 2.0}
+    assert again.policy.actions() == plan.policy.actions()
+    assert again.claim is not None
+    assert again.claim.lower_bound == plan.lower_bound
+    assert solve(implicit_way(), start=again).upper_bound == pytest.approx(plan.upper_bound)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda policy: policy.pop("by_state"), "policy.by_state.states: nothing is not a list of texts"),
+        (lambda policy: policy["by_state"]["states"].pop(), "policy.by_state: .* states have .* actions"),
+        (
+            lambda policy: policy["by_state"]["actions"].__setitem__(0, "'fly'"),
+            r"state .*: the policy's action is 'fly', which it has not",
+        ),
+    ],
+)
+def test_a_plan_of_another_implicit_problem_is_refused(
+    implicit_file: tuple[Path, Plan], tmp_path: Path, change: Any, message: str
+) -> None:
+    content = json.loads(implicit_file[0].read_text())
+    change(content["policy"])
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InvalidPlan, match=message):
+        load_plan(path, implicit_way())

@@ -241,8 +241,7 @@ class Expansion:
 
     def label(self, number: int) -> Any:
         """What people call a known state."""
-        state = self.numbers.states(np.array([number]))[0]
-        return tuple(state.tolist()) if isinstance(state, np.ndarray) else state
+        return self.numbers.label(number)
 
     def _require_sanity(self, values: FloatArray, goals: BoolArray, new: IntArray) -> None:
         wrong = ~((values >= 0.0) & (values < np.inf))
@@ -289,29 +288,39 @@ class Expansion:
         part = self.part()
         return part if problem is part.source else under_bounds_of(part, problem)
 
-    def follow(self, actions: Mapping[Hashable, Hashable]) -> DeterministicPolicy:
+    def follow(self, actions: Mapping[Any, Hashable], *, by_text: bool = False) -> DeterministicPolicy:
         """Expand where a policy goes that is told by labels, and give it as one of the part.
+
+        Parameters
+        ----------
+        actions
+            From the labels of states to those of actions.
+        by_text
+            Whether they are told as Python writes them, such as ``"(3, 4)"`` and ``"'north'"``.
 
         Raises
         ------
         InvalidProblem
             If it has no action, or one that there is not, in a state that it comes to.
         """
-        code = {name: number for number, name in enumerate(self._space.action_names)}
+        code: dict[Hashable, int] = {}
         taken: dict[int, int] = {}
         waiting = [number for number in np.unique(self.initial[0]).tolist() if not self.goal[number]]
         while waiting:
             self.expand(np.array(waiting, dtype=np.int64))
-            code.update((name, number) for number, name in enumerate(self._space.action_names))
+            names = self._space.action_names
+            code.update((repr(name) if by_text else name, number) for number, name in enumerate(names))
             met: set[int] = set()
             for state in waiting:
                 label = self.label(state)
                 first = int(self.first_row[state])
                 own = self._action.view[first : first + int(self.rows_of_state[state])]
-                found = np.flatnonzero(own == code.get(actions.get(label), -1))
+                action = actions.get(repr(label) if by_text else label)
+                found = np.flatnonzero(own == code.get(action, -1))
                 if not len(found):
+                    told = action if by_text else repr(action)
                     raise InvalidProblem(
-                        [f"state {label!r}: the policy's action is {actions.get(label)!r}, which it has not"]
+                        [f"state {label!r}: the policy's action is {told}, which it has not"]
                     )
                 row = first + int(found[0])
                 taken[state] = row

@@ -43,6 +43,9 @@ class StateNumbers(Protocol):
     def states(self, numbers: IntArray) -> Any:
         """The states of these numbers, as the problem's functions take them."""
 
+    def label(self, number: int) -> Hashable:
+        """What people call the state of a number."""
+
     def labels(self) -> Sequence[Hashable]:
         """A label for every state met so far."""
 
@@ -73,6 +76,9 @@ class HashableNumbers:
 
     def states(self, numbers: IntArray) -> list[Hashable]:
         return [self._states[number] for number in numbers.tolist()]
+
+    def label(self, number: int) -> Hashable:
+        return self._states[number]
 
     def labels(self) -> Sequence[Hashable]:
         return tuple(self._states)
@@ -114,6 +120,9 @@ class RowNumbers:
 
     def states(self, numbers: IntArray) -> IntArray:
         return np.ascontiguousarray(self._states.view[:, numbers].T)
+
+    def label(self, number: int) -> Hashable:
+        return tuple(self._states.view[:, number].tolist())
 
     def labels(self) -> Sequence[Hashable]:
         return TupleLabels(np.ascontiguousarray(self._states.view.T))

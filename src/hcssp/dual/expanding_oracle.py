@@ -5,8 +5,8 @@ The bound is that of the expanded part, certified on all its rows; the policy is
 the part (:mod:`hcssp.ssp.closing`). What is learnt at some weights is a floor under the values at all others
 (:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
 
-The oracle answers for all policies together, under weights with a primary weight of 1 and where every step
-costs something: that is enough for the dual. It leaves everything else to the exact method on the part.
+The oracle answers for all policies together, under weights with a primary weight of 1 and where nobody can go
+in circles for nothing: that is enough for the dual. It leaves all else to the exact method on the part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
-from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, widen
+from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, is_acyclic, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
 from hcssp.ssp.region import Region
@@ -239,10 +239,11 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         return self._closing[1]
 
     def _require_costs(self, search: GuidedExpansion) -> None:
+        """Rows that cost nothing are welcome where no policy can go in circles by them alone."""
         costs = search.row_costs(slice(None))
-        costs = costs[costs < DEAD]
-        if len(costs) and costs.min() <= FREE_COST * costs.max():
-            raise OutOfPrecision("some steps cost nothing under the weights")
+        free = costs <= FREE_COST * float(costs[costs < DEAD].max(initial=0.0))
+        if free.any() and not is_acyclic(self.expansion, free):
+            raise OutOfPrecision("one can go in circles by steps that cost nothing under the weights")
 
     def _dead_states(self) -> BoolArray:
         dead = np.zeros(self.expansion.num_states, dtype=np.bool_)

@@ -19,6 +19,8 @@
     one way to enter it) and the choice there. ``activities`` holds for each activity its ``actions``, as
     positions among the actions of each state in the order of the states, and how often each is repeated
     before the next one comes (``repeats``); -1 stands for no action, in goals and where the plan never goes.
+    The plan of an implicit problem has ``by_state`` besides: two lists of texts, ``states`` where it acts, as
+    Python writes their labels, and ``actions``.
 ``budgets``
     What an execution of each activity was allotted, by methods that do.
 ``evaluation``
@@ -45,7 +47,7 @@ What was proven elsewhere is a claim here:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -54,12 +56,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hcssp.contract.ending import Ending, Reason
-from hcssp.contract.memory import Problem
+from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import FileClaim
 from hcssp.contract.trace import Trace
+from hcssp.cssp.expansion import ExpandedCSSP
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import IntArray
-from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidPlan, InvalidProblem
 from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
@@ -93,7 +97,7 @@ def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -
     write_atomically(path, json.dumps(plan_document(plan, fingerprint), allow_nan=False) + "\n")
 
 
-def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = None) -> Plan:
+def load_plan(path: str | Path, problem: Problem | ImplicitCSSP, *, fingerprint: str | None = None) -> Plan:
     """Read a plan for `problem`.
 
     The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
@@ -106,9 +110,9 @@ def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = N
     path
         The file.
     problem
-        The problem, under whatever bounds.
+        The problem, under whatever bounds. An implicit one is expanded where the plan goes.
     fingerprint
-        That of `problem`, if it is at hand.
+        That of `problem`, if it is at hand; an implicit one has none.
 
     Raises
     ------
@@ -117,6 +121,8 @@ def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = N
         itself; the message names the file, the field and the value.
     """
     document = _PlanDocument.read(path, FORMAT, VERSION)
+    if isinstance(problem, ImplicitCSSP):
+        return document.evaluated(document.implicit_plan(problem))
     document.check_problem(fingerprint or fingerprint_of(problem))
     plan = document.plan(as_procedure(unnamed(problem)))
     bounded = problem.with_bounds(plan.bounds)
@@ -133,7 +139,7 @@ def load_plan(path: str | Path, problem: Problem, *, fingerprint: str | None = N
 def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
     """The object that a plan's file holds."""
     name, fingerprint = plan.name, fingerprint or fingerprint_of(plan.problem)
-    told = _told(plan)
+    told, by_state = _told(plan), _by_state(plan)
     plan = replace(plan, problem=unnamed(plan.problem)).as_procedure()
     return {
         "format": FORMAT,
@@ -150,7 +156,7 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
         "prices": None
         if plan.prices is None
         else {name: _figure(price) for name, price in plan.prices.items()},
-        "policy": {"choices": _choices(plan), "activities": _activities(plan)},
+        "policy": {"choices": _choices(plan), "activities": _activities(plan), **by_state},
         "budgets": {
             activity: {name: _figure(budget) for name, budget in budgets.items()}
             for activity, budgets in plan.budgets.items()
@@ -158,6 +164,15 @@ def plan_document(plan: Plan, fingerprint: str | None = None) -> dict[str, Any]:
         "evaluation": _evaluation(plan),
         "trace": [[_figure(value) for value in point] for point in told.trace],
     }
+
+
+def _by_state(plan: Plan) -> dict[str, dict[str, list[str]]]:
+    """What the plan of an implicit problem does in each state where it acts; nothing of other plans."""
+    policy = plan.policy
+    if not isinstance(plan.problem, ExpandedCSSP) or not isinstance(policy, DeterministicPolicy):
+        return {}
+    taken = policy.actions()
+    return {"by_state": {"states": list(map(repr, taken)), "actions": list(map(repr, taken.values()))}}
 
 
 def _told(plan: Plan) -> FileClaim:
@@ -310,18 +325,51 @@ class _PlanDocument:
         flattening = problem.flattening
         choices = self._choices(flattening, policy.get("choices"))
         activities = self._activities(problem, policy.get("activities"))
-        bounds = self._bounds(problem)
-        told: dict[str, Any] = {
+        told, bounds = self._told(problem.constraint_names), self._bounds(problem.constraint_names)
+        self._raise_if_any()
+        bounded = problem.with_bounds(bounds)
+        return ProcedurePlan(bounded, ProcedurePolicy.compose(bounded, choices, activities), **told)
+
+    def implicit_plan(self, problem: ImplicitCSSP) -> Plan:
+        """The plan of an implicit problem, which is expanded where the plan goes.
+
+        Raises
+        ------
+        InvalidPlan
+            If anything is wrong, such as a state that the plan comes to and does not know.
+        """
+        policy = self._get("policy", dict, "an object", {})
+        given = policy.get("by_state")
+        lists = [given.get(key) if isinstance(given, dict) else None for key in ("states", "actions")]
+        for key, listed in zip(("states", "actions"), lists, strict=True):
+            if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+                self._wrong(
+                    f"policy.by_state.{key}", listed, "a list of texts, as plans of implicit problems have"
+                )
+        told, bounds = self._told(problem.constraint_names), self._bounds(problem.constraint_names)
+        self._raise_if_any()
+        states, actions = lists[0] or [], lists[1] or []
+        if len(states) != len(actions):
+            self._violate(f"policy.by_state: {len(states)} states have {len(actions)} actions; give one each")
+        self._raise_if_any()
+        memory, bounded = Memory(), problem.with_bounds(bounds)
+        expansion = memory.expansion(bounded)
+        try:
+            found = expansion.follow(dict(zip(states, actions, strict=True)), by_text=True)
+        except InvalidProblem as error:
+            raise InvalidPlan(f"{self.file}: {each}" for each in error.violations) from error
+        return Plan(expansion.part(), found, memory=memory, **told)
+
+    def _told(self, names: Sequence[str]) -> dict[str, Any]:
+        """What is told besides the policy, for constraints of these names."""
+        return {
             "method": self._get("method", str, "a text", ""),
             "claim": self._claim(),
             "seconds": self._number("seconds", self._content.get("seconds"), 0.0),
             "ending": self._ending(),
-            "prices": self._prices(problem),
+            "prices": self._prices(names),
             "budgets": self._budgets(),
         }
-        self._raise_if_any()
-        bounded = problem.with_bounds(bounds)
-        return ProcedurePlan(bounded, ProcedurePolicy.compose(bounded, choices, activities), **told)
 
     def evaluated(self, plan: Plan) -> Plan:
         """The plan with its costs computed anew, which must be those that are claimed.
@@ -360,13 +408,11 @@ class _PlanDocument:
             return Ending(Reason(reason), detail)
         return Ending(Reason.UNKNOWN, reason)
 
-    def _prices(self, problem: HCSSP) -> dict[str, float] | None:
+    def _prices(self, names: Sequence[str]) -> dict[str, float] | None:
         given = self._get("prices", dict, "an object", None)
         if given is None:
             return None
-        return {
-            name: self._number(f"prices.{name}", given.get(name), 0.0) for name in problem.constraint_names
-        }
+        return {name: self._number(f"prices.{name}", given.get(name), 0.0) for name in names}
 
     def _choices(self, flattening: Flattening, listed: Any) -> dict[EventState, int]:
         problem, where = flattening.problem, "policy.choices"
@@ -440,9 +486,8 @@ class _PlanDocument:
             return nothing
         return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
 
-    def _bounds(self, problem: HCSSP) -> dict[str, float]:
+    def _bounds(self, names: Sequence[str]) -> dict[str, float]:
         given = self._get("bounds", dict, "an object", {})
-        names = [constraint.name for constraint in problem.constraints]
         if set(given) != set(names):
             wanted = ", ".join(map(repr, names)) or "none"
             self._wrong("bounds", list(given), f"the constraints of this problem, {wanted}")

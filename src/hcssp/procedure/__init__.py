@@ -12,6 +12,7 @@ from hcssp.procedure.description import describe
 from hcssp.procedure.entries import EventState
 from hcssp.procedure.executions import executions_from_visits, expected_executions
 from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.implicit import ImplicitProcedure
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
 from hcssp.procedure.nesting import Nesting, Use
 from hcssp.procedure.policy import ProcedurePolicy
@@ -26,6 +27,7 @@ __all__ = [
     "EventHandle",
     "EventState",
     "Flattening",
+    "ImplicitProcedure",
     "Nesting",
     "Outcome",
     "ProcedureBuilder",

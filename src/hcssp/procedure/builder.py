@@ -34,11 +34,16 @@ constraint damage <= 2: counts damage of cross-room, leave
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from math import inf
 from typing import Any, NewType
 
 from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
+from hcssp.errors import InvalidProblem
 from hcssp.procedure.expansion import cost_names, expand, stand_in
+from hcssp.procedure.implicit import ImplicitProcedure, implicit_stand_in, outlined
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
 from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.probabilities import What, with_probability
@@ -69,7 +74,7 @@ class ProcedureBuilder:
         self._description = description
         self._positions = dict(positions or {})
         self._events: list[str] = []
-        self._activities: list[tuple[str, CSSP | HCSSP, str]] = []
+        self._activities: list[tuple[str, CSSP | HCSSP | ImplicitCSSP, str]] = []
         self._entries: list[Mapping[Hashable, Hashable]] = []
         self._choices: list[Choice] = []
         self._constraints: list[tuple[str, float, dict[ActivityHandle, str], str]] = []
@@ -83,7 +88,7 @@ class ProcedureBuilder:
     def add_activity(
         self,
         name: str,
-        problem: CSSP | HCSSP,
+        problem: CSSP | HCSSP | ImplicitCSSP,
         room: str = "",
         entries: Mapping[Hashable, Hashable] | None = None,
     ) -> ActivityHandle:
@@ -95,7 +100,9 @@ class ProcedureBuilder:
             What people call it. What is inside a procedure is called by this name, a slash and its own.
         problem
             A C-SSP, whose own bounds are ignored, or another procedure. The same may be added under several
-            names: the activities share its arrays, and each has a policy of its own.
+            names: the activities share its arrays, and each has a policy of its own. Or an implicit problem,
+            which is never enumerated: then so is the whole procedure. What follows it starts in its own
+            initial states, and its outcome's `exits` tell its goals apart by their labels.
         room
             Activities of the same room are drawn in one picture. The map of a procedure is laid down where
             the room lies.
@@ -163,6 +170,66 @@ class ProcedureBuilder:
         InvalidProblem
             If anything is wrong; the message lists everything that is.
         """
+        implicit = [name for name, problem, _ in self._activities if isinstance(problem, ImplicitCSSP)]
+        if implicit:
+            raise InvalidProblem(
+                f"activity {name!r} is an implicit problem; use build_implicit(start=..., end=...), or add "
+                "its enumerated() instead"
+                for name in implicit
+            )
+        problem = self._written_out(start, end)
+        for name, of, at_most in self._probabilities:
+            problem = with_probability(problem, name, of=of, at_most=at_most)
+        return problem
+
+    def build_implicit(self, *, start: EventHandle, end: EventHandle) -> ImplicitProcedure:
+        """The problem as one that is never enumerated, for procedures with implicit activities.
+
+        Raises
+        ------
+        InvalidProblem
+            If anything is wrong; or if a probability or each execution of a procedure is bounded, or no
+            activity is implicit.
+        """
+        inner = {
+            index: problem
+            for index, (_, problem, _) in enumerate(self._activities)
+            if isinstance(problem, ImplicitCSSP)
+        }
+        found = [
+            f"constraint {name!r} bounds a probability, which is not possible beside implicit activities; "
+            "let a secondary cost of the activities count it"
+            for name, _, _ in self._probabilities
+        ]
+        found += [
+            f"activity {self._activities[index][0]!r} is a procedure with implicit activities and has a "
+            f"bound of its own, {name!r}, which would hold for each execution; bound the sum instead"
+            for index, problem in inner.items()
+            if isinstance(problem, ImplicitProcedure)
+            for name, bound in zip(problem.constraint_names, problem.bounds.tolist(), strict=True)
+            if bound < inf
+        ]
+        if not inner:
+            found.append("no activity is an implicit problem; use build(start=..., end=...)")
+        if found:
+            raise InvalidProblem(found)
+        outline = self._written_out(start, end)
+        place = {activity.name: index for index, activity in enumerate(outline.activities)}
+        number = {index: place[self._activities[index][0]] for index in inner}
+        exits = {
+            number[index]: {
+                label: event
+                for choice in self._choices
+                for outcome in choice.outcomes
+                if outcome.runs == index
+                for label, event in outcome.exits.items()
+            }
+            for index in inner
+        }
+        return ImplicitProcedure(outline, {number[index]: each for index, each in inner.items()}, exits)
+
+    def _written_out(self, start: EventHandle, end: EventHandle) -> HCSSP:
+        """The procedure with all that is inside, and a stand-in for every implicit activity."""
         procedures = {
             index: problem
             for index, (_, problem, _) in enumerate(self._activities)
@@ -173,15 +240,10 @@ class ProcedureBuilder:
             start=start,
             end=end,
             activities=tuple(
-                Activity(
-                    name,
-                    problem if isinstance(problem, CSSP) else self._stand_in(index, problem),
-                    room,
-                    entries=self._entries[index],
-                )
-                for index, (name, problem, room) in enumerate(self._activities)
+                Activity(name, self._standing(index), room, entries=self._entries[index])
+                for index, (name, _, room) in enumerate(self._activities)
             ),
-            choices=tuple(self._choices),
+            choices=tuple(self._outlined(choice) for choice in self._choices),
             constraints=tuple(
                 Constraint(given, at_most, self._indices(counts), probability_of=of)
                 for given, at_most, counts, of in self._constraints
@@ -190,17 +252,25 @@ class ProcedureBuilder:
             description=self._description,
             positions=self._positions,
         )
-        problem = expand(Nesting(outline, procedures)) if procedures else outline
-        for name, of, at_most in self._probabilities:
-            problem = with_probability(problem, name, of=of, at_most=at_most)
-        return problem
+        return expand(Nesting(outline, procedures)) if procedures else outline
 
-    def _stand_in(self, activity: int, procedure: HCSSP) -> CSSP:
-        """What a procedure is to the outline: it has the exits for which an outcome names an event."""
-        outcomes = [outcome for choice in self._choices for outcome in choice.outcomes]
-        return stand_in(
-            procedure, [label for each in outcomes if each.runs == activity for label in each.exits]
-        )
+    def _standing(self, activity: int) -> CSSP:
+        """What an activity is to the outline; a stand-in has the exits that an outcome names."""
+        problem = self._activities[activity][1]
+        if isinstance(problem, CSSP):
+            return problem
+        outcomes = [each for choice in self._choices for each in choice.outcomes if each.runs == activity]
+        if isinstance(problem, ImplicitCSSP):
+            return implicit_stand_in(problem.cost_names, outcomes)
+        return stand_in(problem, [label for each in outcomes for label in each.exits])
+
+    def _outlined(self, choice: Choice) -> Choice:
+        """The choice among stand-ins, where an implicit activity has one exit for each event."""
+        implicit = {
+            i for i, (_, problem, _) in enumerate(self._activities) if isinstance(problem, ImplicitCSSP)
+        }
+        outcomes = tuple(outlined(each) if each.runs in implicit else each for each in choice.outcomes)
+        return replace(choice, outcomes=outcomes)
 
     def _indices(self, counts: Mapping[ActivityHandle, str]) -> dict[int, Any]:
         """The costs' indices; a cost that does not exist stays a name, for the validation to report."""

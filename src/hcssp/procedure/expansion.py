@@ -37,6 +37,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.limits import limits
@@ -47,11 +48,11 @@ OTHER_EXIT = "any other exit"
 """The exit of a stand-in for all those of its procedure for which no outcome names an event."""
 
 
-def cost_names(problem: CSSP | HCSSP) -> tuple[str, ...]:
+def cost_names(problem: CSSP | HCSSP | ImplicitCSSP) -> tuple[str, ...]:
     """The names of an activity's costs; those of a procedure are its primary one and its constraints."""
-    if isinstance(problem, CSSP):
-        return problem.cost_names
-    return (problem.primary_name, *problem.outline.constraint_names)
+    if isinstance(problem, HCSSP):
+        return (problem.primary_name, *problem.outline.constraint_names)
+    return problem.cost_names
 
 
 def stand_in(procedure: HCSSP, exits: Sequence[Hashable] = ()) -> CSSP:

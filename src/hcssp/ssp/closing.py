@@ -14,6 +14,7 @@ from math import inf
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
@@ -292,6 +293,17 @@ def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
         search.expand(states)
     search.sweep(1)
     return expanded > 0
+
+
+def is_acyclic(expansion: Expansion, rows: BoolArray) -> bool:
+    """Whether no way that takes only such rows comes back to a state that it has left."""
+    entries = np.repeat(rows, expansion.entries_of_row)
+    tails = np.repeat(expansion.row_state, expansion.entries_of_row)[entries]
+    heads = expansion.successor[entries]
+    leaves = tails != heads
+    size = expansion.num_states
+    graph = csr_array((np.ones(int(leaves.sum())), (tails[leaves], heads[leaves])), shape=(size, size))
+    return int(connected_components(graph, connection="strong", return_labels=False)) == size
 
 
 def _on_the_frontier(expansion: Expansion, states: IntArray) -> IntArray:

@@ -1,0 +1,306 @@
+r"""The states of a procedure some of whose activities are functions: those of its outline, and theirs.
+
+**Problem.** A procedure runs implicit problems among others. Wanted is one state space that says the same as
+the whole, as :mod:`hcssp.procedure.flattening` does, and that is asked for no more states than somebody
+wants to look into.
+
+**Method.** The *outline* has a stand-in for every implicit activity: it begins, and ends in an exit of its
+choice. A flat state of the outline is a state here; where its transitions lead to the beginning of a
+stand-in they lead to the first states of the activity instead, and a goal of the activity is the event
+state of the outline that it leads to. So a state is a pair: 0 and a flat state of the outline, or the number
+of an activity, counted from 1, and the number of a state that was met in it. Functions of an activity that
+take many states at once are asked for many at once.
+
+**Heuristics.** In the outline, let a stand-in cost what the activity's heuristic says at its start. Value
+iteration from nothing gives numbers :math:`V_k` that no policy's expected costs are below, whenever it is
+stopped, since an activity costs no less than its heuristic says and no exit is better than the best. In
+an activity, what its heuristic says and the least :math:`V_k` of the event states that it may lead to are to
+come. If the heuristics of the activities are consistent, then so are these: value iteration from below never
+promises more than one more step would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hcssp.cssp.growing import Growing
+from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.labels import LazyLabels
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.state_numbers import RowNumbers
+from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
+from hcssp.procedure.model import HCSSP
+
+ROUNDED_DOWN = 1.0 - 1e-9
+"""Values of the outline are lowered by this factor, so that no rounding makes them too high."""
+
+MAX_SWEEPS = 20_000
+SETTLED = 1e-12
+"""So many sweeps of value iteration, or until no value rises by more than this share of the largest."""
+
+
+class Inner:
+    """One implicit activity: the states that were met in it, and where its goals lead.
+
+    Parameters
+    ----------
+    problem
+        The activity's problem.
+    counted
+        For each cost of the procedure, which of the activity's costs counts there; -1 for none.
+    event_states
+        From the labels of goals to flat event states of the outline.
+    otherwise
+        Where all other goals lead.
+    """
+
+    def __init__(
+        self,
+        problem: ImplicitCSSP,
+        counted: Sequence[int],
+        event_states: Mapping[Hashable, int],
+        otherwise: int,
+    ) -> None:
+        self.problem = problem
+        self.numbers = problem.space.numbers()
+        self._counted, self._event_states, self._otherwise = list(counted), event_states, otherwise
+        # Of each state that was met: the event state that it leads to, -1 where it is no goal.
+        self._leads_to = Growing(np.int64)
+        states, probabilities = problem.space.initial
+        self.initial: tuple[IntArray, FloatArray] = self.numbers.of(states), np.array(probabilities)
+
+    @property
+    def exits(self) -> list[int]:
+        """All event states that it may lead to."""
+        return [*self._event_states.values(), self._otherwise]
+
+    def numbered(self, states: Any) -> IntArray:
+        """The numbers of some states, which may be new."""
+        return self.numbers.of(states)
+
+    def leads_to(self, numbers: IntArray) -> IntArray:
+        """The event state that each state leads to, being a goal; -1 where it is none."""
+        known = len(self._leads_to)
+        if known < len(self.numbers):
+            new = np.arange(known, len(self.numbers))
+            goals = self.problem.space.goals(self.numbers.states(new))
+            reached = np.where(goals, self._otherwise, -1)
+            if self._event_states:
+                for place in np.flatnonzero(goals).tolist():
+                    label = self.numbers.label(int(new[place]))
+                    reached[place] = self._event_states.get(label, self._otherwise)
+            self._leads_to.append(reached)
+        found: IntArray = self._leads_to.view[numbers]
+        return found
+
+    def costs(self, own: FloatArray) -> FloatArray:
+        """The activity's costs, one axis for them, as costs of the procedure."""
+        padded = np.concatenate((own, np.zeros((1, own.shape[1]))))
+        flat: FloatArray = padded[self._counted]
+        return flat
+
+    def heuristics(self, numbers: IntArray) -> FloatArray:
+        """What its heuristic says about some of its states, as costs of the procedure."""
+        told = self.problem.space.heuristics(self.numbers.states(numbers))
+        own = np.zeros((len(self.problem.cost_names), len(numbers))) if told is None else told
+        return self.costs(own)
+
+    def at_its_start(self) -> FloatArray:
+        """What it costs at least from its initial states, of each cost of the procedure."""
+        states, probabilities = self.initial
+        least: FloatArray = self.heuristics(states) @ probabilities
+        return least
+
+
+class ProcedureSpace:
+    """The state space of a procedure with implicit activities; see the module's text.
+
+    Parameters
+    ----------
+    outline
+        The procedure with stand-ins.
+    inner
+        The implicit activities, by their index in the outline.
+    """
+
+    def __init__(self, outline: HCSSP, inner: Mapping[int, Inner]) -> None:
+        flattening = outline.flattening
+        self._flat = flattening.cssp
+        self._inner = dict(inner)
+        self._name = {index: outline.activities[index].name for index in inner}
+        self._activity = {name: index for index, name in self._name.items()}
+        # From the flat state in which a stand-in begins to its activity.
+        self._begins = {int(flattening.flat_state(index)[0]): index for index in inner}
+        self._is_begin: BoolArray = np.zeros(self._flat.num_states, dtype=np.bool_)
+        self._is_begin[list(self._begins)] = True
+        self.initial: tuple[Any, list[float]] = (np.array([[0, flattening.start]]), [1.0])
+        self.action_names: list[Hashable] = []
+        self._code: dict[Hashable, int] = {}
+
+    def numbers(self) -> PairNumbers:
+        return PairNumbers(self)
+
+    def goals(self, states: IntArray) -> BoolArray:
+        flat = states[:, 0] == 0
+        goals = np.zeros(len(states), dtype=np.bool_)
+        goals[flat] = self._flat.goals[states[flat, 1]]
+        return goals
+
+    def heuristics(self, states: IntArray) -> FloatArray:
+        values = np.zeros((len(self._flat.costs), len(states)))
+        for piece in np.unique(states[:, 0]).tolist():
+            own = states[:, 0] == piece
+            if piece == 0:
+                values[:, own] = self._least[:, states[own, 1]]
+            else:
+                inner = self._inner[piece - 1]
+                after = self._least[:, inner.exits].min(axis=1)
+                values[:, own] = inner.heuristics(states[own, 1]) + after[:, np.newaxis]
+        return values
+
+    @cached_property
+    def _least(self) -> FloatArray:
+        """For each cost and flat state of the outline, what is to come at least: value iteration from 0."""
+        flat = self._flat
+        costs = flat.costs.copy()
+        for begin, index in self._begins.items():
+            costs[:, flat.row_start[begin] : flat.row_start[begin + 1]] = self._inner[index].at_its_start()[
+                :, np.newaxis
+            ]
+        acting = np.flatnonzero(np.diff(flat.row_start))
+        begins = flat.row_start[acting]
+        values = np.zeros((len(costs), flat.num_states))
+        for cost, value in zip(costs, values, strict=True):
+            for _ in range(MAX_SWEEPS):
+                least = np.minimum.reduceat(cost + flat.transitions @ value, begins)
+                rise = float(np.max(least - value[acting], initial=0.0))
+                value[acting] = np.maximum(least, value[acting])
+                if rise <= SETTLED * float(value.max(initial=0.0)):
+                    break
+        return values * ROUNDED_DOWN
+
+    def transitions(self, states: IntArray) -> TransitionBatch:
+        batches = []
+        for piece in np.unique(states[:, 0]).tolist():
+            place = np.flatnonzero(states[:, 0] == piece)
+            asked = states[place, 1]
+            batch = self._of_the_outline(asked) if piece == 0 else self._of_an_activity(piece, asked)
+            batches.append((place, batch))
+        first_row, parts = 0, []
+        for place, batch in batches:
+            owners = place[np.asarray(batch.states, dtype=np.int64)]
+            rows = np.asarray(batch.rows, dtype=np.int64) + first_row
+            first_row += len(owners)
+            parts.append((owners, batch.actions, batch.costs, rows, batch.successors, batch.probabilities))
+        owners, actions, costs, rows, successors, probabilities = zip(*parts, strict=True)
+        return TransitionBatch(
+            np.concatenate(owners),
+            np.concatenate(actions),
+            np.concatenate(costs, axis=1),
+            np.concatenate(rows),
+            np.concatenate(successors),
+            np.concatenate(probabilities),
+        )
+
+    def _of_the_outline(self, states: IntArray) -> TransitionBatch:
+        flat = self._flat
+        counts = flat.row_start[states + 1] - flat.row_start[states]
+        owners = np.repeat(np.arange(len(states)), counts)
+        starts = np.cumsum(counts) - counts
+        rows = np.repeat(flat.row_start[states] - starts, counts) + np.arange(int(counts.sum()))
+        chosen = flat.transitions[rows].tocoo()
+        row, head, share = chosen.row.astype(np.int64), chosen.col.astype(np.int64), chosen.data
+        successors = np.stack((np.zeros(len(head), dtype=np.int64), head), axis=1)
+        into = self._is_begin[head]
+        found = [(row[~into], successors[~into], share[~into])]
+        for place in np.flatnonzero(into).tolist():
+            index = self._begins[int(head[place])]
+            first, probabilities = self._inner[index].initial
+            there = self._pairs(index, first)
+            found.append((np.full(len(first), row[place]), there, share[place] * probabilities))
+        row, successors, share = (np.concatenate(each) for each in zip(*found, strict=True))
+        codes = [self._code_of(flat.action_labels[each]) for each in rows.tolist()]
+        return TransitionBatch(owners, np.array(codes), flat.costs[:, rows], row, successors, share)
+
+    def _of_an_activity(self, piece: int, states: IntArray) -> TransitionBatch:
+        inner = self._inner[piece - 1]
+        space, names = inner.problem.space, inner.problem.cost_names
+        labels = PairLabels(self, np.stack((np.full(len(states), piece), states), axis=1))
+        told = space.transitions(inner.numbers.states(states))
+        # Checked here, in the activity's own words, so that what follows can rely on it.
+        batch = sorted_batch(told, labels, names, space.action_names)
+        codes = np.array([self._code_of(name) for name in space.action_names], dtype=np.int64)
+        return TransitionBatch(
+            np.repeat(np.arange(len(states)), batch.counts),
+            codes[batch.actions],
+            inner.costs(batch.costs),
+            np.repeat(np.arange(len(batch.lengths)), batch.lengths),
+            self._pairs(piece - 1, inner.numbered(batch.successors)),
+            batch.probabilities,
+        )
+
+    def _pairs(self, index: int, numbers: IntArray) -> IntArray:
+        """States of an activity as states here; a goal is the event state that it leads to."""
+        reached = self._inner[index].leads_to(numbers)
+        inside = reached < 0
+        return np.stack((np.where(inside, index + 1, 0), np.where(inside, numbers, reached)), axis=1)
+
+    def _code_of(self, action: Hashable) -> int:
+        code = self._code.get(action)
+        if code is None:
+            code = self._code[action] = len(self.action_names)
+            self.action_names.append(action)
+        return code
+
+    def label(self, piece: int, number: int) -> Hashable:
+        """What people call a state: as in the flat problem of a procedure."""
+        if piece == 0:
+            return self._flat.state_labels[number]
+        return self._name[piece - 1], self._inner[piece - 1].numbers.label(number)
+
+    def find(self, label: Hashable) -> tuple[int, int] | None:
+        """The state of a label; None if it was never met."""
+        if isinstance(label, tuple) and len(label) == 2 and label[0] in self._activity:
+            index = self._activity[label[0]]
+            number = self._inner[index].numbers.find(label[1])
+            return None if number is None else (index + 1, number)
+        flat = self._flat.state_index.get(label)
+        return None if flat is None else (0, flat)
+
+
+class PairNumbers(RowNumbers):
+    """Numbers for the states of a procedure, which are pairs; see the module's text."""
+
+    def __init__(self, space: ProcedureSpace) -> None:
+        super().__init__(2)
+        self._space = space
+
+    def find(self, state: Hashable) -> int | None:
+        """The number of the state of a label."""
+        pair = self._space.find(state)
+        return None if pair is None else super().find(pair)
+
+    def label(self, number: int) -> Hashable:
+        piece, own = self.states(np.array([number]))[0].tolist()
+        return self._space.label(piece, own)
+
+    def labels(self) -> Sequence[Hashable]:
+        return PairLabels(self._space, self.states(np.arange(len(self))))
+
+
+class PairLabels(LazyLabels):
+    """The labels of pairs, made when somebody asks."""
+
+    def __init__(self, space: ProcedureSpace, pairs: IntArray) -> None:
+        self._space, self._pairs = space, pairs
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def _label(self, index: int) -> Hashable:
+        piece, number = self._pairs[index].tolist()
+        return self._space.label(piece, number)
