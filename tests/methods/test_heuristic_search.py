@@ -167,3 +167,31 @@ def test_a_search_without_time_has_no_plan_but_ends() -> None:
     plan = hcssp.solve(line(400), stop=hcssp.MaxRuntime(0.0))
     assert plan.ending.reason is Reason.TIME_LIMIT
     assert 0.0 <= plan.lower_bound <= 800.0
+
+
+def test_memory_is_asked_for_while_states_are_expanded() -> None:
+    plan = hcssp.solve(line(4000), stop=hcssp.MaxMemory(1.0))
+    assert plan.ending.reason is Reason.MEMORY
+    assert plan.problem.num_expanded == 0
+
+
+def test_a_policy_that_slips_seldom_and_far_is_closed() -> None:
+    """Every step may slip onto one of many long ways back: the policy says what to do there, and no more."""
+
+    def transitions(place: tuple[int, int], action: str) -> dict[tuple[int, int], float]:
+        along, aside = place
+        if aside:
+            return {(along, aside - 1): 1.0} if action == "back" else {(along + 1, aside + 1): 1.0}
+        return {(along + 1, 0): 0.999, (along, 12): 0.001}
+
+    problem = ImplicitCSSP(
+        (0, 0),
+        lambda place: ("back", "astray") if place[1] else ("on",),
+        transitions,
+        lambda place, action: 1.0,
+        lambda place: place[0] >= 30 and place[1] == 0,
+        lambda place: max(30 - place[0], 0) + place[1] if place[1] else max(30 - place[0], 0),
+    )
+    plan = hcssp.solve(problem, stop=hcssp.Gap(1e-3))
+    assert plan.gap <= 1e-3
+    assert plan.problem.num_expanded <= 30 * 13 + 30

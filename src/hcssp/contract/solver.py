@@ -29,6 +29,8 @@ class Context:
         What earlier searches have learnt about the problem.
     node_memory
         Bytes that open nodes of a search may take for what only saves work; None for the method's default.
+    memory_limit
+        Bytes that the process may occupy altogether; a search that takes much between two snapshots asks.
     prices
         One for each constraint, near the answer, such as those of a problem with slightly other numbers.
     wanted_gap
@@ -45,6 +47,7 @@ class Context:
     time_limit: float = inf
     memory: Memory = field(default_factory=Memory, repr=False)
     node_memory: float | None = None
+    memory_limit: float = inf
     prices: FloatArray | None = field(default=None, repr=False)
     wanted_gap: float = OPTIMALITY_TOLERANCE
     guide: SearchRecord | None = field(default=None, repr=False)

@@ -11,8 +11,7 @@ in circles for nothing: that is enough for the dual. It leaves all else to the e
 
 from __future__ import annotations
 
-import time
-from math import inf
+from collections.abc import Callable
 
 import numpy as np
 
@@ -46,6 +45,9 @@ COARSEST = 1e-3
 MAX_RINGS = 100
 RINGS_AT_ONCE = 6
 """So often the expanded part is widened all around until a policy can stay in it, and by so many rings."""
+
+MOST_CLOSING = 3
+"""To close a policy, no more states are expanded than so many times those that were."""
 
 HOPELESS = 0.2
 """Where less mass raises the value by less than this share of the precision, it is left as it is."""
@@ -111,8 +113,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         One upper bound for each constraint.
     precision
         How far the bound of an answer may be below its policy's cost, relatively, whatever is asked for.
-    deadline
-        When nobody listens any more, by ``time.perf_counter()``: answers end early then.
+    is_over
+        Whether nobody listens any more, or there is no memory left: answers end early then.
 
     Attributes
     ----------
@@ -125,18 +127,20 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         expansion: Expansion,
         bounds: FloatArray,
         precision: float = FINEST,
-        deadline: float = inf,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(bounds, np.zeros(1, dtype=np.int64))
         self.expansion = expansion
         self._precision = precision
-        self._deadline = deadline
+        self._is_over = is_over
         self.proven = 0.0
         self._departures = Departures(expansion)
         self._known: list[tuple[FloatArray, FloatArray]] = []
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
         self._closing: tuple[int, Closing] | None = None
         self._mass = FIRST_MASS
+        # Whether policies have come to an end when they were followed wherever they go.
+        self._closable = True
         self._last: GuidedExpansion | None = None
         self._best: ClosedPolicy | None = None
 
@@ -190,9 +194,9 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         least, max_steps, reported = np.inf, 1_000, 0.0
         for _ in range(MAX_TRIALS):
             before = search.start_value
-            if time.perf_counter() >= self._deadline:
+            if self._is_over():
                 break
-            expanded, ended = search.trial(mass, max_steps)
+            expanded, ended = search.trial(mass, max_steps, self._is_over)
             self._require_costs(search)
             if not ended:
                 max_steps *= 2
@@ -203,10 +207,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
                 raise OutOfPrecision("the start looks like a dead end")
             if ended and search.start_value - before > SETTLED * precision * search.start_value:
                 continue
-            if not self._closings().is_possible:
-                self._close(search)
             value = search.start_value
-            policy = self._closings().best(search, value * (1.0 + precision), best or self._best)
+            policy = self._closed(search, value * (1.0 + precision), best or self._best)
             if policy is not None:
                 cost = float(search.weights @ policy.costs)
                 if cost < least:
@@ -221,13 +223,24 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._best = best or self._best
         return best
 
+    def _closed(
+        self, search: GuidedExpansion, enough: float, near: ClosedPolicy | None
+    ) -> ClosedPolicy | None:
+        """A closed policy that costs no more than `enough`, or the best one found."""
+        best = self._closings().best(search, enough, near)
+        if best is not None and (not self._closable or float(search.weights @ best.costs) <= enough):
+            return best
+        self._close(search)
+        return self._closings().best(search, enough, best)
+
     def _close(self, search: GuidedExpansion) -> None:
         """Expand until some policy stays among the expanded states: after the greedy one, then all around."""
-        if close_by_policy(search, self._deadline):
-            return
+        if self._closable:
+            most = MOST_CLOSING * self.expansion.num_expanded
+            self._closable = close_by_policy(search, most, self._is_over)
         for _ in range(MAX_RINGS):
             closing = self._closings()
-            if time.perf_counter() >= self._deadline:
+            if self._is_over():
                 return
             if closing.is_possible or not widen(search, closing.outside(), RINGS_AT_ONCE):
                 return

@@ -31,6 +31,7 @@ import numpy as np
 
 from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context
+from hcssp.contract.stop import resident_memory
 from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray, IntArray
@@ -140,7 +141,7 @@ class _Search:
             self._expansion,
             self._problem.bounds,
             min(max(wanted, FINEST), COARSEST),
-            self._began + self._context.time_limit,
+            self._is_over,
         )
         seen, stalled = 0, 0
         try:
@@ -170,6 +171,13 @@ class _Search:
                 yield self._snapshot()
             if dual.infeasible or (stalled > STALLED_ROUNDS and len(dual.vertices) > 1 + STALLED_ROUNDS):
                 break
+
+    def _is_over(self) -> bool:
+        """Whether time or memory is used up; the stop criteria say so, once they are asked."""
+        if time.perf_counter() >= self._began + self._context.time_limit:
+            return True
+        limit = self._context.memory_limit
+        return limit < inf and resident_memory() >= limit
 
     def _among_closed(self, oracle: ExpandingOracle) -> Dual[ExpandedVertex]:
         """The dual of the closed policies alone: good prices and policies, without expanding anything."""

@@ -190,20 +190,20 @@ class ProcedureSpace:
             asked = states[place, 1]
             batch = self._of_the_outline(asked) if piece == 0 else self._of_an_activity(piece, asked)
             batches.append((place, batch))
-        first_row, parts = 0, []
+        parts, first_row = [], 0
         for place, batch in batches:
             owners = place[np.asarray(batch.states, dtype=np.int64)]
             rows = np.asarray(batch.rows, dtype=np.int64) + first_row
             first_row += len(owners)
             parts.append((owners, batch.actions, batch.costs, rows, batch.successors, batch.probabilities))
-        owners, actions, costs, rows, successors, probabilities = zip(*parts, strict=True)
+        columns = list(zip(*parts, strict=True))
         return TransitionBatch(
-            np.concatenate(owners),
-            np.concatenate(actions),
-            np.concatenate(costs, axis=1),
-            np.concatenate(rows),
-            np.concatenate(successors),
-            np.concatenate(probabilities),
+            np.concatenate(columns[0]),
+            np.concatenate(columns[1]),
+            np.concatenate(columns[2], axis=1),
+            np.concatenate(columns[3]),
+            np.concatenate(columns[4]),
+            np.concatenate(columns[5]),
         )
 
     def _of_the_outline(self, states: IntArray) -> TransitionBatch:

@@ -124,6 +124,7 @@ def solve(
         time_limit_of(criteria),
         memory,
         node_memory=SHARE_OF_LIMIT * limit if limit < inf else None,
+        memory_limit=limit,
         workers=workers,
         wanted_gap=_wanted_gap(criteria, tolerances),
         prices=_prices_of(problem, start, like),

@@ -8,9 +8,8 @@ linear solve on the states that it touches.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -34,16 +33,14 @@ LOWERING_SWEEPS = 96
 WORTHWHILE = 1e-5
 """Improvements below this share of the cost are not looked for."""
 
-MAX_CLOSING_ROUNDS = 200
-PATIENCE, FLAT = 6, 0.05
-"""Where a policy comes to as many new states as so many rounds before, but for this share, it goes on for
-ever, or as good as that."""
-
 MAX_BORDERS = 7
 """So many places are tried where one policy takes over from another."""
 
-DETOUR = 1e9
-"""What a step to a state that was not expanded counts for, where a policy is only to be closed."""
+UNKNOWN_STEPS = 10.0
+"""So many steps are reckoned to come back from a state that was not expanded."""
+
+BACK_SWEEPS = 10
+"""So many sweeps follow each round of closing."""
 
 TINY = 1e-300
 """In place of zero where something is divided by it."""
@@ -249,36 +246,75 @@ class Closing:
         return np.where(trapped & ~expansion.goal, mended, rows)
 
 
-def close_by_policy(search: GuidedExpansion, deadline: float = inf) -> bool:
-    """Expand what the greedy policy comes to, however seldom; False if there is no end to be seen."""
+def close_by_policy(search: GuidedExpansion, most: int, is_over: Callable[[], bool] = lambda: False) -> bool:
+    """Expand what the greedy policy comes to, however seldom, until it never leaves what is expanded.
+
+    Where the last trial went, the policy stays as it is now. In all other states, which it comes to seldom,
+    it matters more to come back there soon than to be cheap.
+
+    Parameters
+    ----------
+    search
+        The weights, and values near the best; a trial has been made.
+    most
+        Give up before more states than this were expanded.
+    is_over
+        Whether nobody listens any more; then it gives up.
+
+    Returns
+    -------
+    closed
+        Whether nothing is left to be expanded.
+    """
     expansion = search.expansion
-    starts = expansion.initial[0]
-    first_row_beyond = expansion.num_rows
-    counts: list[int] = []
-    while len(counts) < MAX_CLOSING_ROUNDS and time.perf_counter() < deadline:
-        options = search.row_costs(slice(None)) + search.departures.after(search.values)
-        # Where the trials never came, it matters more to come back soon than to be quick.
-        aside = first_row_beyond <= np.arange(expansion.num_rows)
-        options[aside] += DETOUR * unexpanded_successors(expansion)[aside]
-        chain = policy_chain(search, best_rows(expansion, options))
-        begins = np.zeros(expansion.num_states, dtype=np.bool_)
-        begins[starts] = True
-        tips = _on_the_frontier(expansion, np.flatnonzero(closure(chain, begins)))
+    on_the_way = search.on_the_way
+    fixed = greedy_rows(search, search.values)[on_the_way]
+    far = np.zeros(0)
+    while not is_over():
+        far, rows = _back_soon(search, far, on_the_way)
+        rows[on_the_way] = fixed
+        starts = np.zeros(expansion.num_states, dtype=np.bool_)
+        starts[expansion.initial[0]] = True
+        tips = _on_the_frontier(expansion, np.flatnonzero(closure(policy_chain(search, rows), starts)))
         if not len(tips):
             return True
-        counts.append(len(tips))
-        if len(counts) > 2 * PATIENCE and abs(counts[-1] / counts[-PATIENCE] - 1.0) < FLAT:
+        if expansion.num_expanded + len(tips) > most:
             return False
         search.expand(tips)
-        search.sweep(1)
     return False
 
 
-def unexpanded_successors(expansion: Expansion) -> FloatArray:
-    """For each row, how many of its transitions lead to states that were not expanded."""
-    beyond = expansion.frontier[expansion.successor].astype(np.float64)
-    count: FloatArray = np.add.reduceat(beyond, expansion.first_entry)
-    return count
+def _back_soon(search: GuidedExpansion, far: FloatArray, on_the_way: IntArray) -> tuple[FloatArray, IntArray]:
+    """How many steps it takes to come back on the way, and the rows that lead there.
+
+    Parameters
+    ----------
+    search
+        What is expanded.
+    far
+        The steps that were found for the states that were known the last time.
+    on_the_way
+        The states to come back to.
+    """
+    expansion, departures = search.expansion, search.departures
+    steps = np.append(far, np.zeros(expansion.num_states - len(far)))
+    steps[expansion.frontier] = UNKNOWN_STEPS
+    lost = (search.values >= DEAD) & ~expansion.frontier
+    with np.errstate(divide="ignore"):
+        costs = np.where(departures.leaving > 0.0, 1.0 / departures.leaving, DEAD)
+    for _ in range(BACK_SWEEPS):
+        options = costs + departures.after(steps)
+        states, least = departures.least_of_state(options)
+        steps[states] = np.minimum(least, DEAD)
+        steps[on_the_way] = 0.0
+        steps[lost] = DEAD
+    return steps, best_rows(expansion, costs + departures.after(steps))
+
+
+def greedy_rows(search: GuidedExpansion, values: FloatArray) -> IntArray:
+    """For each known state the best of its rows if `values` are to come after it; -1 where it has none."""
+    options = search.row_costs(slice(None)) + search.departures.after(values)
+    return best_rows(search.expansion, options)
 
 
 def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
@@ -303,7 +339,8 @@ def is_acyclic(expansion: Expansion, rows: BoolArray) -> bool:
     leaves = tails != heads
     size = expansion.num_states
     graph = csr_array((np.ones(int(leaves.sum())), (tails[leaves], heads[leaves])), shape=(size, size))
-    return int(connected_components(graph, connection="strong", return_labels=False)) == size
+    count, _ = connected_components(graph, connection="strong")
+    return bool(count == size)
 
 
 def _on_the_frontier(expansion: Expansion, states: IntArray) -> IntArray:

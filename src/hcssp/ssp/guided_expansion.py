@@ -19,6 +19,8 @@ Trevizan, *CG-iLAO\**, 2024.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -136,6 +138,11 @@ class GuidedExpansion:
         Potentials of the states that were known some time ago, to begin with; None for the heuristic's.
     dead
         States that are known to be dead ends.
+
+    Attributes
+    ----------
+    on_the_way
+        The states that the last trial went through.
     """
 
     def __init__(
@@ -156,6 +163,7 @@ class GuidedExpansion:
         if dead is not None:
             self.bury(dead)
         self._row_cost = Growing(np.float64)
+        self.on_the_way: IntArray = np.zeros(0, dtype=np.int64)
 
     @property
     def values(self) -> FloatArray:
@@ -197,7 +205,9 @@ class GuidedExpansion:
         """States from which no goal is reached with certainty are never entered."""
         self._values.view[np.flatnonzero(dead)] = DEAD
 
-    def trial(self, least_mass: float, max_steps: int) -> tuple[int, bool]:
+    def trial(
+        self, least_mass: float, max_steps: int, is_over: Callable[[], bool] = lambda: False
+    ) -> tuple[int, bool]:
         """Follow the greedy policy from the start and come back.
 
         Parameters
@@ -206,6 +216,8 @@ class GuidedExpansion:
             What holds less of the probability is left behind.
         max_steps
             After so many steps it ends in any case: it may go in circles.
+        is_over
+            Whether nobody listens any more; then it ends, too.
 
         Returns
         -------
@@ -219,6 +231,8 @@ class GuidedExpansion:
         layers: list[Layer] = []
         expanded, ended = 0, False
         for _ in range(max_steps):
+            if is_over():
+                break
             kept = (mass >= least_mass) & ~expansion.goal[states] & (self.values[states] < DEAD)
             states, mass = states[kept], mass[kept]
             if not len(states):
@@ -235,6 +249,9 @@ class GuidedExpansion:
             self._values.view[states] = least
             layers.append(layer)
             states, mass = layer.moved(chosen, mass)
+        self.on_the_way = np.unique(
+            np.concatenate([np.zeros(0, np.int64), *(each.states for each in layers)])
+        )
         for layer in reversed(layers):
             self._values.view[layer.states], _ = layer.backed_up(self.values)
         return expanded, ended
