@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("hcssp.cssp",),
     ("hcssp.workers",),
     (
+        "hcssp.deadline",
         "hcssp.errors",
         "hcssp.frames",
         "hcssp.numerics",

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from math import inf
 from typing import TypeVar
+
+from hcssp.deadline import until
 
 MIN_STATES_FOR_THREADS = 100_000
 """Problems with more states than this, together, are worked on by several threads."""
@@ -28,8 +32,14 @@ def parallel_map(work: Callable[[Item], Answer], items: Iterable[Item], num_stat
     items = list(items)
     if num_states <= MIN_STATES_FOR_THREADS or len(items) < 2 or _most_threads == 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(max_workers=_most_threads) as pool:
-        return list(pool.map(work, items))
+    with until(inf) as deadline, ThreadPoolExecutor(max_workers=_most_threads) as pool:
+        contexts = [copy_context() for _ in items]
+        try:
+            return list(pool.map(lambda context, item: context.run(work, item), contexts, items))
+        except BaseException:
+            # Ctrl-C is heard here, while threads are at work that nobody waits for any more.
+            deadline.give_up()
+            raise
 
 
 def work_in_one_thread() -> None:

@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Swept, absorb
-from hcssp.cssp.fill import SMALL, fills_in
+from hcssp.cssp.fill import SMALL, fills_in, mean_width
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.policy_iteration import GRID_WIDTH, PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.sweep_system import SweepSystem
 
@@ -70,6 +70,20 @@ def test_grids_do_not_fill_in() -> None:
     balance = Balance(prepare(hazard_grid(60, 60)).problem)
     assert balance.num_live > SMALL
     assert not fills_in(balance.graph)
+
+
+def test_the_mean_width_is_that_of_the_narrow_side() -> None:
+    assert mean_width(Balance(problem_of(line_with_restarts(500))).graph) == 1.0
+    slim, square = (
+        Balance(prepare(hazard_grid(width, height)).problem).graph for width, height in ((400, 4), (40, 40))
+    )
+    assert 3.0 < mean_width(slim) < 5.0
+    assert mean_width(square) == pytest.approx(GRID_WIDTH * 40, rel=0.1)
+
+
+def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:
+    apart = csr_array((np.ones(2), ([0, 2], [1, 3])), shape=(4, 4))
+    assert mean_width(apart) == np.inf
 
 
 def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors() -> None:

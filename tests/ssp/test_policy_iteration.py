@@ -173,6 +173,24 @@ def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPa
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
+def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_FACTORISED_STATES", 300)
+    corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
+    square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
+    assert corridor.balance.num_live > 700 < square.balance.num_live
+    assert isinstance(corridor.system, PolicySystem)
+    assert isinstance(square.system, SweepSystem)
+    weights = np.array([1.0, 0.3])
+    narrow = corridor.minimise(weights)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10_000)
+    usual = PolicyIteration(corridor.balance, PolicySystem(corridor.balance)).minimise(weights)
+    assert narrow is not None
+    assert usual is not None
+    assert narrow.bound <= usual.costs @ weights
+    assert narrow.bound == pytest.approx(usual.bound, rel=1e-8)
+
+
 def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10)
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM_PRECISION", 0.05)

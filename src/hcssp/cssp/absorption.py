@@ -35,10 +35,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.fill import fills_in
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.deadline import keep_time
 from hcssp.numerics import ROUNDING
 
 LongArray = npt.NDArray[np.longdouble]
@@ -278,9 +279,9 @@ def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
         # The matrix is a column diagonally dominant M-matrix, so no pivoting is needed. Then a symmetric
         # ordering has 2-3 times less fill than COLAMD on grids; with so little fill, wide panels are mostly
         # zeros.
-        return splu(
+        return factorise(
             transposed,
-            permc_spec="MMD_AT_PLUS_A",
+            "MMD_AT_PLUS_A",
             diag_pivot_thresh=0.0,
             panel_size=4,
             options={"SymmetricMode": True},
@@ -311,6 +312,7 @@ class Swept:
         """``x`` with ``x - x @ jumps = right``, transposed ``x - jumps @ x = right``; nan if too slow."""
         jumps, sums, term = self._jumps[trans], right.copy(), right
         for _ in range(_MAX_JUMPS):
+            keep_time()
             term = jumps @ term
             sums += term
             if np.max(np.abs(term), initial=0.0) <= _LAST_TERM * np.max(np.abs(sums), initial=0.0):

@@ -35,6 +35,9 @@ half to four fifths, racetracks of a tenth, grids and lines of next to nothing."
 MAX_LAYERS = 50
 """With more layers, each is small enough on the average."""
 
+MIN_SEEN = 0.9
+"""Layers tell about the whole if they hold at least this share of the states."""
+
 HUB_FACTOR = 50.0
 """A state that this many times as many steps lead to as on the average is a place where one begins anew.
 There are few, and they are eliminated last."""
@@ -53,11 +56,38 @@ def fills_in(graph: SparseMatrix, start: int = 0) -> bool:
     count = graph.shape[0]
     if count <= SMALL:
         return False
-    steps = _without_hubs(graph)
-    # From somewhere at the edge the layers are narrower than from the middle.
-    order, _ = breadth_first_order(steps, start, directed=False)
-    widths = _widths(*breadth_first_order(steps, int(order[-1]), directed=False))
+    widths = _widths(*_from_the_edge(graph, start), MAX_LAYERS + 1)
     return len(widths) <= MAX_LAYERS and float(np.max(widths)) > WIDE_SHARE * count
+
+
+def mean_width(graph: SparseMatrix, start: int = 0) -> float:
+    """How many states are in the layer of a state, on the average; ``inf`` if that cannot be told.
+
+    A state that is eliminated has its neighbours in its layer and the next, if layer after layer is: factors
+    have at most some three times as many entries a state, however many states there are.
+
+    >>> last = 3_000
+    >>> line = csr_array((np.ones(last), (np.arange(last), np.arange(1, last + 1))), (last + 1, last + 1))
+    >>> mean_width(line)
+    1.0
+
+    Parameters
+    ----------
+    graph, start
+        As for :func:`fills_in`.
+    """
+    order, predecessors = _from_the_edge(graph, start)
+    if len(order) < MIN_SEEN * graph.shape[0]:
+        return float(np.inf)
+    widths = _widths(order, predecessors, len(order))
+    return float(np.square(widths).sum() / widths.sum())
+
+
+def _from_the_edge(graph: SparseMatrix, start: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """A search breadth first from a state far from `start`: layers are narrower there than in the middle."""
+    steps = _without_hubs(graph)
+    order, _ = breadth_first_order(steps, start, directed=False)
+    return breadth_first_order(steps, int(order[-1]), directed=False)
 
 
 def _without_hubs(graph: SparseMatrix) -> SparseMatrix:
@@ -69,13 +99,13 @@ def _without_hubs(graph: SparseMatrix) -> SparseMatrix:
     return csr_array((np.ones(len(heads)), heads, pointers), shape=graph.shape)
 
 
-def _widths(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32]) -> FloatArray:
-    """The number of nodes in each layer of a search, or in as many layers as matter."""
+def _widths(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32], most: int) -> FloatArray:
+    """The number of nodes in each layer of a search, or in the first layers if there are more than `most`."""
     place = np.full(len(predecessors), -1, dtype=np.int64)
     place[order] = np.arange(len(order))
-    # Nodes are found in the order of those they are found from.
-    parents = place[predecessors[order[1:]]]
-    ends = [0, 1]
-    while ends[-1] < len(order) and len(ends) <= MAX_LAYERS + 1:
-        ends.append(1 + int(np.searchsorted(parents, ends[-1])))
+    # Nodes are found in the order of those they are found from: after[n] nodes are found from the first n.
+    after = 1 + np.searchsorted(place[predecessors[order[1:]]], np.arange(len(order) + 1))
+    found, ends = after.tolist(), [0, 1]
+    while ends[-1] < len(order) and len(ends) <= most:
+        ends.append(found[ends[-1]])
     return np.diff(ends).astype(np.float64)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.door_planner import DoorPlan, DoorPlanner
@@ -273,7 +273,7 @@ class _Factors:
         else:
             inside = csc_array((shares, (tails, heads)), shape=(size, size))
             try:
-                self._sparse, singular = splu(csc_array(eye_array(size) - inside)), 0
+                self._sparse, singular = factorise(csc_array(eye_array(size) - inside)), 0
             except RuntimeError:
                 singular = 1
         if singular:

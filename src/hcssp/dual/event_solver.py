@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
@@ -90,7 +90,7 @@ class _SparseFactors:
 
     def __init__(self, system: SparseMatrix) -> None:
         try:
-            self._factors: Any = splu(csc_array(system))
+            self._factors: Any = factorise(csc_array(system))
         except RuntimeError as error:
             raise ImproperPolicy(ENDLESS) from error
 

@@ -6,6 +6,7 @@ ordinary stop, evaluates the incumbent by code that shares nothing with the solv
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,6 +35,7 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable
+from hcssp.deadline import OutOfTime, until
 from hcssp.errors import InvalidPlan, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.methods.heuristic_search import HeuristicSearch
@@ -51,6 +53,10 @@ from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.threads import single_threaded_algebra
 from hcssp.workers import Workers, open_workers
+
+LATER, LONGER = 0.5, 1.03
+"""Work inside a step is given up so many seconds, and so many times, later than the time limit: a solver that
+ends by itself between two steps knows more."""
 
 
 class UnsoundResult(RuntimeError):
@@ -110,6 +116,7 @@ def solve(
     Plan
         What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
     """
+    began = time.perf_counter()
     if isinstance(problem, ExpandedCSSP):
         problem = problem.unexpanded()
     method: Solver = solver or (HeuristicSearch() if isinstance(problem, ImplicitCSSP) else PolicyBranching())
@@ -135,7 +142,7 @@ def solve(
     ending = None if known.progress.incumbent is None else first_ending(criteria, known.progress)
     steps = method.iterate(known.searched, context) if ending is None else iter(())
     try:
-        with explaining_dead_ends(problem):
+        with explaining_dead_ends(problem), until(began + LONGER * context.time_limit + LATER):
             for step in steps:
                 known.add(step)
                 if on_progress is not None:
@@ -145,6 +152,8 @@ def solve(
                     break
     except KeyboardInterrupt:
         ending = Ending(Reason.INTERRUPTED)
+    except OutOfTime:
+        ending = Ending(Reason.TIME_LIMIT)
     finally:
         close = getattr(steps, "close", None)
         if close is not None:

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import fewest_steps, free_groups
 
@@ -131,7 +131,7 @@ class Contraction:
         where = np.concatenate([every, tails[inner]]), np.concatenate([every, heads[inner]])
         system: Any = csc_array((data, where), shape=(len(groups), len(groups)))
         try:
-            sums = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0).solve(amounts)
+            sums = factorise(system, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0).solve(amounts)
         except RuntimeError:
             # Singular within rounding: the sweeps have to do.
             return None

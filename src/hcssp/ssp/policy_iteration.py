@@ -22,9 +22,10 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.fill import fills_in
+from hcssp.cssp.fill import fills_in, mean_width
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
@@ -37,8 +38,12 @@ from hcssp.ssp.system import EXACT, System
 logger = logging.getLogger(__name__)
 
 MAX_FACTORISED_STATES = 400_000
-"""Problems with more live states than this, and those whose factors fill in, are evaluated by sweeps unless
-the user says otherwise."""
+"""Problems whose factors take more work than those of a square grid with so many live states, and those whose
+factors fill in, are evaluated by sweeps unless the user says otherwise. That work grows with the states times
+the side of the grid; of a line or a corridor it is the width that counts, however long it is."""
+
+GRID_WIDTH = 0.65
+"""The mean width of a square grid is this share of its side, see :func:`~hcssp.cssp.fill.mean_width`."""
 
 LARGE_PROBLEM = 20_000
 LARGE_PROBLEM_PRECISION = 1e-8
@@ -62,7 +67,7 @@ PROPER_SHARE = 0.5
 """A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
 share below one would do, and this leaves the rounding of the sweep far behind."""
 
-MAX_SWEEPS = 60
+MIN_SWEEPS, MAX_SWEEPS = 3, 60
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
 
@@ -109,16 +114,22 @@ class PolicyIteration:
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
-        if system is None:
-            start = int(np.argmax(balance.initial)) if balance.num_live else 0
-            mixes = fills_in(balance.graph, start)
-            factorise = balance.num_live <= MAX_FACTORISED_STATES and not mixes
-            system = PolicySystem(balance) if factorise else SweepSystem(balance, mixes)
-        self.system: System = system
         is_large = balance.num_live > LARGE_PROBLEM
+        # Of a square grid of as many states, this is the side.
+        side = float(np.sqrt(balance.num_live))
+        start = int(np.argmax(balance.initial)) if balance.num_live else 0
+        if is_large:
+            side = min(side, mean_width(balance.graph, start) / GRID_WIDTH)
+        if system is None:
+            few = side * balance.num_live <= MAX_FACTORISED_STATES**1.5
+            mixes = fills_in(balance.graph, start)
+            system = PolicySystem(balance) if few and not mixes else SweepSystem(balance, mixes)
+        self.system: System = system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
-        self._policy_sweeps = max(4, int(np.sqrt(balance.num_live) / 9))
+        self._policy_sweeps = max(4, int(side / 9))
+        # Along a line or a corridor factors carry it for next to nothing: sweeps need only take it across.
+        self._sweeps_across = max(MIN_SWEEPS, int(side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
@@ -246,7 +257,8 @@ class PolicyIteration:
         Where every sweep lowers the values, a policy that is best for them costs less than they say.
         """
         count, sweeps = np.count_nonzero(improvable), 0
-        while count / self.balance.num_live > self._sweep_share and sweeps < MAX_SWEEPS:
+        most = min(MAX_SWEEPS, self._sweeps_across)
+        while count / self.balance.num_live > self._sweep_share and sweeps < most:
             estimate = problem.estimate(self._swept_value(problem, estimate))
             count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.least_cost)
             sweeps += 1
@@ -254,6 +266,8 @@ class PolicyIteration:
 
     def _swept_value(self, problem: ScalarProblem, estimate: Estimate) -> FloatArray:
         """The values after one Bellman sweep and some sweeps of the rows that were best in it."""
+        if self.balance.num_live > LARGE_PROBLEM:
+            keep_time()
         rows = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
         value = estimate.value + estimate.least
         system, costs = self.balance.matrix[rows], problem.row_costs[rows]
@@ -282,7 +296,7 @@ class PolicyIteration:
         if (rows == NO_ROW).any():
             return None
         estimate = problem.estimate(value)
-        for _ in range(MAX_SWEEPS - 1):
+        for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
             if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.least_cost:
                 break
             estimate = problem.estimate(self._swept_value(problem, estimate))

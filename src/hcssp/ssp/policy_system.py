@@ -23,8 +23,8 @@ from typing import Literal
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import OutOfPrecision
 from hcssp.ssp.balance import Balance
@@ -294,9 +294,9 @@ def eliminate(system: SparseMatrix, ordering: Literal["MMD_AT_PLUS_A", "NATURAL"
     """The factors of the transpose of a policy's system, in CSR; RuntimeError if it is singular."""
     # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
     transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
-    return splu(
+    return factorise(
         transposed,
-        permc_spec=ordering,
+        ordering,
         diag_pivot_thresh=0.0,
         panel_size=4,  # with so little fill, wide panels are mostly zeros
         options={"SymmetricMode": True},

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
 
+from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
+from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.krylov import solve_by_products
@@ -77,6 +78,7 @@ class SweepSystem:
         scale = float(np.max(costs, initial=0.0))
         doubtful = LARGEST_VALUE * scale
         for _ in range(MAX_SWEEPS):
+            keep_time()
             after = self._lower.solve(costs - self._upper @ values, trans="T")
             change = float(np.max(np.abs(after - values), initial=0.0))
             values = after
@@ -127,6 +129,7 @@ class SweepSystem:
         backwards = self._upper.T.tocsr()
         flow = self._lower.solve(initial)
         for _ in range(MAX_SWEEPS):
+            keep_time()
             after = self._lower.solve(initial - backwards @ flow)
             change = float(np.max(np.abs(after - flow), initial=0.0))
             flow = after
@@ -181,6 +184,6 @@ def _factorised(system: SparseMatrix, below: np.ndarray, state: IntArray) -> Spa
     lower.sort_indices()
     transposed = csc_array((lower.data, lower.indices, lower.indptr), shape=lower.shape)
     try:
-        return splu(transposed, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+        return factorise(transposed, "NATURAL", diag_pivot_thresh=0.0)
     except RuntimeError as error:
         raise ImproperPolicy("the policy stays in a state for ever") from error
