@@ -35,6 +35,10 @@ def test_ranges_are_exact_and_lists_are_lists() -> None:
         (["--set", "slip=0:1:1e-9"], "has 1,000,000,001 values"),
         (["--set", "locked=0.1", "--set", "locked=0.2"], "--set locked: given twice"),
         (["--bound", "damage=1", "--bound", "damage=2"], "--bound damage: given twice"),
+        (["--probability", "door=2"], "the probability of 'door' is 2, which is no share from 0 to 1"),
+        (["--probability", "=1%"], "is not of the form NAME=VALUES"),
+        (["--bound", "damage=1", "--probability", "damage=1"], "--bound damage: given twice"),
+        (["--constants", "B=1"], "constants, costs and goals are asked of models in files only"),
         (["--set", "lockd=0.1"], "did you mean 'locked'"),
         (["--page", "nowhere/at/all.html"], "there is no folder"),
         (["--plot", "plot.exe"], "matplotlib cannot write .exe"),
@@ -80,6 +84,54 @@ def test_everything_is_written_and_a_second_run_answers_alike(
     assert [point["upper_bound"] for point in document["points"]] == [
         float(row["upper_bound"]) for row in rows
     ]
+
+
+MINE = """
+format: hcssp-problem
+version: 1
+parameters: {found: 3}
+costs: [hours, gold, wear]
+activities:
+  dig:
+    table:
+      mine:
+        drill: {to: {mine: 0.5, home: 0.5}, costs: {gold: found, wear: 3, hours: 1}}
+        shovel: {to: {mine: 0.5, home: 0.3, sore: 0.2}, costs: {gold: 1, wear: 1, hours: 2}}
+      sore: {rest: {to: {home: 1}, costs: {hours: 5}}}
+    start: mine
+    goal: home
+constraints: {wear: {at_most: inf}}
+"""
+
+
+def test_a_reward_is_told_and_not_what_is_missed_of_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.yaml").write_text(MINE)
+    kept = ["--results", str(folder / "gold.jsonl"), "--page", str(folder / "gold.html"), "--quiet"]
+    asked = ["sweep", str(folder / "mine.yaml"), "--set", "found=3,5", "--bound", "wear=2,6", *kept]
+    assert main([*asked, "--maximise", "gold"]) == 0
+    told = capsys.readouterr().out
+    assert "greatest expected gold" in told
+    assert "gold: from" in told
+    assert "missed" not in told
+    assert "The greatest expected gold for 4 combinations" in (folder / "gold.html").read_text()
+    # A second run takes the points from the file, rewards included.
+    assert main([*asked, "--maximise", "gold", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["reward"] == "gold"
+    rewards = [point["reward"] for point in document["points"]]
+    assert rewards == pytest.approx([2.0, 6.0, 2.0, 10.0])
+    assert all(point["reward_at_most"] >= point["reward"] for point in document["points"])
+
+
+def test_probabilities_are_bounded_point_by_point(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine.yaml").write_text(MINE)
+    chances = ["--probability", "sore=0,50%", "--maximise", "hours", "--quiet", "--json"]
+    assert main(["sweep", str(folder / "mine.yaml"), *chances]) == 0
+    document = json.loads(capsys.readouterr().out)
+    # Without getting sore there is only the drill, for two hours; else four, and two fifths of five.
+    assert [point["reward"] for point in document["points"]] == pytest.approx([2.0, 6.0])
 
 
 def test_what_no_plan_can_keep_is_no_plan(capsys: pytest.CaptureFixture[str]) -> None:

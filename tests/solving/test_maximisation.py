@@ -265,6 +265,7 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     assert "problem: greatest expected gold, wear at most 4" in words
     assert "the best deterministic plan has an expected gold of 2" in words
     assert "this plan is the best there is, to six digits" in words
+    assert "wear: 2 expected, at most 4 allowed; price 1: gold that a little more would gain" in words
     solved = plan.as_procedure()
     told = what_it_costs(solved.problem, {name: plan.cost(name) for name in ("gold missed", "gold", "wear")})
     assert told.startswith("Following this plan has an expected gold of 2")

@@ -194,13 +194,18 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
         help="an upper bound on the probability that an event is reached or a state entered, such as "
         "crashed=1%%; may be repeated",
     )
+    add_maximise_argument(parser)
+    add_setting_arguments(parser)
+    add_model_arguments(parser)
+
+
+def add_maximise_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the reward that is to be as great as possible."""
     parser.add_argument(
         "--maximise",
         metavar="COST",
         help="a cost that is a reward: have as much of it as possible, instead of minimising the first",
     )
-    add_setting_arguments(parser)
-    add_model_arguments(parser)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:

@@ -41,15 +41,19 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
     """
     settings = settings_of(arguments.settings)
     problem = named_problem(arguments.problem, settings, arguments.scale, question_of(arguments))
-    if arguments.probability:
+    return asked_of(problem, arguments.probability, arguments.maximise)
+
+
+def asked_of(problem: HCSSP, chances: Sequence[tuple[str, float]], reward: str | None) -> HCSSP:
+    """The problem under bounds on probabilities, and with a reward to maximise if there is one."""
+    for what, at_most in chances:
         from hcssp.procedure.probabilities import with_probability
 
-        for what, at_most in arguments.probability:
-            problem = with_probability(problem, what, of=what, at_most=at_most)
-    if arguments.maximise is not None:
+        problem = with_probability(problem, what, of=what, at_most=at_most)
+    if reward is not None:
         from hcssp.solving.maximisation import maximise
 
-        problem = maximise(problem, arguments.maximise)
+        problem = maximise(problem, reward)
     return problem
 
 

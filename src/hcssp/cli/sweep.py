@@ -10,9 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import UsageError, add_output_arguments, add_scale_argument, gap, seconds
+from hcssp.cli.arguments import (
+    UsageError,
+    add_maximise_argument,
+    add_model_arguments,
+    add_output_arguments,
+    add_scale_argument,
+    gap,
+    seconds,
+)
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
+from hcssp.cli.problems import asked_of, named_problem, question_of
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import style_of
 from hcssp.cli.workers import add_worker_arguments, workers_of
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from hcssp.cli.interruption import Interruption
+    from hcssp.exchange.reading import Question
     from hcssp.procedure import HCSSP
     from hcssp.scenarios.dials import Number
     from hcssp.solving.sweep import Sweep, SweepPoint
@@ -41,7 +51,10 @@ _MOST_VALUES = 100_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp sweep``."""
     parser.add_argument(
-        "problem", metavar="PROBLEM", help="a built-in problem (hcssp problems lists them), or a problem file"
+        "problem",
+        metavar="PROBLEM",
+        help="a built-in problem (hcssp problems lists them), a problem file, or a model of PRISM, JANI, DRN "
+        "or UMB",
     )
     parser.add_argument(
         "--set",
@@ -60,6 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUES",
         help="a constraint and its bounds, written in the same way; may be repeated",
     )
+    parser.add_argument(
+        "--probability",
+        type=chance_axis,
+        action="append",
+        default=[],
+        metavar="WHAT=VALUES",
+        help="bounds on the probability that an event is reached or a state entered, such as "
+        "crashed=1%%,2%%; may be repeated",
+    )
+    add_maximise_argument(parser)
     add_scale_argument(parser)
     parser.add_argument(
         "--gap",
@@ -89,6 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write one page of HTML with a slider for all that varies",
     )
     add_worker_arguments(parser, "points")
+    add_model_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -106,6 +130,20 @@ def bound_axis(text: str) -> tuple[str, list[float]]:
         return name.strip(), [float(value) for value in _axis(text, "damage=1,2,5 or damage=1:5:1")[1]]
     found = _axis(f"{name}={','.join(finite)}", "damage=1,2,inf")[1] if finite else []
     return name.strip(), [*(float(value) for value in found), float("inf")]
+
+
+def chance_axis(text: str) -> tuple[str, list[float]]:
+    """``WHAT=VALUES``: an event or a state, and the most probabilities with which it may happen."""
+    # The name of a state may have "=" in it, as those of PRISM have.
+    what, _, values_of = text.rpartition("=")
+    values = bound_axis(f"{what and 'probability'}={values_of}")[1]
+    wrong = [value for value in values if not (0.0 <= value <= 1.0 or value == float("inf"))]
+    if wrong:
+        told = (
+            f"the probability of {what!r} is {wrong[0]:g}, which is no share from 0 to 1; write crashed=1%,2%"
+        )
+        raise argparse.ArgumentTypeError(told)
+    return what.strip(), values
 
 
 def _axis(text: str, example: str) -> tuple[str, list[Fraction]]:
@@ -181,11 +219,11 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     """Find out before the work whether everything can be written."""
     from hcssp.files.atomic import check_writable
 
-    for option in ("settings", "bound"):
-        names = [name for name, _ in getattr(arguments, option)]
+    bounds = [*arguments.bound, *arguments.probability]
+    for flag, given in (("--set", arguments.settings), ("--bound", bounds)):
+        names = [name for name, _ in given]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            flag = "--set" if option == "settings" else "--bound"
             raise UsageError(f"{flag} {twice[0]}: given twice; write all its values in one list")
     if arguments.plot is not None:
         check_picture("--plot", arguments.plot)
@@ -206,9 +244,16 @@ def _compute(arguments: argparse.Namespace, printer: ProgressPrinter, interrupti
     from hcssp.solving.sweep import sweep, sweep_of
     from hcssp.solving.sweep_grid import Grid
 
-    settings, bounds = dict(arguments.settings), dict(arguments.bound)
+    settings, bounds = dict(arguments.settings), dict([*arguments.bound, *arguments.probability])
     grid = Grid.of(settings, bounds)
-    make = partial(_made, arguments.problem, arguments.scale)
+    make = partial(
+        _made,
+        arguments.problem,
+        arguments.scale,
+        question_of(arguments),
+        tuple(what for what, _ in arguments.probability),
+        arguments.maximise,
+    )
     done: list[SweepPoint] = []
     began = time.perf_counter()
 
@@ -240,12 +285,19 @@ def _compute(arguments: argparse.Namespace, printer: ProgressPrinter, interrupti
             workers.close()
 
 
-def _made(name: str, scale: int, **settings: Number) -> HCSSP:
-    from hcssp.cli.problems import named_problem
-
+def _made(
+    name: str,
+    scale: int,
+    question: Question | None,
+    events: tuple[str, ...],
+    reward: str | None,
+    **settings: Number,
+) -> HCSSP:
     if name == "-":
         raise UsageError("-: a sweep reads its problem more than once; give it as a file")
-    return named_problem(name, settings, scale)
+    problem = named_problem(name, settings, scale, question)
+    # The sweep bounds the probabilities; here they only become costs that can be bounded.
+    return asked_of(problem, [(what, float("inf")) for what in events], reward)
 
 
 def _write(arguments: argparse.Namespace, found: Sweep) -> Sequence[str]:

@@ -122,7 +122,7 @@ def _point(document: Any) -> SweepPoint | None:
     """The point that a line tells of; None if the line is not in order."""
     if not isinstance(document, dict) or set(document) != {each.name for each in fields(SweepPoint)}:
         return None
-    randomised = document["randomised"]
+    perhaps = {name: document[name] for name in ("randomised", "reward", "reward_at_most")}
     try:
         return SweepPoint(
             settings=_numbers(document["settings"]),
@@ -132,12 +132,12 @@ def _point(document: Any) -> SweepPoint | None:
             upper_bound=float(document["upper_bound"]),
             costs=_numbers(document["costs"]),
             prices=_numbers(document["prices"]),
-            randomised=None if randomised is None else float(randomised),
             reason=str(document["reason"]),
             message=str(document["message"]),
             iterations=int(document["iterations"]),
             seconds=float(document["seconds"]),
             cpu_seconds=float(document["cpu_seconds"]),
+            **{name: None if value is None else float(value) for name, value in perhaps.items()},
         )
     except (TypeError, ValueError, AttributeError):
         return None

@@ -258,12 +258,15 @@ def _bounds(plan: ProcedurePlan) -> str:
         line += f"at most {told.given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.
-            primary = called(plan.problem, plan.problem.primary_name)
+            reward = plan.problem.reward
+            gained = called(plan.problem, plan.problem.primary_name if reward is None else reward.name)
             unit, price = (
                 ("percent", constraint.price / 100) if told.is_probability else ("unit", constraint.price)
             )
-            saved = f"{primary} that a little more would save for each {unit}"
-            line += f"; price {price:.4g}: {saved}, if plans could draw lots"
+            worth = (
+                f"{gained} that a little more would {'save' if reward is None else 'gain'} for each {unit}"
+            )
+            line += f"; price {price:.4g}: {worth}, if plans could draw lots"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 

@@ -10,7 +10,7 @@ from typing import Any
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
-from hcssp.reports.sweep_tables import axis_name
+from hcssp.reports.sweep_tables import aim_of, axis_name
 from hcssp.solving.sweep import Sweep
 from hcssp.version import __version__
 
@@ -29,9 +29,8 @@ def save_sweep_page(sweep: Sweep, path: str | Path) -> None:
 def sweep_html(sweep: Sweep) -> str:
     """The page."""
     folder = files("hcssp.reports") / "page"
-    primary = sweep.called.get(sweep.primary, sweep.primary)
     name = sweep.problem or "problem"
-    lead = f"The least expected {primary} for {len(sweep.points)} combinations of what may vary."
+    lead = f"The {aim_of(sweep)} for {len(sweep.points)} combinations of what may vary."
     texts = {
         "title": escape(f"{name}: what if?"),
         "name": escape(name),
@@ -48,6 +47,8 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
         "problem": {
             "name": sweep.problem,
             "primary": sweep.primary,
+            "judged": sweep.judged,
+            "greatest": sweep.reward is not None,
             "constraints": list(sweep.constraints),
             "called": dict(sweep.called),
         },
@@ -66,6 +67,8 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
                 "status": point.status.value,
                 "lower": plain(point.lower_bound),
                 "upper": plain(point.upper_bound),
+                "figure": plain(point.figure) if point.found else None,
+                "limit": plain(point.limit),
                 "randomised": plain(point.randomised),
                 "costs": {name: plain(value) for name, value in point.costs.items()},
                 "prices": {name: plain(value) for name, value in point.prices.items()},

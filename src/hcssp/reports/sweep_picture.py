@@ -11,7 +11,7 @@ import numpy as np
 
 from hcssp.reports.figures import given, rounded
 from hcssp.reports.pictures import INK, WARNING, literally, new_figure, save_picture, tidy
-from hcssp.reports.sweep_tables import axis_name
+from hcssp.reports.sweep_tables import aim_of, axis_name
 from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
 
@@ -52,7 +52,7 @@ def draw_sweep(sweep: Sweep) -> Any:
         If matplotlib is not installed.
     """
     varied = sorted((axis for axis in sweep.axes if len(axis.values) > 1), key=lambda a: -len(a.values))
-    primary = f"least expected {sweep.called.get(sweep.primary, sweep.primary)}"
+    primary = aim_of(sweep)
     if len(varied) == 2 and len(varied[1].values) >= _FEWEST_FOR_A_MAP:
         return _heat_map(sweep, varied[0], varied[1], primary)
     return _lines(sweep, varied, primary)
@@ -64,7 +64,7 @@ def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) ->
     grid = np.full((len(down.values), len(across.values)), nan)
     for point in sweep.points:
         row, column = (axis.numbers.index(point.at(axis)) for axis in (down, across))
-        grid[row, column] = point.upper_bound if point.found else nan
+        grid[row, column] = point.figure if point.found else nan
     image = axes.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
     axes.set_facecolor("0.93")
     axes.set_xticks(range(len(across.values)), [given(value) for value in across.numbers])
@@ -112,17 +112,20 @@ def _lines(sweep: Sweep, varied: list[SweepAxis], primary: str) -> Any:
 
 
 def _line(axes: Any, along: SweepAxis, points: list[SweepPoint], label: str, number: int) -> None:
-    """The plans that were found, with whiskers down to what is proven."""
+    """The plans that were found, with whiskers to what is proven."""
     known = [point for point in points if point.found and isfinite(point.at(along))]
     if not known:
         return
     places = [point.at(along) for point in known]
-    uppers = np.array([point.upper_bound for point in known])
-    lowers = np.array([max(point.lower_bound, 0.0) for point in known])
+    figures = np.array([point.figure for point in known])
+    limits = np.array(
+        [point.limit if point.reward_at_most is not None else max(point.limit, 0.0) for point in known]
+    )
+    proven = [np.maximum(figures - limits, 0.0), np.maximum(limits - figures, 0.0)]
     style: Mapping[str, Any] = {
         "marker": _MARKS[number % len(_MARKS)],
         "linestyle": _DASHES[number % len(_DASHES)],
         "markersize": 5,
         "capsize": 3,
     }
-    axes.errorbar(places, uppers, yerr=[uppers - lowers, np.zeros(len(known))], label=label or None, **style)
+    axes.errorbar(places, figures, yerr=proven, label=label or None, **style)

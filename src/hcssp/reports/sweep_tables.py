@@ -28,22 +28,33 @@ def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
     where = ", ".join(told)
     if not point.found:
         return f"{where}   no plan"
-    low, high = rounded_down(point.lower_bound, 4), rounded_up(point.upper_bound, 4)
+    low, high = _ends(point)
     return f"{where}   between {low} and {high}   gap {percent(point.gap)}"
+
+
+def _ends(point: SweepPoint) -> tuple[str, str]:
+    """The lower and the upper end of what is proven; without a plan, one of them says so."""
+    greatest = point.reward_at_most is not None
+    limit = "-" if not isfinite(point.limit) else (rounded_up if greatest else rounded_down)(point.limit, 4)
+    plan = "no plan" if not point.found else (rounded_down if greatest else rounded_up)(point.figure, 4)
+    return (plan, limit) if greatest else (limit, plan)
+
+
+def aim_of(sweep: Sweep) -> str:
+    """What the plans of a sweep are after."""
+    return f"{'least' if sweep.reward is None else 'greatest'} expected {sweep.judged}"
 
 
 def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     """What ``hcssp sweep`` prints for people."""
-    primary = sweep.called.get(sweep.primary, sweep.primary)
     varied = [axis for axis in sweep.axes if len(axis.values) > 1]
     head = [axis_name(sweep, axis) for axis in varied]
-    head += [f"{primary}: from", "to", "gap"]
+    head += [f"{sweep.judged}: from", "to", "gap"]
     head += [f"expected {sweep.called.get(each, each)}" for each in sweep.constraints]
     rows = [head]
     for point in sweep.points:
         row = [given(point.at(axis)) for axis in varied]
-        row.append(rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-")
-        row.append(rounded_up(point.upper_bound, 4) if point.found else "no plan")
+        row += _ends(point)
         row.append(
             "-" if not point.found else "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
         )
@@ -56,7 +67,7 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
         for axis in sweep.axes
         if len(axis.values) == 1
     ]
-    title = f"{name or sweep.problem}: least expected {primary}"
+    title = f"{name or sweep.problem}: {aim_of(sweep)}"
     title += f", {', '.join(fixed)}" if fixed else ""
     cpu = sum(point.cpu_seconds for point in sweep.points)
     slowest = max((point.cpu_seconds for point in sweep.points), default=0.0)
@@ -81,6 +92,7 @@ def sweep_document(sweep: Sweep, name: str = "") -> dict[str, Any]:
     return {
         "problem": name or sweep.problem,
         "primary": sweep.primary,
+        "reward": sweep.reward,
         "constraints": list(sweep.constraints),
         "axes": [
             {"name": axis.name, "bound": axis.is_bound, "values": [plain(value) for value in axis.numbers]}
@@ -101,6 +113,8 @@ def point_document(point: SweepPoint) -> dict[str, Any]:
         "upper_bound": plain(point.upper_bound),
         "gap": plain(point.gap),
         "randomised": plain(point.randomised),
+        "reward": plain(point.reward),
+        "reward_at_most": plain(point.reward_at_most),
         "expected": {name: plain(value) for name, value in point.costs.items()},
         "prices": {name: plain(value) for name, value in point.prices.items()},
         "reason": point.reason,

@@ -130,6 +130,7 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
     if not prices:
         return ""
     parts = []
+    primary = problem.primary_name if problem.reward is None else problem.reward.name
     for name in _bounds(problem):
         price = prices.get(name)
         if price is None:
@@ -137,17 +138,16 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
         if price > 0.0:
             measure = Measure.of(problem, name)
             unit, worth = ("percent", price / 100.0) if measure.is_probability else ("unit", price)
-            parts.append(
-                f"about {rounded(worth, 3)} of expected {called(problem, problem.primary_name)} for each "
-                f"{unit} of {measure.name}"
-            )
+            amount = f"about {rounded(worth, 3)} of expected {called(problem, primary)}"
+            parts.append(f"{amount} for each {unit} of {measure.name}")
         else:
             parts.append(f"nothing for {name}, which is not scarce")
     if not parts:
         return ""
+    would = "save" if problem.reward is None else "gain"
     return (
-        f"Allowing a little more would save plans that may draw lots {_listed(parts)}; a deterministic plan "
-        "improves in steps."
+        f"Allowing a little more would {would} plans that may draw lots {_listed(parts)}; a deterministic "
+        "plan improves in steps."
     )
 
 

@@ -65,6 +65,8 @@ class SweepPoint:
         Why there is no plan; empty if there is one.
     iterations, seconds, cpu_seconds
         What the search took.
+    reward, reward_at_most
+        Of a problem that maximises: the plan's expected reward, and what no plan exceeds.
     """
 
     settings: Mapping[str, float]
@@ -80,6 +82,18 @@ class SweepPoint:
     iterations: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    reward: float | None = None
+    reward_at_most: float | None = None
+
+    @property
+    def figure(self) -> float:
+        """What the plan is judged by: its expected reward where one is maximised, else its primary cost."""
+        return self.upper_bound if self.reward is None else self.reward
+
+    @property
+    def limit(self) -> float:
+        """What no plan betters: a lower bound on the cost, an upper bound on the reward."""
+        return self.lower_bound if self.reward_at_most is None else self.reward_at_most
 
     @property
     def gap(self) -> float:
@@ -118,6 +132,8 @@ class Sweep:
         In the order of the axes, the last of which varies fastest. Fewer than combinations if interrupted.
     seconds
         How long it took, from beginning to end.
+    reward
+        The reward that is maximised; None if the primary cost is minimised.
     """
 
     problem: str
@@ -127,6 +143,12 @@ class Sweep:
     axes: tuple[SweepAxis, ...]
     points: tuple[SweepPoint, ...] = field(repr=False)
     seconds: float = 0.0
+    reward: str | None = None
+
+    @property
+    def judged(self) -> str:
+        """What plans are judged by, for people: the reward that is maximised, or the primary cost."""
+        return self.called.get(self.primary, self.primary) if self.reward is None else self.reward
 
     def columns(self) -> dict[str, list[Any]]:
         """The points as columns of equal length, for tables of any kind."""
@@ -138,6 +160,9 @@ class Sweep:
         columns["status"] = [point.status.value for point in points]
         for name in ("lower_bound", "upper_bound", "gap", "randomised"):
             columns[name] = [getattr(point, name) for point in points]
+        if self.reward is not None:
+            for name in ("reward", "reward_at_most"):
+                columns[name] = [getattr(point, name) for point in points]
         for name in (self.primary, *self.constraints):
             columns[f"expected_{name}"] = [point.costs.get(name) for point in points]
         for name in self.constraints:
@@ -256,6 +281,7 @@ def sweep_of(problem: Problem, grid: Grid, done: Mapping[int, SweepPoint], secon
         grid.axes,
         tuple(done[index] for index in sorted(done)),
         seconds,
+        None if problem.reward is None else problem.reward.name,
     )
 
 
@@ -389,6 +415,8 @@ def _solve_point(
         plan.iterations,
         time.perf_counter() - began,
         time.process_time() - cpu,
+        None if plan.reward is None or not plan.found else plan.reward.value,
+        None if plan.reward is None else plan.reward.at_most,
     )
 
 

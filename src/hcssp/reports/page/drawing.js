@@ -65,7 +65,7 @@ const percent = (share) => {
 };
 const times = (count) => (Math.abs(count - 1) < 1e-9 ? "once" : figure(count) + " times");
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const gapOf = (plan) => (plan.lower === null || plan.upper === null ? null : Math.max(0, (plan.upper - plan.lower) / plan.upper));
+const gapOf = (plan) => (plan.lower === null || plan.upper === null ? null : Math.max(0, (plan.upper - plan.lower) / plan.upper || 0));
 const OPTIMAL = 1e-6;
 
 // Round numbers that cover a range.

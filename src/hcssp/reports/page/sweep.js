@@ -3,7 +3,9 @@
 const axes = data.axes, varied = axes.map((_, at) => at).filter((at) => axes[at].values.length > 1);
 const keyOf = (places) => places.join(",");
 const points = new Map(data.points.map((point) => [keyOf(point.at), point]));
-const primary = data.problem.primary;
+const judged = data.problem.judged, greatest = data.problem.greatest;
+// What is proven lies between the plan that was found and what no plan betters.
+const lowEnd = (point) => roundedDown(greatest ? point.figure : point.limit), highEnd = (point) => roundedUp(greatest ? point.limit : point.figure);
 const state = { at: (data.points[0] ?? { at: axes.map(() => 0) }).at.slice(), across: varied[0], down: varied[1] };
 const shown = (value) => (value === null ? "no bound" : given(value));
 const pointAt = (places) => points.get(keyOf(places));
@@ -43,22 +45,22 @@ function drawBrief() {
   const point = pointAt(state.at);
   const where = axes.map((axis, at) => `${axis.label} ${shown(axis.values[state.at[at]])}`).join(", ");
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
-  if (!point || point.upper === null) {
+  if (!point || point.figure === null) {
     byId("words").replaceChildren(html("p", {}, `${where ? capital(where) + ": " : ""}${point ? "no plan." : "not solved."}`), html("p", {}, point ? point.message : ""));
     byId("tiles").replaceChildren();
     return;
   }
   const gap = gapOf(point), best = gap !== null && gap <= OPTIMAL;
-  byId("words").replaceChildren(html("p", {}, `${where ? capital(where) + ": e" : "E"}xpected ${called(primary)} ${figure(point.upper)}.`));
+  byId("words").replaceChildren(html("p", {}, `${where ? capital(where) + ": e" : "E"}xpected ${judged} ${figure(point.figure)}.`));
   byId("tiles").replaceChildren(
-    tile(`Expected ${called(primary)}`, figure(point.upper), "of the plan that was found"),
+    tile(`Expected ${judged}`, figure(point.figure), "of the plan that was found"),
     ...data.problem.constraints.map((name) => {
       const bound = boundOn(name, state.at);
       const price = point.prices[name];
-      const worth = price === undefined || price === null ? "" : price === 0 ? "; more would save nothing" : `; a unit more is worth ${figure(price, 3)}`;
+      const worth = price === undefined || price === null ? "" : price === 0 ? `; more would ${greatest ? "gain" : "save"} nothing` : `; a unit more is worth ${figure(price, 3)}`;
       return tile(`Expected ${called(name)}`, beside(point.costs[name], bound ?? null), (bound === undefined ? "bound as in the problem" : bound === null ? "no bound" : `of the ${given(bound)} allowed`) + worth);
     }),
-    tile("Proven interval", point.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(point.lower)} –`), " ", html("span", {}, roundedUp(point.upper))), "holds the best plan's cost"),
+    tile("Proven interval", point.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${lowEnd(point)} –`), " ", html("span", {}, highEnd(point))), `holds the best plan's ${greatest ? "reward" : "cost"}`),
     tile("Quality", best ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, best ? "proven, to one part in a million" : "of the best plan, proven"));
 }
 
@@ -72,50 +74,50 @@ function drawHeat() {
     const places = state.at.map((each, at) => (at === state.across ? column : at === state.down ? row : each));
     cells.push({ row, column, places, point: pointAt(places) });
   }));
-  const values = cells.map((cell) => cell.point && cell.point.upper).filter((value) => typeof value === "number");
+  const values = cells.map((cell) => cell.point && cell.point.figure).filter((value) => typeof value === "number");
   const low = Math.min(...values), high = Math.max(...values);
   const wide = Math.max(64, Math.min(110, Math.floor((widthOf(byId("heat"), 960) - 90) / across.values.length))), tall = 34, left = 84, top = 24;
   const width = left + wide * across.values.length + 6, height = top + tall * down.values.length + 40;
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Expected ${called(primary)} over ${across.label} and ${down.label}; the table has the figures.` });
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Expected ${judged} over ${across.label} and ${down.label}; the table has the figures.` });
   picture.append(svg("text", { x: 2, y: 14 }, shortened(down.label, 30)), svg("text", { x: width - 6, y: height - 6, "text-anchor": "end" }, shortened(across.label, 40)));
   for (const { row, column, places, point } of cells) {
     const x = left + column * wide, y = top + (down.values.length - 1 - row) * tall;
-    const known = point && point.upper !== null, chosen = keyOf(places) === keyOf(state.at);
-    const heat = known ? Math.min(4, Math.floor((5 * (point.upper - low)) / (high - low || 1))) : 0;
+    const known = point && point.figure !== null, chosen = keyOf(places) === keyOf(state.at);
+    const heat = known ? Math.min(4, Math.floor((5 * (point.figure - low)) / (high - low || 1))) : 0;
     picture.append(svg("rect", { class: known ? `heat-${heat}` : "unknown", x: x + 1, y: y + 1, width: wide - 2, height: tall - 2, onclick: () => choose(places), style: "cursor: pointer" },
       svg("title", {}, `${across.label} ${shown(across.values[column])}, ${down.label} ${shown(down.values[row])}`)),
-    svg("text", { class: heat > 3 ? "on-heat" : "in-cell", x: x + wide / 2, y: y + tall / 2 + 4, "text-anchor": "middle" }, known ? figure(point.upper, 2) : point ? "no plan" : "–"));
+    svg("text", { class: heat > 3 ? "on-heat" : "in-cell", x: x + wide / 2, y: y + tall / 2 + 4, "text-anchor": "middle" }, known ? figure(point.figure, 2) : point ? "no plan" : "–"));
     if (chosen) picture.append(svg("rect", { class: "chosen-cell", x: x + 2.5, y: y + 2.5, width: wide - 5, height: tall - 5 }));
   }
   down.values.forEach((value, row) => picture.append(svg("text", { class: "faint", x: left - 8, y: top + (down.values.length - row - 0.5) * tall + 4, "text-anchor": "end" }, shown(value))));
   across.values.forEach((value, column) => picture.append(svg("text", { class: "faint", x: left + (column + 0.5) * wide, y: top + tall * down.values.length + 16, "text-anchor": "middle" }, shown(value))));
   byId("heat").replaceChildren(picture);
-  byId("map-text").textContent = `Expected ${called(primary)} of the plans found; the frame is the combination that is shown. Choose a cell to see another one.`;
+  byId("map-text").textContent = `Expected ${judged} of the plans found; the frame is the combination that is shown. Choose a cell to see another one.`;
 }
 
 function drawLines() {
   byId("lines").hidden = varied.length === 0;
-  byId("lines-text").textContent = "Everything else stays as the sliders say. Circles are the plans found, the full one is the combination that is shown; a whisker reaches down to what is proven.";
+  byId("lines-text").textContent = "Everything else stays as the sliders say. Circles are the plans found, the full one is the combination that is shown; a whisker reaches to what is proven.";
   byId("charts").replaceChildren(...varied.map(() => html("figure", {}, html("div", { class: "chart" }))));
   varied.forEach((axis, number) => {
     const host = byId("charts").children[number].children[0];
-    const along = axes[axis].values.map((value, place) => ({ value, place, point: pointAt(moved(axis, place)) })).filter((each) => each.point && each.point.upper !== null);
+    const along = axes[axis].values.map((value, place) => ({ value, place, point: pointAt(moved(axis, place)) })).filter((each) => each.point && each.point.figure !== null);
     const finite = along.map((each) => each.value).filter((value) => value !== null);
     if (!along.length) { host.replaceChildren(html("p", {}, `No plan for any ${axes[axis].label}.`)); return; }
     const first = Math.min(...finite, Infinity) === Infinity ? 0 : Math.min(...finite), last = finite.length ? Math.max(...finite) : 1;
     // What has no bound stands beyond the last one.
     const edge = last + 0.12 * (last - first || 1), place = (value) => (value === null ? edge : value);
-    const uppers = along.map((each) => each.point.upper), low = Math.min(...uppers), high = Math.max(...uppers), room = 0.08 * (high - low || Math.abs(high) || 1);
+    const uppers = along.map((each) => each.point.figure), low = Math.min(...uppers), high = Math.max(...uppers), room = 0.08 * (high - low || Math.abs(high) || 1);
     const right = along.some((each) => each.value === null) ? edge : last;
     const margin = 0.04 * (right - first || 1);
-    const { picture, px, py, box } = frame(host, { height: 260, most: 560, x: [first - margin, right + margin], y: [low - room, high + room], xTitle: axes[axis].label, yTitle: `expected ${called(primary)}` });
-    picture.setAttribute("aria-label", `Expected ${called(primary)} over ${axes[axis].label}; the table has the figures.`);
-    picture.append(svg("path", { class: "line", d: polyline(along.map((each) => [px(place(each.value)), py(each.point.upper)])) }));
+    const { picture, px, py, box } = frame(host, { height: 260, most: 560, x: [first - margin, right + margin], y: [low - room, high + room], xTitle: axes[axis].label, yTitle: `expected ${judged}` });
+    picture.setAttribute("aria-label", `Expected ${judged} over ${axes[axis].label}; the table has the figures.`);
+    picture.append(svg("path", { class: "line", d: polyline(along.map((each) => [px(place(each.value)), py(each.point.figure)])) }));
     for (const each of along) {
       const x = px(place(each.value)), current = each.place === state.at[axis];
-      if (each.point.lower !== null && gapOf(each.point) > OPTIMAL) picture.append(svg("path", { class: "mean", d: `M${x} ${Math.min(py(each.point.lower), box.bottom)}V${py(each.point.upper)}` }));
-      picture.append(svg("circle", { class: current ? "point current" : "point", cx: x, cy: py(each.point.upper), r: current ? 7 : 5, onclick: () => choose(moved(axis, each.place)) },
-        svg("title", {}, `${axes[axis].label} ${shown(each.value)}: ${figure(each.point.upper)}`)));
+      if (each.point.limit !== null && gapOf(each.point) > OPTIMAL) picture.append(svg("path", { class: "mean", d: `M${x} ${Math.max(box.top, Math.min(py(each.point.limit), box.bottom))}V${py(each.point.figure)}` }));
+      picture.append(svg("circle", { class: current ? "point current" : "point", cx: x, cy: py(each.point.figure), r: current ? 7 : 5, onclick: () => choose(moved(axis, each.place)) },
+        svg("title", {}, `${axes[axis].label} ${shown(each.value)}: ${figure(each.point.figure)}`)));
     }
   });
 }
@@ -125,12 +127,12 @@ function drawTable() {
     const cells = axes.map((axis, at) => shown(axis.values[point.at[at]]));
     const gap = gapOf(point);
     const first = html("button", { type: "button", title: "show this combination", onclick: () => { choose(point.at); byId("brief").scrollIntoView(); } }, cells[0] ?? "as stated");
-    const row = [first, ...cells.slice(1), roundedDown(point.lower), point.upper === null ? "no plan" : roundedUp(point.upper), gap === null ? "–" : gap <= OPTIMAL ? "optimal" : percent(gap),
+    const row = [first, ...cells.slice(1), greatest ? roundedUp(point.limit) : roundedDown(point.limit), point.figure === null ? "no plan" : greatest ? lowEnd(point) : highEnd(point), gap === null ? "–" : gap <= OPTIMAL ? "optimal" : percent(gap),
       ...data.problem.constraints.map((name) => beside(point.costs[name] ?? null, boundOn(name, point.at) ?? null))];
     row.className = keyOf(point.at) === keyOf(state.at) ? "current" : null;
     return row;
   });
-  byId("table").replaceChildren(table([...(axes.length ? axes.map((axis) => shortened(axis.label)) : ["combination"]), `${shortened(called(primary))}: not below`, "the plan", "gap",
+  byId("table").replaceChildren(table([...(axes.length ? axes.map((axis) => shortened(axis.label)) : ["combination"]), `${shortened(judged)}: not ${greatest ? "above" : "below"}`, "the plan", "gap",
     ...data.problem.constraints.map((name) => `expected ${shortened(called(name))}`)], rows));
 }
 
