@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp import absorption
 from hcssp.cssp.absorption import absorb, eliminated, relative
+from hcssp.numerics import ROUNDING
 
 Matrix = list[list[Fraction]]
 
@@ -141,3 +142,13 @@ def test_errors_are_relative_and_nothing_of_nothing_is_none() -> None:
     assert relative(np.array([1.0]), np.array([0.0])) == np.inf
     assert relative(np.array([np.nan]), np.array([1.0])) == np.inf
     assert relative(np.zeros(0), np.zeros(0)) == 0.0
+
+
+def test_where_visits_and_values_agree_by_chance_rounding_is_still_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(absorption, "WANTED_ERROR", -1.0)  # so that no factors are good enough
+    chain = csr_array([[0.0, 1.0], [0.0, 0.0]])
+    found = absorb(chain, np.arange(1), np.array([1.0, 0.0]), np.ones((1, 1)))
+    assert found.totals[0] == 1.0
+    assert found.error >= ROUNDING

@@ -196,3 +196,10 @@ def test_around_a_price_there_is_its_own_piece_or_one_on_either_side() -> None:
     assert curve.around(0.7) == (first, second)
     assert curve.around(51.0) == (third, None)
     assert BudgetCurve(curve.pieces[1:]).around(0.7) == (None, second)
+
+
+def test_of_two_ends_with_the_same_use_the_dearer_one_is_no_vertex() -> None:
+    for ends in ((plan(5.0, 1.0), plan(6.0, 1.0)), (plan(6.0, 1.0), plan(5.0, 1.0))):
+        found, price = Frontier(1, lambda _: plan(5.0, 1.0), ends).support(2.0)
+        assert found is not None
+        assert (found.costs[0], price) == (5.0, 0.0)

@@ -265,6 +265,8 @@ def test_a_bound_is_never_lowered_by_what_is_explored_later() -> None:
     assert ascent.prices.tolist() == [0.5]
     assert len(ascent.vertices) == 5
     assert ascent.repeats()
+    del ascent.vertices[1:]
+    assert not ascent.repeats(), "there is nothing that it could be like"
 
 
 def test_the_least_use_refutes_a_region_or_adds_its_policy() -> None:

@@ -281,3 +281,10 @@ def test_where_two_lines_cross_is_met_but_for_rounding_whatever_the_unit(size: f
         search.precision.look_up()
         assert search.close()
         assert search.multiplier == (nearby if is_there else crossing)
+
+
+def test_where_nothing_is_paid_yet_the_first_price_is_one() -> None:
+    search = searching(Menu(((3.0, 0.0), (0.0, 4.0)), (1.0,)))
+    search.solve()
+    search.bracket()
+    assert search.multiplier == 1.0

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
 import pytest
 
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.price_interval import _Line
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
 
 
 class Certain(_Line):
@@ -42,3 +46,15 @@ def test_without_an_end_a_far_price_is_tried_and_then_the_use_alone() -> None:
     line = Certain(1.0, dear=True)
     assert line.furthest(1.0, inf, 3.0) == (inf, 100.0)
     assert line.asked[-1] == (0.0, 1.0, False)
+
+
+@pytest.mark.parametrize(("cost", "use"), [(1.0, 1000.0), (1000.0, 1.0)])
+def test_a_bound_is_measured_by_what_the_plan_costs_and_uses(cost: float, use: float) -> None:
+    way = CSSPBuilder(cost_names=("time", "damage"))
+    way.add_action(way.add_state("here"), "only", to=way.add_goal("out"), costs=(cost, use))
+    balance = Balance(way.build())
+    line = _Line(balance, PolicyIteration(balance).minimise(np.array([1.0, 0.0])), 1, None)
+    for quickly in (True, False):
+        assert line._bound(1.0, 0.0, quickly) == pytest.approx(cost)
+        assert line._bound(0.0, 1.0, quickly) == pytest.approx(use)
+        assert line._bound(1.0, 2.0, quickly) == pytest.approx(cost + 2.0 * use)

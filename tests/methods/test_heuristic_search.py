@@ -12,10 +12,11 @@ from brute_force import brute_force
 from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.cssp.expansion import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.dual.expanding_oracle import ExpandingOracle
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
 from implicit_problems import highest_heuristic, implicit_of
 from random_problems import random_cssp
@@ -195,3 +196,9 @@ def test_a_policy_that_slips_seldom_and_far_is_closed() -> None:
     plan = hcssp.solve(problem, stop=hcssp.Gap(1e-3))
     assert plan.gap <= 1e-3
     assert plan.problem.num_expanded <= 30 * 13 + 30
+
+
+def test_before_anything_is_expanded_nothing_is_proven() -> None:
+    problem = line(length=1)
+    oracle = ExpandingOracle(Expansion(problem), np.array([4.0]))
+    assert oracle.proven == 0.0

@@ -393,3 +393,20 @@ def test_a_searched_proof_that_was_touched_is_refused(problem: Problem) -> None:
                 check(problem, spoilt)
             count += 1
     assert count >= 30
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0])
+def test_what_nobody_may_run_is_not_counted_upon_whatever_the_unit_of_its_damage(unit: float) -> None:
+    """A bound of 0 leaves the detour alone; the quick way would cost less."""
+    quick = CSSPBuilder(cost_names=("time", "damage"))
+    quick.add_action(quick.add_state("here"), "only", to=quick.add_goal("out"), costs=(1.0, unit))
+    detour = CSSPBuilder(cost_names=("time", "damage"))
+    detour.add_action(detour.add_state("here"), "only", to=detour.add_goal("out"), costs=(5.0, 0.0))
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    ways = [plan.add_activity("quick", quick.build()), plan.add_activity("detour", detour.build())]
+    for way in ways:
+        plan.add_choice(start, f"way {way}", to=[Outcome(1.0, end, runs=way)])
+    plan.add_constraint("damage", at_most=0.0, counts=dict.fromkeys(ways, "damage"))
+    verdict = verified(solve(plan.build(start=start, end=end)))
+    assert (verdict.lower_bound, verdict.upper_bound) == pytest.approx((5.0, 5.0))

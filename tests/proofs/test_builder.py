@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hcssp.checker import check
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
@@ -69,6 +70,15 @@ def test_what_is_not_so_is_not_kept() -> None:
     assert proof.set_plan([1, -1]) == inf  # breaks the bound
     assert proof.set_plan([-1, -1]) == inf  # goes nowhere
     assert check(room(), proof.certificate()).upper_bound == inf
+
+
+def test_a_plan_that_breaks_one_of_its_bounds_is_none() -> None:
+    ways = CSSPBuilder(cost_names=("time", "damage", "smoke"), bounds={"damage": 2.0, "smoke": 2.0})
+    here, out = ways.add_state("here"), ways.add_goal("out")
+    for name, costs in (("run", (1.0, 5.0, 0.0)), ("crawl", (2.0, 0.0, 5.0)), ("round", (3.0, 0.0, 0.0))):
+        ways.add_action(here, name, to=out, costs=costs)
+    proof = ProofBuilder(ways.build())
+    assert [proof.set_plan([row, -1]) for row in range(3)] == [inf, inf, 3.0]
 
 
 def test_a_better_plan_takes_the_place_of_another() -> None:

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Plant the mistakes that `arguments` ask for; says whether enough of them were noticed."""
     options = _parser().parse_args(arguments)
     paths = [path for path in core_files() if not options.only or any(each in path for each in options.only)]
-    chosen = sample(every_mistake(paths), options.count, options.seed)
+    chosen = sample(every_mistake(paths), options.count, options.seed)[options.skip :]
     excused = read_survivors(SURVIVORS)
     for key in stale(excused, every_mistake(core_files())):
         print(f"there is no such code any more, take it out of {SURVIVORS.name}: {key}")
@@ -111,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=200, help="how many mistakes (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (%(default)s)")
+    parser.add_argument("--skip", type=int, default=0, help="leave out so many of them, judged before")
     parser.add_argument("--only", action="append", help="only files whose path contains this")
     return parser
 

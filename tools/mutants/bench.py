@@ -1,13 +1,17 @@
-"""A copy of the tree in which mistakes are planted and tests are run."""
+"""A copy of the tree in which mistakes are planted and tests are run.
+
+Every run of tests is a fork of this process, which has imported what the tests need from elsewhere, and
+nothing of the package: the mistake is met as it is imported.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +22,15 @@ NOT_COPIED = (".*", "__pycache__", "*.pyc", "out", "site", "build", "dist")
 
 MOST_SECONDS = 120
 """What a run of tests may take of the processor's time. None takes half of it: one that takes more hangs."""
+
+MOST_WAITING = 900
+"""Seconds by the clock, for those who wait for each other and do nothing."""
+
+IMPORTED_ONCE = ("pytest", "hypothesis", "highspy", "scipy.optimize", "scipy.sparse.linalg", "yaml")
+"""What most tests need."""
+
+BROKEN = 99
+"""The exit code if pytest itself broke down, which says nothing about a mistake."""
 
 
 class Bench:
@@ -36,6 +49,8 @@ class Bench:
         self._bytecode = folder / "bytecode"
         self._cache = folder / "cache"
         shutil.copytree(root, self._folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        for module in IMPORTED_ONCE:
+            importlib.import_module(module)
         self._written = 0
         self._noticed_by: set[str] = set()
 
@@ -66,25 +81,48 @@ class Bench:
 
     def _run(self, tests: Sequence[str]) -> str:
         shutil.rmtree(self._cache, ignore_errors=True)
-        here = os.pathsep.join(str(self._folder / each) for each in ("src", "tests", "tools"))
-        # What has not changed is compiled once: that takes longer than many a test.
-        environment = {**os.environ, "PYTHONPATH": here, "PYTHONPYCACHEPREFIX": str(self._bytecode)}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-o", f"cache_dir={self._cache}", *tests],
-            cwd=self._folder,
-            env=environment,
-            capture_output=True,
-            check=False,
-            preexec_fn=_limit_time,
-        )
+        child = os.fork()
+        if child == 0:
+            self._be_the_tests(tests)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        _end_group(child)
+        if code == BROKEN:
+            raise RuntimeError(f"pytest could not be run on {', '.join(tests)}")
         # 5: there was nothing to run, as in a file without doctests.
-        if done.returncode in (0, 5):
+        if code in (0, 5):
             return "survived"
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        if code in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM):
             return "hung"
         self._noticed_by.update(self._failed())
         return "killed"
+
+    def _be_the_tests(self, tests: Sequence[str]) -> None:
+        """Run them in this process, and end it."""
+        code = BROKEN
+        try:
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
+            signal.alarm(MOST_WAITING)
+            os.chdir(self._folder)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nowhere, stream)
+            here = [str(self._folder / each) for each in ("src", "tests", "tools")]
+            sys.path[:0] = here
+            # What has not changed is compiled once: that takes longer than many a test.
+            sys.pycache_prefix = str(self._bytecode)
+            sys.dont_write_bytecode = False
+            os.environ |= {"PYTHONPATH": os.pathsep.join(here), "PYTHONPYCACHEPREFIX": str(self._bytecode)}
+            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+            import pytest
+
+            options = ["-q", "-x", "-o", f"cache_dir={self._cache}"]
+            # Plugins are told of that are imported already; a warning is an error.
+            options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            code = int(pytest.main([*options, *tests]))
+        finally:
+            # Whatever happened: there is one planter, and this is not the one.
+            os._exit(code)
 
     def _failed(self) -> list[str]:
         """The tests that failed in the last run; none if it broke down before."""
@@ -92,5 +130,9 @@ class Bench:
         return list(json.loads(told.read_text(encoding="utf-8"))) if told.exists() else []
 
 
-def _limit_time() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
+def _end_group(leader: int) -> None:
+    """End the processes that tests have left behind."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return

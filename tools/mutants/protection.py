@@ -26,6 +26,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/ascent.py": ("dual/test_one_bound.py", "dual/test_several_bounds.py", "dual/test_oracle.py"),
     "dual/envelope_oracle.py": ("ssp/test_envelope.py",),
     "dual/event_solver.py": ("dual/test_procedure_oracle.py",),
+    "dual/expanding_oracle.py": ("methods/test_heuristic_search.py",),
     "dual/flat_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
     "dual/known_model.py": ("dual/test_several_bounds.py", "dual/test_ascent.py"),
