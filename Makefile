@@ -33,7 +33,7 @@ help:
 	@echo "make docs      build the documentation into site/"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     the benchmarks, as ratios; on an idle machine"
-	@echo "make fuzz      thousands of random problems, judged in exact arithmetic (SEEDS=$(SEEDS) of each family)"
+	@echo "make fuzz      thousands of random problems, judged in exact arithmetic (SEEDS=$(SEEDS) of each family); all random tests"
 	@echo "make mutants   plant MUTANTS=$(MUTANTS) mistakes in the code that proofs rest on; do the tests notice?"
 	@echo "make clean     remove .venv and everything that was generated"
 
@@ -93,9 +93,10 @@ bench: $(STAMP)
 		$(BIN)/python "$$script" || exit 1; \
 	done
 
-# What goes wrong is written to out/fuzz, a problem file for each.
+# What goes wrong is written to out/fuzz, a problem file for each. Then the tests, with all their random cases.
 fuzz: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m referee --count $(SEEDS)
+	HCSSP_TESTS=full $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # In a copy of the tree; what no test notices is told in the end.
 mutants: $(STAMP)

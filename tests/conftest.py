@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tiny_caches import shrink_caches
+from volume import examples
 
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage what is there to stay: thousands of tests and all that they import."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from hcssp.errors import InvalidCertificate, NotProven
 from proof_search import Proof, searched
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from volume import some
 
 SEEDS = range(8)
 PLACE = re.compile(
@@ -328,7 +329,7 @@ def test_they_are_many() -> None:
     assert sum(TAMPERINGS.values()) >= 400
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 3))
 def test_whatever_is_verified_is_true(seed: int) -> None:
     """Small random changes, most of them harmless: what passes must still be true."""
     rng = np.random.default_rng(seed)

@@ -23,13 +23,13 @@ def data_of(page: Path) -> dict[str, Any]:
 
 def test_a_problem_is_solved_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "report.html"
-    assert main(["report", "small-building", "--bound", "damage=1", "-o", str(target), "--points", "5"]) == 0
+    assert main(["report", "small-building", "--bound", "damage=3", "-o", str(target), "--points", "5"]) == 0
     printed = capsys.readouterr()
     assert f"The report is in {target}" in printed.out
     data = data_of(target)
-    exact = solve(small_building(1.0), PolicyBranching(), [Gap(1e-6)])
+    exact = solve(small_building(3.0), PolicyBranching(), [Gap(1e-6)])
     assert data["plans"][data["reported"]]["upper"] == pytest.approx(exact.upper_bound)
-    assert data["plans"][data["reported"]]["bounds"] == {"damage": 1.0}
+    assert data["plans"][data["reported"]]["bounds"] == {"damage": 3.0}
     assert len(data["plans"]) >= 4
     assert data["problem"]["name"] == "small-building"
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
+from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.scenarios import small_building
@@ -45,8 +48,22 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -
     return json.loads(lines[0], parse_constant=refuse)
 
 
-def test_the_json_object_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    document = answer(capsys, "--bound", "damage=2")
+@pytest.fixture(scope="module")
+def document() -> Any:
+    """What the command tells about the building under a bound of 2; it is not to be changed."""
+    out = StringIO()
+    with redirect_stdout(out):
+        assert main(["solve", "small-building", "--json", "--quiet", "--bound", "damage=2"]) == 0
+    return json.loads(out.getvalue())
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """What the library finds under this bound."""
+    return solve(small_building(2.0))
+
+
+def test_the_json_object_has_the_promised_keys(document: Any) -> None:
     assert list(document) == KEYS
     assert document["problem"] == "small-building"
     assert document["method"] == "exact"
@@ -56,19 +73,16 @@ def test_the_json_object_has_the_promised_keys(capsys: pytest.CaptureFixture[str
         assert list(activity) == [*FIGURES, "decisions", "decisions_left_out"]
 
 
-def test_the_figures_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
-    document = answer(capsys, "--bound", "damage=2")
-    result = solve(small_building(2.0))
-    assert document["upper_bound"] == pytest.approx(result.upper_bound, rel=1e-9)
-    assert document["constraints"]["damage"]["expected"] == pytest.approx(result.cost("damage"))
+def test_the_figures_are_those_of_the_library(document: Any, plan: Plan) -> None:
+    assert document["upper_bound"] == pytest.approx(plan.upper_bound, rel=1e-9)
+    assert document["constraints"]["damage"]["expected"] == pytest.approx(plan.cost("damage"))
     assert document["constraints"]["damage"]["at_most"] == 2.0
     gap = (document["upper_bound"] - document["lower_bound"]) / document["upper_bound"]
     assert document["gap"] == pytest.approx(gap, abs=1e-12)
     assert 0.0 <= document["gap"] <= 1e-6
 
 
-def test_the_activities_add_up_to_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    document = answer(capsys, "--bound", "damage=2")
+def test_the_activities_add_up_to_the_whole(document: Any) -> None:
     activities = document["activities"]
     assert set(activities) == {activity.name for activity in small_building().activities}
     executed = [each for each in activities.values() if each["expected_executions"]]
@@ -87,16 +101,20 @@ def test_the_activities_add_up_to_the_whole(capsys: pytest.CaptureFixture[str]) 
     }
 
 
-def test_choices_are_told_for_the_events_that_are_reached(capsys: pytest.CaptureFixture[str]) -> None:
-    through_door = answer(capsys, "--bound", "damage=2")["choices"]
+def test_choices_are_told_for_the_events_that_are_reached(
+    capsys: pytest.CaptureFixture[str], document: Any
+) -> None:
+    through_door = document["choices"]
     assert through_door["start"] == "go-to-door"
     assert set(through_door) == {"start", "at-door", "door-open", "door-locked", "hallway"}
-    anyhow = answer(capsys, "--bound", "damage=inf")["choices"]
-    assert anyhow == {"start": "go-to-E", "hallway": "leave-through-E"}
+    anyhow = answer(capsys, "--bound", "damage=inf")
+    assert anyhow["choices"] == {"start": "go-to-E", "hallway": "leave-through-E"}
+    # No bound at all has a null.
+    assert anyhow["constraints"]["damage"]["at_most"] is None
+    assert isfinite(anyhow["upper_bound"])
 
 
-def test_the_trace_only_tightens_and_uses_null_for_infinity(capsys: pytest.CaptureFixture[str]) -> None:
-    document = answer(capsys, "--bound", "damage=2")
+def test_the_trace_only_tightens_and_uses_null_for_infinity(document: Any) -> None:
     trace = document["trace"]
     assert trace[0][2] is None
     assert trace[-1][0] <= document["seconds"]
@@ -107,18 +125,12 @@ def test_the_trace_only_tightens_and_uses_null_for_infinity(capsys: pytest.Captu
     assert known == sorted(known, reverse=True)
 
 
-def test_no_bound_at_all_has_a_null_for_at_most(capsys: pytest.CaptureFixture[str]) -> None:
-    document = answer(capsys, "--bound", "damage=inf")
-    assert document["constraints"]["damage"]["at_most"] is None
-    assert isfinite(document["upper_bound"])
-
-
-@pytest.mark.parametrize("method", ["exact", "milp"])
-def test_methods_that_prove_agree(capsys: pytest.CaptureFixture[str], method: str) -> None:
-    document = answer(capsys, "--bound", "damage=2", "--method", method)
-    assert document["method"] == method
-    assert document["status"] == "optimal"
-    assert document["upper_bound"] == pytest.approx(27.7191165, abs=1e-5)
+def test_methods_that_prove_agree(capsys: pytest.CaptureFixture[str], document: Any) -> None:
+    integer = answer(capsys, "--bound", "damage=2", "--method", "milp")
+    assert integer["method"] == "milp"
+    for each in (document, integer):
+        assert each["status"] == "optimal"
+        assert each["upper_bound"] == pytest.approx(27.7191165, abs=1e-5)
 
 
 def test_the_linear_program_bounds_from_below(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +139,7 @@ def test_the_linear_program_bounds_from_below(capsys: pytest.CaptureFixture[str]
     assert document["status"] == "feasible"
 
 
-@pytest.mark.parametrize("iterations", ["0", "5", "inf"])
+@pytest.mark.parametrize("iterations", ["0", "inf"])
 def test_budget_allocation_tells_its_budgets(capsys: pytest.CaptureFixture[str], iterations: str) -> None:
     arguments = ["--bound", "damage=2", "--method", "budget-allocation", "--iterations", iterations]
     document = answer(capsys, *arguments, "--gap", "0.1")
@@ -178,10 +190,14 @@ def test_out_of_time_is_not_infeasible(capsys: pytest.CaptureFixture[str]) -> No
     assert answer(capsys, "--time-limit", "1e-9", code=1)["status"] == "unknown"
 
 
-def test_the_plan_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+SECONDS = re.compile(r"\d+\.\d\d s")
+
+
+def test_the_plan_in_words(capsys: pytest.CaptureFixture[str], plan: Plan) -> None:
     assert main(["solve", "small-building", "--bound", "damage=2", "--quiet"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
+    assert SECONDS.sub("* s", printed.out) == SECONDS.sub("* s", str(plan)) + "\n"
     assert "small-building: least expected time, damage at most 2" in printed.out
     assert "at start  go-to-door (rather than go-to-E)" in printed.out
     assert "never executed: go-to-E" in printed.out
@@ -198,17 +214,13 @@ def test_the_plan_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert ["in", "all", "27.7191", "1.8969", "2.0000"] in rows
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["--gap", "0.5"], ["--method", "budget-allocation", "--gap", "0.4"]]
-)
+@pytest.mark.parametrize("arguments", [["--gap", "0.5"], ["--method", "budget-allocation", "--gap", "0.4"]])
 def test_the_words_are_those_of_the_plan(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """``print(plan)`` and the command line tell the same, but for the clock."""
     assert main(["solve", "small-building", "--bound", "damage=2", "--quiet", *arguments]) == 0
     solver = BudgetAllocation() if "--method" in arguments else None
-    gap = float(arguments[-1]) if arguments else 1e-6
-    plan = solve(small_building(2.0), solver, Gap(gap))
-    seconds = re.compile(r"\d+\.\d\d s")
-    assert seconds.sub("* s", capsys.readouterr().out) == seconds.sub("* s", str(plan)) + "\n"
+    plan = solve(small_building(2.0), solver, Gap(float(arguments[-1])))
+    assert SECONDS.sub("* s", capsys.readouterr().out) == SECONDS.sub("* s", str(plan)) + "\n"
 
 
 def test_a_loose_gap_is_told_as_such(capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,7 @@ def test_a_reader_that_has_gone_is_no_error_of_the_disk(monkeypatch: pytest.Monk
     [
         "solve small-building --gap 0.5 -q --out /dev/full",
         "solve small-building --gap 0.5 -q --certificate /dev/full",
-        "curve small-building --from 1 --to 1 -q --csv /dev/full",
+        "curve small-building --from 4 --to 4 --gap 0.5 -q --csv /dev/full",
         "report small-building --gap 0.5 -q --points 0 -o /dev/full",
         "show small-building -q --dot /dev/full",
     ],
@@ -110,7 +110,7 @@ def test_a_full_target_is_an_error_after_the_answer(
     [
         "solve small-building --gap 0.5 -q --plot",
         "show small-building -q --png",
-        "curve small-building --from 1 --to 1 -q --plot",
+        "curve small-building --from 4 --to 4 --gap 0.5 -q --plot",
     ],
 )
 def test_a_full_disk_takes_no_picture(

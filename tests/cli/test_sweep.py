@@ -13,7 +13,7 @@ from hcssp.cli import main
 from hcssp.cli.sweep import axis, bound_axis
 from hcssp.solving import sweep as sweeping
 
-SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "damage=1,2", "--quiet"]
+SWEEP = ["sweep", "small-building", "--set", "locked=0.1:0.35:0.1", "--bound", "damage=3,4", "--quiet"]
 
 
 def test_ranges_are_exact_and_lists_are_lists() -> None:

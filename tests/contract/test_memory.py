@@ -127,11 +127,11 @@ def test_a_bound_of_nought_has_planners_of_its_own() -> None:
     assert not {id(planner) for planner in first.planners} & {id(planner) for planner in second.planners}
 
 
-@pytest.mark.parametrize("locked", [0.05, 0.5, 1.0])
-def test_a_memory_of_other_doors_changes_no_answer(locked: float) -> None:
+def test_a_memory_of_other_doors_changes_no_answer() -> None:
     memory = Memory()
     solve(building(locked=0.2), memory=memory)
-    problem = building(locked=locked)
-    again, fresh = solve(problem, memory=memory), solve(problem)
-    assert again.status is fresh.status is Status.OPTIMAL
-    assert again.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-6)
+    for locked in (0.05, 1.0):
+        problem = building(locked=locked)
+        again, fresh = solve(problem, memory=memory), solve(problem)
+        assert again.status is fresh.status is Status.OPTIMAL
+        assert again.upper_bound == pytest.approx(fresh.upper_bound, rel=1e-6)

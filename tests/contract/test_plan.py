@@ -25,6 +25,7 @@ from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import knapsack, roads
 from small_procedures import forking, retrying
+from solved_building import solved_building
 
 ROADS = roads(damage=4.0)
 ROUND, THROUGH, DASH = (DeterministicPolicy(ROADS, np.array([row, -1])) for row in range(3))
@@ -182,8 +183,8 @@ def test_plans_that_do_or_prove_something_else_are_not() -> None:
 
 
 def test_searches_that_do_the_same_make_equal_plans() -> None:
-    assert solve(small_building(bound=2.0)) == solve(small_building(bound=2.0))
-    assert solve(small_building(bound=2.0)) != solve(small_building(bound=1.0))
+    assert solve(small_building(bound=2.0)) == solved_building(2.0)
+    assert solve(small_building(bound=4.0)) != solved_building(2.0)
 
 
 def test_a_plan_cannot_be_changed() -> None:
@@ -246,7 +247,7 @@ def test_under_the_same_bounds_all_of_it_is() -> None:
 
 
 def test_under_other_bounds_what_was_learnt_stays() -> None:
-    plan = solve(small_building(bound=2.0))
+    plan = solved_building()
     assert plan.under(plan.problem.with_bounds(damage=1.0)).memory is plan.memory
 
 

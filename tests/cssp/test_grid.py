@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hcssp.cssp import CSSP, GridWorld, Hazard
 from hcssp.cssp.grid_steps import DIRECTIONS
 from hcssp.errors import InvalidProblem, Located
+from volume import examples
 
 STEPS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
 
@@ -122,7 +123,7 @@ def test_several_starts_of_a_map_are_equally_probable() -> None:
     assert GridWorld.from_map("S.S\n.SS\n..G").starts[3, 1] == 0.25
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_every_transition_is_what_walking_gives(data: st.DataObject) -> None:
     width, height = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 5))

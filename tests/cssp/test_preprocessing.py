@@ -11,6 +11,7 @@ from hcssp.cssp import CSSP, CSSPBuilder, GridWorld, prepare, with_giving_up
 from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.errors import DeadEnd, InvalidProblem
 from random_problems import cssps
+from volume import examples
 
 
 def cliff(*, safe: bool = True) -> CSSP:
@@ -86,7 +87,7 @@ def test_a_start_in_a_dead_end_is_named() -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(cssps())
 def test_preparing_changes_no_optimum(problem: CSSP) -> None:
     ready = prepare(problem)
@@ -98,7 +99,7 @@ def test_preparing_changes_no_optimum(problem: CSSP) -> None:
     assert lifted == {tuple(rows.tolist()) for rows in before.policies}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(cssps())
 def test_a_prepared_problem_has_nothing_left_to_drop(problem: CSSP) -> None:
     reduced = prepare(problem).problem

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import Backwards, almost_sure, can_reach_goal, closure, reachable
+from volume import examples
 
 
 def random_graph(seed: int) -> CSSP:
@@ -55,7 +56,7 @@ def greatest_winning_set(problem: CSSP) -> set[int]:
         states = inner
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 10**9))
 def test_the_fixed_point_is_the_textbooks(seed: int) -> None:
     problem = random_graph(seed)
@@ -70,7 +71,7 @@ def test_the_fixed_point_is_the_textbooks(seed: int) -> None:
         assert found.rows[row] == (inside and stays)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 10**9))
 def test_searches_are_powers_of_the_adjacency(seed: int) -> None:
     problem = random_graph(seed)
@@ -106,7 +107,7 @@ def test_only_the_given_rows_are_followed() -> None:
     assert np.array_equal(reachable(problem, none), problem.initial > 0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 10**9))
 def test_a_closure_is_a_power_of_the_adjacency_from_any_number_of_sources(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -118,7 +119,7 @@ def test_a_closure_is_a_power_of_the_adjacency_from_any_number_of_sources(seed: 
         assert np.array_equal(closure(csr_array(edges), sources), connected[sources].any(axis=0))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
 def test_the_order_of_the_rows_does_not_matter_and_only_those_asked_for_count(seed: int) -> None:
     problem = random_graph(seed)
@@ -146,7 +147,7 @@ def test_the_order_of_the_rows_does_not_matter_and_only_those_asked_for_count(se
     assert not rows[~kept].any()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
 def test_rows_that_approach_the_goal_are_those_with_a_successor_in_an_earlier_layer(seed: int) -> None:
     problem = random_graph(seed)
@@ -164,7 +165,7 @@ def test_rows_that_approach_the_goal_are_those_with_a_successor_in_an_earlier_la
     assert np.array_equal(search.approaching(kept), expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
 def test_what_is_lost_spreads_to_states_that_have_no_row_left(seed: int) -> None:
     problem = random_graph(seed)

@@ -11,6 +11,7 @@ from hcssp.dual.ascent import maximise
 from hcssp.methods.policy_branching import prove
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
+from volume import examples
 
 TABLE = ((10.0, 0.0), (6.0, 2.0), (4.0, 6.0))
 
@@ -68,7 +69,7 @@ def test_a_policy_lies_in_a_region_unless_it_goes_where_that_forbids() -> None:
     st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=7),
     st.tuples(st.integers(0, 9), st.one_of(st.integers(0, 9), st.just(np.inf))),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_policy_branching_finds_the_best_line_of_any_table(
     table: list[tuple[int, int, int]], bounds: tuple[float, float]
 ) -> None:

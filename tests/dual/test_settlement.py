@@ -12,6 +12,7 @@ from hcssp.dual.settlement import settle
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+from volume import some
 
 
 def step(options: list[tuple[float, float]], slip: float = 0.0) -> CSSP:
@@ -64,7 +65,7 @@ def random_steps(seed: int) -> HCSSP:
     )
 
 
-@pytest.mark.parametrize("first", range(0, 24, 12))
+@pytest.mark.parametrize("first", some(range(0, 24, 12), 3))
 def test_it_agrees_with_brute_force_in_every_region(first: int) -> None:
     settled = 0
     for seed in range(first, first + 12):

@@ -19,6 +19,7 @@ from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
 from random_procedures import random_procedure
 from small_procedures import dash_last, forking, retrying
+from volume import examples, some
 
 
 def attempts(success: float, bound: float = 10.0) -> CSSP:
@@ -64,7 +65,7 @@ def gambler(states: int, win: float) -> CSSP:
 
 
 @given(cssps())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_costs_agree_with_dense_algebra_for_every_policy(problem: CSSP) -> None:
     truth = brute_force(problem)
     for rows, costs in list(zip(truth.policies, truth.costs, strict=True))[:20]:
@@ -196,7 +197,7 @@ def test_the_answer_cannot_be_changed() -> None:
         answer.costs[0] = 0.0
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", some(range(10), 2))
 def test_what_remains_is_what_a_start_there_would_cost(seed: int) -> None:
     problem = random_cssp(seed)
     policy = DeterministicPolicy(problem, brute_force(problem).policies[-1])
@@ -253,7 +254,7 @@ def test_a_procedures_policy_that_never_ends_is_refused() -> None:
 
 
 @pytest.mark.parametrize("several_exits", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(range(20)))
 def test_the_shares_sum_to_the_whole_which_is_the_brute_force(seed: int, several_exits: bool) -> None:
     problem = random_procedure(seed, cycles=True, several_exits=several_exits)
     policies = brute_force_procedure(problem)

@@ -27,6 +27,7 @@ from hcssp.workers.at_work import Fault
 from hcssp.workers.losses import LostWorker
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from volume import some
 
 Problem = CSSP | HCSSP
 
@@ -126,7 +127,7 @@ def test_what_workers_wrote_down_is_a_certificate(inline: Workers, seed: int) ->
     assert verdict.upper_bound == pytest.approx(plan.upper_bound)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_random_problems(inline: Workers, seed: int) -> None:
     assert_same(random_cssp(seed), inline)
 
@@ -191,7 +192,7 @@ def test_a_method_that_works_alone_says_so(inline: Workers) -> None:
 def test_a_worker_s_word_on_what_a_policy_costs_is_not_taken(
     inline: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = stages(7, seed=2)
+    problem = stages(5, seed=2)
     optimum = solve(problem, stop=[]).upper_bound
     honest = coordinator.work_on
 
@@ -199,7 +200,7 @@ def test_a_worker_s_word_on_what_a_policy_costs_is_not_taken(
         from dataclasses import replace
 
         findings = honest(*order)
-        quickest = problem.costs[0].reshape(-1, 3).argmin(axis=1) + 3 * np.arange(7)
+        quickest = problem.costs[0].reshape(-1, 3).argmin(axis=1) + 3 * np.arange(5)
         return replace(findings, cost=0.0, rows=np.append(quickest, -1))
 
     monkeypatch.setattr(coordinator, "work_on", boast)

@@ -20,6 +20,7 @@ from hcssp.dual.expanding_oracle import ExpandingOracle
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
 from implicit_problems import highest_heuristic, implicit_of
 from random_problems import random_cssp
+from volume import examples
 
 
 def checked(problem: CSSP, heuristic: np.ndarray | None) -> Plan:
@@ -40,7 +41,7 @@ def checked(problem: CSSP, heuristic: np.ndarray | None) -> Plan:
     return plan
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "highest", "some", "inconsistent"]))
 def test_the_optimum_is_that_of_brute_force(seed: int, kind: str) -> None:
     problem = random_cssp(seed)

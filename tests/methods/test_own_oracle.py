@@ -22,6 +22,7 @@ from hcssp import (
     Vertex,
     solve,
 )
+from volume import some
 
 
 def chain(choices: Sequence[Sequence[tuple[float, ...]]], bounds: dict[str, float]) -> CSSP:
@@ -102,7 +103,7 @@ class ChainOracle(Oracle):
 
 
 @pytest.mark.parametrize("num_bounds", [1, 2])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", some(range(25)))
 def test_it_proves_what_ours_proves(seed: int, num_bounds: int) -> None:
     problem = random_chain(seed, stages=8, num_bounds=num_bounds)
     ours = solve(problem, stop=())

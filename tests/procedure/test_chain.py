@@ -8,6 +8,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import ProcedurePolicy, policy_chain
 from random_procedures import random_procedure
+from volume import some
 
 KINDS = [
     {"cycles": cycles, "several_exits": several_exits}
@@ -17,7 +18,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_the_chain_of_a_policy_costs_what_the_policy_costs(seed: int, kind: dict[str, bool]) -> None:
     problem = random_procedure(seed, **kind)
     flat = problem.flattening.cssp

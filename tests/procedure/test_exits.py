@@ -17,6 +17,7 @@ from hcssp.reports.procedure_graph import procedure_graph
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from small_procedures import corridor, drone, flight, fork
+from volume import some
 
 LOW_THEN_HIGH = ({(0, None): 0, (1, None): 1, (2, None): 2}, ([0, -1, -1], [1, -1, -1], [0, -1, -1]))
 
@@ -187,7 +188,7 @@ def test_the_picture_has_a_way_from_each_exit() -> None:
     }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12), 2))
 def test_the_best_plan_is_that_of_brute_force(seed: int) -> None:
     problem = random_procedure(seed, cycles=seed % 2 == 1, several_exits=True, exits_part=True)
     best = brute_force(problem).optimum(problem.bounds)

@@ -12,6 +12,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.procedure import Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
 from random_procedures import random_procedure
 from small_procedures import corridor, fork, forking, retrying
+from volume import some
 
 KINDS = [
     {"cycles": cycles, "several_exits": several_exits}
@@ -145,7 +146,7 @@ def test_a_procedure_may_have_no_activities_and_no_constraints() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", some(range(15)))
 def test_the_flat_problem_is_a_valid_one(seed: int, kind: dict[str, bool]) -> None:
     flattening = Flattening(random_procedure(seed, **kind))
     assert violations(flattening.cssp) == []
@@ -155,7 +156,7 @@ def test_the_flat_problem_is_a_valid_one(seed: int, kind: dict[str, bool]) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_a_policy_survives_the_way_there_and_back(seed: int, kind: dict[str, bool]) -> None:
     flattening = Flattening(random_procedure(seed, **kind))
     for rows in brute_force(flattening.problem).rows[:20]:

@@ -130,7 +130,9 @@ def test_limits_of_uses_inside_uses_go_along() -> None:
     assert load_text(dump_problem(problem)) == problem
 
 
-def test_a_use_that_can_be_run_at_will_cannot_have_a_limit() -> None:
+def test_a_use_that_can_be_run_at_will_cannot_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It takes them all to see that there is no end.
+    monkeypatch.setattr("hcssp.procedure.limits.MOST_SWEEPS", 1000)
     with pytest.raises(InvalidProblem, match=r"'road/damage': 'road' can be run as often as one likes"):
         street(7.0, at_will=True)
 

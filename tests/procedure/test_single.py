@@ -13,6 +13,7 @@ from hcssp.procedure import ProcedurePolicy, as_procedure, as_procedure_policy, 
 from known_optima import start_in_goal, trap, two_starts
 from random_problems import cssps
 from small_procedures import retrying, risky_room
+from volume import examples
 
 
 def test_a_procedure_is_one_already() -> None:
@@ -55,7 +56,7 @@ def test_costs_without_a_bound_are_constraints_without_one() -> None:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(cssps())
 def test_every_policy_costs_the_same_in_either_form(problem: CSSP) -> None:
     truth = brute_force(problem)

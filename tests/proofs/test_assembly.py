@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from math import inf, isfinite, nextafter
 from typing import Any
 
@@ -43,6 +44,8 @@ from known_optima import knapsack, roads, start_in_goal
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from small_procedures import forking, retrying, risky_room
+from solved_building import solved_building
+from volume import some
 
 CLOSE = 1e-9
 """What is verified may be wider than what was told by this share."""
@@ -93,7 +96,7 @@ def assert_as_told(plan: Plan, verdict: Verdict) -> None:
         assert verdict.upper_bound == inf
 
 
-@pytest.mark.parametrize("seed", range(300, 306))
+@pytest.mark.parametrize("seed", some(range(300, 306), 3))
 @pytest.mark.parametrize("kind", ["flat", *KINDS])
 def test_what_the_search_told_is_verified(kind: str, seed: int) -> None:
     plan = solve(problem_of(kind, seed), stop=[])
@@ -119,7 +122,7 @@ def after_splits(count: int) -> Callable[[Progress], str | None]:
 @pytest.mark.parametrize("kind", ["flat", *KINDS])
 def test_a_gap_that_was_left_open_is_verified(kind: str) -> None:
     leaves = set()
-    for seed in range(320, 325):
+    for seed in some((324, 322, 320, 321, 323), 2):
         problem = problem_of(kind, seed)
         optimum = optimum_of(problem)
         for splits in (1, 2):
@@ -212,6 +215,12 @@ def test_that_no_plan_keeps_the_bounds_is_verified(problem: Problem, leaves: int
     assert not plan.certificate.plan
 
 
+@cache
+def relaxation() -> float:
+    """What the linear program says about the building."""
+    return solve(small_building(2.0), LinearProgram()).lower_bound
+
+
 @pytest.mark.parametrize(
     "solver",
     [
@@ -225,12 +234,11 @@ def test_that_no_plan_keeps_the_bounds_is_verified(problem: Problem, leaves: int
 )
 def test_other_methods_have_a_proof_of_the_dual_s_bound(solver: Solver) -> None:
     problem = small_building(2.0)
-    relaxation = solve(problem, LinearProgram()).lower_bound
     plan = solve(problem, solver, stop=[MaxIterations(4)])
     verdict = verified(plan)
     assert len(plan.certificate.leaves) == 1
     # The linear program has no tolerance on its bounds; the certificate's lower bound allows for it.
-    assert verdict.lower_bound == pytest.approx(relaxation, rel=1e-8)
+    assert verdict.lower_bound == pytest.approx(relaxation(), rel=1e-8)
     assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=CLOSE)
 
 
@@ -310,7 +318,7 @@ def test_a_method_of_one_s_own_has_a_proof_of_the_dual_s_bound() -> None:
 
 
 def test_a_plan_that_was_pickled_or_begun_with_has_a_certificate() -> None:
-    plan = solve(small_building(2.0))
+    plan = solved_building()
     again = pickle.loads(pickle.dumps(plan))
     assert verified(again).upper_bound == pytest.approx(plan.upper_bound, rel=CLOSE)
     assert len(again.certificate.leaves) == 1
@@ -327,8 +335,8 @@ def test_a_plan_for_a_single_problem_has_a_certificate_as_one_of_a_procedure_too
 
 
 def test_after_another_search_with_the_same_memory_it_is_still_verified() -> None:
-    plan = solve(small_building(2.0))
-    plan.resolve(damage=1.0)
+    plan = solved_building()
+    plan.resolve(damage=4.0)
     assert_as_told(plan, verified(plan))
 
 

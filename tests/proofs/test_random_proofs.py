@@ -12,6 +12,7 @@ from hcssp.proofs import to_bytes
 from proof_search import ProofSearch, searched
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from volume import some
 
 KINDS: dict[str, dict[str, Any]] = {
     "procedure": {},
@@ -29,7 +30,7 @@ def problem_of(kind: str, seed: int) -> Any:
     )
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", some(range(100, 106), 2))
 @pytest.mark.parametrize("kind", ["flat", *KINDS])
 def test_the_interval_meets_the_optimum(kind: str, seed: int) -> None:
     problem = problem_of(kind, seed)
@@ -51,7 +52,7 @@ def test_the_interval_meets_the_optimum(kind: str, seed: int) -> None:
         assert verdict.lower_bound == verdict.upper_bound == inf
 
 
-@pytest.mark.parametrize("seed", range(200, 210))
+@pytest.mark.parametrize("seed", some(range(200, 210), 2))
 def test_an_interval_is_true_wherever_the_search_stops(seed: int) -> None:
     problem = random_procedure(seed, cycles=bool(seed % 2))
     for nodes in (1, 2, 5):
@@ -64,7 +65,8 @@ def test_an_interval_is_true_wherever_the_search_stops(seed: int) -> None:
 # Events between which one goes to and fro for nothing, through activities and their exits: rounding must not
 # make that worth while.
 @pytest.mark.parametrize(
-    ("kind", "seed"), [("cycles", 1025), *(("cycles and exits", seed) for seed in (1029, 1035, 1047))]
+    ("kind", "seed"),
+    some([("cycles", 1025), *(("cycles and exits", seed) for seed in (1029, 1035, 1047))], 2),
 )
 def test_free_cycles_through_events(kind: str, seed: int) -> None:
     problem = problem_of(kind, seed)

@@ -16,8 +16,9 @@ from hcssp.ssp.region import Region
 from referee.judgement import A_FEW_ROUNDINGS, LAST_DIGITS
 from referee.pending import PENDING_KINDS
 from referee.wild_problems import FAMILIES, Case, make_case
+from volume import some
 
-SEEDS = (100, 102, 103, 104, 105, 107)
+SEEDS = some((100, 102, 103, 104, 105, 107), 2)
 NAMES = [family for family in FAMILIES if "odd" not in family and "dead ends" not in family]
 
 

@@ -16,11 +16,11 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.reports import page_data, save_page
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.report import curves_around
-from hcssp.scenarios import small_building
 from hcssp.scenarios.campus import campus
 from hcssp.solving.solve import solve
 from known_optima import roads
 from small_procedures import retrying
+from solved_building import solved_building
 
 PATH = find_chromium()
 pytestmark = pytest.mark.skipif(
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(folder: Path) -> dict[str, Any]:
-    plan = solve(small_building(2.0)).as_procedure()
+    plan = solved_building().as_procedure()
     curve = draw_curve(plan, "damage", [0.5, 1.0, 2.0, 4.0])
     data = page_data(plan, curve, samples=300)
     save_page(folder / "report.html", data)
@@ -301,7 +301,7 @@ def test_names_of_two_hundred_letters_make_no_page_wider(browser: Browser, folde
 
 
 def test_a_nested_procedure_opens_and_closes(browser: Browser, folder: Path) -> None:
-    plan = solve(campus(), stop=Gap(0.05))
+    plan = solve(campus(size=4), stop=Gap(0.3))
     save_page(folder / "nested.html", page_data(plan, samples=50))
     browser.complaints.clear()
     browser.open(folder / "nested.html", width=390, height=844)

@@ -23,6 +23,7 @@ from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import CurvePoint
 from small_procedures import retrying
+from solved_building import solved_building
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_the_scarcest_constraint_is_varied_unless_another_is_asked_for() -> None
 
 
 def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> None:
-    solved = solve(small_building(2.0)).as_procedure()
+    solved = solved_building().as_procedure()
     bounds = curve_bounds(solved, "damage", 7)
     curve = draw_curve(solved, "damage", bounds)
     plans, own = along_curve(solved, curve)

@@ -8,8 +8,8 @@ from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.reports.decisions import decision_summaries
 from hcssp.reports.plan_words import MOST_STATES, listed_briefly, plan_in_words
 from hcssp.reports.summary import plan_document
-from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
+from solved_building import solved_building
 
 
 def lift() -> CSSP:
@@ -57,7 +57,7 @@ def test_a_table_tells_what_is_done_and_how_often() -> None:
 
 
 def test_where_there_is_nothing_to_decide_nothing_is_told() -> None:
-    plan = solve(small_building(2.0))
+    plan = solved_building()
     assert "Decisions" not in plan_in_words(plan)
     assert all(not decision_summaries(plan.as_procedure(), index) for index in range(5))
 

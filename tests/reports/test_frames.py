@@ -17,13 +17,14 @@ from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
+from solved_building import solved_building
 
 pytest.importorskip("pandas")
 
 
 @pytest.fixture(scope="module")
 def solved() -> Plan:
-    return solve(small_building(2.0))
+    return solved_building()
 
 
 def corridor() -> Plan:

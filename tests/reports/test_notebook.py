@@ -30,6 +30,8 @@ from hcssp.reports.notebook.svg import Chart, filled, hatched, ticks
 from hcssp.scenarios import evacuation, small_building
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
+from solved_building import solved_building
+from volume import examples
 
 HOSTILE = '<script>alert("x")</script>&amp;\' onload="y" $z$ \ud800'
 VOID = {"path", "line", "circle", "rect", "polygon"}
@@ -126,7 +128,7 @@ def chain_of(length: int, activity: CSSP) -> HCSSP:
 
 @pytest.fixture(scope="module")
 def solved() -> Plan:
-    return solve(small_building(2.0))
+    return solved_building()
 
 
 def test_a_plan_tells_its_figures_its_proof_and_its_choices(solved: Plan) -> None:
@@ -315,7 +317,7 @@ def test_only_elements_are_markup() -> None:
     assert shortened("x" * 61).endswith("x…")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     mask=arrays.arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))),
     block=st.integers(1, 3),
@@ -334,7 +336,7 @@ def test_paths_cover_the_cells_they_should(mask: np.ndarray, block: int) -> None
     assert (crossed == mask).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(low=st.floats(-1e6, 1e6), length=st.floats(1e-3, 1e6), count=st.integers(1, 9))
 def test_ticks_lie_within(low: float, length: float, count: int) -> None:
     found = ticks(low, low + length, count)

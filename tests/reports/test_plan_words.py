@@ -12,10 +12,10 @@ from hcssp.contract.proof import Infeasible, Interval
 from hcssp.contract.stop import MaxIterations
 from hcssp.cssp.grid import GridWorld
 from hcssp.reports.plan_words import MOST_STATES, Style, aligned, plan_in_words
-from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack
 from small_procedures import retrying
+from solved_building import solved_building
 
 
 def test_a_plan_of_a_single_problem_tells_its_actions() -> None:
@@ -46,7 +46,7 @@ def test_of_many_states_the_busiest_are_told() -> None:
 
 
 def test_it_is_called_what_the_user_calls_it() -> None:
-    plan = solve(small_building(2.0))
+    plan = solved_building()
     assert str(plan).startswith("small-building: least expected time, damage at most 2\n")
     assert plan_in_words(plan, name="mine.yaml").startswith("mine.yaml: least expected time")
 

@@ -12,14 +12,14 @@ from hcssp.errors import NoSolution
 from hcssp.reports import draw_rooms
 from hcssp.reports.rooms import passages
 from hcssp.scenarios import small_building
-from hcssp.solving.solve import solve
+from solved_building import solved_building
 
 matplotlib = pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")
 def solved() -> ProcedurePlan:
-    return solve(small_building(2.0)).as_procedure()
+    return solved_building().as_procedure()
 
 
 def test_passages_carry_what_the_plan_does(solved: ProcedurePlan) -> None:

@@ -16,10 +16,11 @@ from hcssp.reports.summary import (
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from small_procedures import forking, retrying
+from solved_building import solved_building
 
 
 def test_a_budget_is_what_the_method_allots_or_else_the_usage() -> None:
-    plan = solve(small_building(2.0)).as_procedure()
+    plan = solved_building().as_procedure()
     without = {each.name: each for each in activity_summaries(plan)}
     assert all(each.budget == each.usage for each in without.values())
     allotted = replace(plan, budgets={"return-to-E": {"damage": 5.0}})

@@ -18,7 +18,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
 from hcssp.contract.solver import Context
-from hcssp.contract.stop import FirstPlan, Interrupter, MaxIterations
+from hcssp.contract.stop import FirstPlan, Gap, Interrupter, MaxIterations
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
@@ -91,8 +91,8 @@ def test_highs_is_interrupted_while_it_works() -> None:
 def test_searches_side_by_side_do_not_disturb_each_other() -> None:
     bounds = [1.5, 2.0, 3.0, 4.0]
     with ThreadPoolExecutor(4) as pool:
-        plans = list(pool.map(lambda bound: solve(small_building(bound)), bounds))
-    assert plans == [solve(small_building(bound)) for bound in bounds]
+        plans = list(pool.map(lambda bound: solve(small_building(bound), stop=Gap(0.2)), bounds))
+    assert plans == [solve(small_building(bound), stop=Gap(0.2)) for bound in bounds]
 
 
 def test_searches_in_an_event_loop() -> None:

@@ -18,7 +18,7 @@ def figures(curve: TradeOff) -> list[list[float]]:
 
 
 def test_two_processes_find_the_points_of_one() -> None:
-    problem, bounds = small_building(), [-1.0, 1.0, 2.0]
+    problem, bounds = small_building(), [-1.0, 2.0, 4.0]
     alone = trade_off(problem, "damage", bounds, gap=1e-6)
     told: list[CurvePoint] = []
     with open_workers(jobs=2) as workers:
@@ -49,11 +49,11 @@ def test_several_bounds_and_no_time() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["curve", "small-building", "--from", "1", "--to", "2", "--points", "3", "--json"]
+    arguments = ["curve", "small-building", "--from", "2", "--to", "4", "--points", "2", "--json"]
     assert main(arguments) == 0
     alone = json.loads(capsys.readouterr().out)
     assert main([*arguments, "--jobs", "2"]) == 0
     together = json.loads(capsys.readouterr().out)
-    assert [each["bound"] for each in together["points"]] == [1.0, 1.5, 2.0]
+    assert [each["bound"] for each in together["points"]] == [2.0, 4.0]
     for one, two in zip(alone["points"], together["points"], strict=True):
         assert two["upper_bound"] == pytest.approx(one["upper_bound"], rel=1e-4)

@@ -26,6 +26,7 @@ from random_procedures import random_procedure
 from referee.exact_policies import every_policy
 from referee.wild_problems import make_case
 from small_procedures import jump_or_walk
+from volume import some
 
 
 def greatest_in_many_steps(problem: hcssp.CSSP, rewards: np.ndarray, steps: int) -> float:
@@ -40,7 +41,7 @@ def greatest_in_many_steps(problem: hcssp.CSSP, rewards: np.ndarray, steps: int)
     return float(inner.initial @ values)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", some(range(24)))
 def test_the_best_of_all_policies_is_found_and_nothing_exceeds_what_is_proven(seed: int) -> None:
     problem = random_cssp(seed)
     rng = np.random.default_rng(seed)
@@ -73,7 +74,7 @@ def test_the_best_of_all_policies_is_found_and_nothing_exceeds_what_is_proven(se
     assert plan.reward.value == pytest.approx(gained[kept].max(), rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_a_procedure_keeps_its_activities(seed: int) -> None:
     problem = random_procedure(seed)
     shaped = maximise(problem, {problem.primary_name: -1.0})

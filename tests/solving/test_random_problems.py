@@ -19,8 +19,9 @@ from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
+from volume import some
 
-CHUNK = 30
+CHUNK = 15
 SOLVERS: dict[str, Solver] = {
     "policy branching": PolicyBranching(),
     "anytime": Anytime(),
@@ -59,10 +60,10 @@ def same(first: float, second: float) -> bool:
     return first == second or abs(first - second) <= 1e-7 * max(1.0, abs(first))
 
 
-SEEDS = range(150)
+FIRST = some(range(0, 150, CHUNK), 5)
 
 
-@pytest.mark.parametrize("first", SEEDS[::CHUNK])
+@pytest.mark.parametrize("first", FIRST)
 def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) -> None:
     failures = []
     for seed in range(first, first + CHUNK):
@@ -81,7 +82,7 @@ def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) 
     assert failures == []
 
 
-@pytest.mark.parametrize("first", range(1000, 1060, CHUNK))
+@pytest.mark.parametrize("first", some(range(1000, 1060, CHUNK)))
 def test_free_moves_deceive_none_of_them(first: int) -> None:
     failures = []
     for seed in range(first, first + CHUNK):
@@ -95,11 +96,12 @@ def test_free_moves_deceive_none_of_them(first: int) -> None:
 
 def test_the_problems_are_of_all_kinds() -> None:
     """Were all of them feasible or unconstrained, the tests above would say little."""
-    problems = [random_cssp(seed) for seed in SEEDS]
+    problems = [random_cssp(seed) for first in FIRST for seed in range(first, first + CHUNK)]
     truths = [brute_force(problem) for problem in problems]
+    count = len(problems)
     assert {problem.num_constraints for problem in problems} == {1, 2, 3}
-    assert sum(truth.status == "infeasible" for truth in truths) > 15
+    assert sum(truth.status == "infeasible" for truth in truths) > 0.08 * count
     binding = [t for t in truths if t.status == "optimal" and t.value > t.costs[:, 0].min() + 1e-9]
-    assert len(binding) > 45
-    assert sum(bool((problem.goals.sum()) > 1) for problem in problems) > 30
-    assert sum(bool((problem.initial > 0.0).sum() > 1) for problem in problems) > 15
+    assert len(binding) > 0.3 * count
+    assert sum(bool((problem.goals.sum()) > 1) for problem in problems) > 0.2 * count
+    assert sum(bool((problem.initial > 0.0).sum() > 1) for problem in problems) > 0.08 * count

@@ -17,8 +17,9 @@ from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
+from volume import some
 
-CHUNK = 30
+CHUNK = 15
 
 
 def procedure(seed: int) -> HCSSP:
@@ -48,7 +49,7 @@ def complaints(result: Plan, optimum: float) -> list[str]:
     return found
 
 
-FIRST = (0, 30, 60, 300)
+FIRST = some((0, 15, 30, 45, 60, 75, 300, 315))
 
 
 @pytest.mark.parametrize("first", FIRST)
@@ -80,7 +81,7 @@ def with_free_steps(problem: HCSSP, rng: np.random.Generator) -> HCSSP:
     return replace(problem, activities=tuple(activities))
 
 
-@pytest.mark.parametrize("first", range(0, 90, CHUNK))
+@pytest.mark.parametrize("first", some(range(0, 90, CHUNK), 6))
 def test_free_steps_and_bounds_on_the_very_edge_are_no_obstacle(first: int) -> None:
     failures, edges = [], 0
     for seed in range(first, first + CHUNK):
@@ -111,10 +112,11 @@ def test_the_procedures_are_of_all_kinds() -> None:
     """Were none infeasible, bound or entangled, the tests above would say little."""
     problems = [procedure(seed) for first in FIRST for seed in range(first, first + CHUNK)]
     assert {problem.num_constraints for problem in problems} == {1, 2, 3}
+    count = len(problems)
     entangled = sum(not problem.flattening.separable for problem in problems)
-    assert 30 < entangled < 100
+    assert 0.25 * count < entangled < 0.85 * count
     every = [brute_force(problem) for problem in problems]
     optima = [each.optimum(problem.bounds) for each, problem in zip(every, problems, strict=True)]
-    assert sum(optimum is None for optimum in optima) > 6
+    assert sum(optimum is None for optimum in optima) > 0.05 * count
     binding = [o for o, each in zip(optima, every, strict=True) if o and o[0] > each.costs[:, 0].min() + 1e-9]
-    assert len(binding) > 60
+    assert len(binding) > 0.5 * count

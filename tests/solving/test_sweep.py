@@ -23,7 +23,7 @@ from hcssp.solving.sweep import Sweep, SweepPoint, sweep
 from hcssp.solving.sweep_grid import Grid
 
 SETTINGS = {"locked": [0.1, 0.4], "intended": [0.8, 0.9]}
-BOUNDS = {"damage": [2.0, inf]}
+BOUNDS = {"damage": [4.0, inf]}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def fresh(point: SweepPoint) -> Any:
 
 def test_every_combination_is_there_once_and_in_order(found: Sweep) -> None:
     places = [(p.settings["locked"], p.settings["intended"], p.bounds["damage"]) for p in found.points]
-    assert places == [(x, y, z) for x in (0.1, 0.4) for y in (0.8, 0.9) for z in (2.0, inf)]
+    assert places == [(x, y, z) for x in (0.1, 0.4) for y in (0.8, 0.9) for z in (4.0, inf)]
     assert found.primary == "time"
     assert found.constraints == ("damage",)
 
@@ -56,7 +56,7 @@ def test_every_point_is_what_a_search_of_its_own_finds(found: Sweep) -> None:
 def test_the_columns_are_equally_long_and_keep_apart_what_has_one_name(found: Sweep) -> None:
     columns = found.columns()
     assert {len(column) for column in columns.values()} == {len(found.points)}
-    assert columns["bound_damage"][2] == 2.0
+    assert columns["bound_damage"][2] == 4.0
     assert columns["expected_damage"][2] == found.points[2].costs["damage"]
     assert columns["set_locked"][-1] == 0.4
 
@@ -127,7 +127,7 @@ def test_a_problem_that_is_made_has_no_parameters() -> None:
 
 def test_a_second_run_does_what_is_missing_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "points.jsonl"
-    first = sweep("small-building", {"locked": [0.1]}, {"damage": [1.0, 2.0]}, file=path)
+    first = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0, 3.0]}, file=path, gap=0.3)
     solved: list[SweepPoint] = []
     solve_point = sweeping._solve_point
 
@@ -136,16 +136,16 @@ def test_a_second_run_does_what_is_missing_only(tmp_path: Path, monkeypatch: pyt
         return solved[-1]
 
     monkeypatch.setattr(sweeping, "_solve_point", counted)
-    again = sweep("small-building", {"locked": [0.1]}, {"damage": [1.0, 2.0]}, file=path)
+    again = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0, 3.0]}, file=path, gap=0.3)
     assert not solved
     assert again.points == first.points
-    wider = sweep("small-building", {"locked": [0.1, 0.3]}, {"damage": [2.0]}, file=path)
+    wider = sweep("small-building", {"locked": [0.1, 0.3]}, {"damage": [3.0]}, file=path, gap=0.3)
     assert [point.settings["locked"] for point in solved] == [0.3]
     assert wider.points[0] == first.points[1]
     # What is not precise enough is not taken for done.
-    closer = sweep("small-building", {"locked": [0.1]}, {"damage": [1.0]}, file=path, gap=1e-7)
+    closer = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0]}, file=path, gap=1e-7)
     assert first.points[0].gap > 1e-7 >= closer.points[0].gap
-    assert SweepFile(path).find(SweepFile(path).key(_made(1.0))) == closer.points[0]
+    assert SweepFile(path).find(SweepFile(path).key(_made(2.0))) == closer.points[0]
 
 
 def _made(damage: float) -> Any:

@@ -23,6 +23,7 @@ from hcssp.ssp.policy_iteration import PolicyIteration
 from known_optima import roads
 from random_procedures import random_procedure
 from small_procedures import forking, retrying
+from volume import some
 
 
 def only_damage(problem: HCSSP) -> HCSSP:
@@ -51,7 +52,7 @@ def lower_hull(everything: AllPolicies) -> np.ndarray:
 
 
 @pytest.mark.parametrize("several_exits", [False, True])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_the_curve_is_the_hull_of_all_policies(seed: int, several_exits: bool) -> None:
     problem = only_damage(random_procedure(seed, cycles=True, several_exits=several_exits))
     name = problem.constraints[0].name
@@ -84,7 +85,7 @@ def test_the_curve_is_the_hull_of_all_policies(seed: int, several_exits: bool) -
 
 
 def test_prices_are_the_slope_to_the_right() -> None:
-    curve = trade_off(small_building(), "damage", [0.5, 1.0, 2.0, 50.0], gap=1e-6)
+    curve = trade_off(small_building(), "damage", [2.0, 3.0, 4.0, 50.0], gap=1e-6)
     for point in curve.points[:-1]:
         later = np.interp(point.bound + 1e-4, *curve.breakpoints.T)
         assert point.price == pytest.approx((point.stochastic - later) / 1e-4, rel=1e-3)
@@ -158,7 +159,7 @@ def test_the_curve_begins_where_the_bounds_can_be_kept_together() -> None:
 
 
 def test_every_point_is_a_plan_under_its_bound() -> None:
-    curve = trade_off(small_building(), "damage", [1.0, 2.0], gap=1e-6)
+    curve = trade_off(small_building(), "damage", [2.0, 4.0], gap=1e-6)
     for point in curve.points:
         fresh = solve(small_building(bound=point.bound))
         assert point.plan.problem == fresh.problem

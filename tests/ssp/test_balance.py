@@ -11,10 +11,11 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import MAX_WIDTH, Balance
 from proper_problems import proper_problem
 from random_problems import cssps
+from volume import examples
 
 
 @given(cssps())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_matrix_says_what_flows_out_less_what_flows_in(problem: CSSP) -> None:
     problem = prepare(problem).problem
     balance = Balance(problem)

@@ -15,6 +15,7 @@ from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.start import safe_rows, starting_policy
 from proper_problems import proper_problem
 from random_problems import random_cssp
+from volume import some
 
 
 def ends_surely(problem: CSSP, state: int, allowed: BoolArray) -> bool:
@@ -27,7 +28,7 @@ def ends_surely(problem: CSSP, state: int, allowed: BoolArray) -> bool:
     return any(allowed[rows[rows != NO_ROW]].all() for rows in policies)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(range(60), 3))
 def test_safe_rows_are_found_exactly_where_the_region_can_end(seed: int) -> None:
     problem = prepare(random_cssp(seed, zero_costs=0.5)).problem
     balance = Balance(problem)

@@ -40,6 +40,7 @@ from hcssp.files.problem_file.parameters import Parameters
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.records import Part, record
 from hcssp.files.problem_file.tree import Field
+from volume import examples
 
 
 def read(
@@ -184,7 +185,7 @@ def test_reader_and_schema_agree_on_samples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(value=VALUES)
 def test_reader_and_schema_agree(name: str, value: Any) -> None:
     is_of(FORMS[name], value)

@@ -19,6 +19,7 @@ from hcssp.files.problem_file.drn_table import read_drn_table
 from hcssp.files.problem_file.layout import to_json, to_yaml
 from hcssp.files.problem_file.loading import load_text
 from plain_documents import plain_document
+from volume import examples
 
 HERE = Path(__file__).parent
 VALID = (HERE / "valid.yaml").read_text(encoding="utf-8")
@@ -70,7 +71,7 @@ def accepted(text: str, *, json: bool = False) -> bool:
     return False
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     edits=st.lists(
         st.tuples(st.integers(0, len(VALID)), st.integers(0, 12), PIECES | st.text(max_size=3)),
@@ -85,7 +86,7 @@ def test_edits_of_the_text(edits: list[tuple[int, int, str]]) -> None:
     accepted(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(text=st.text(max_size=200))
 def test_any_text(text: str) -> None:
     accepted(text)
@@ -119,7 +120,7 @@ def changed(value: Any, path: tuple[Any, ...], how: str, new: Any) -> Any:
     }
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     path=st.sampled_from(PLACES),
     how=st.sampled_from(["replace", "remove", "rename"]),
@@ -151,7 +152,7 @@ state 1 goal
 
 @pytest.mark.parametrize(("text", "read"), [(CSV, read_csv_table), (DRN, read_drn_table)])
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_edits_of_tables(text: str, read: Any, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(text)))

@@ -16,6 +16,7 @@ from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.source import Limits
 from hcssp.files.problem_file.tree import Entries, Items, Node
 from plain_documents import plain
+from volume import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 DOCUMENTS = st.recursive(
@@ -46,7 +47,7 @@ def told(text: str) -> tuple[str, ...]:
     return caught.value.violations
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=DOCUMENTS, ascii_only=st.booleans(), indent=st.sampled_from([None, 0, 3, "\t"]))
 def test_every_document_is_read_as_the_standard_library_reads_it(
     document: Any, ascii_only: bool, indent: int | str | None

@@ -16,6 +16,7 @@ from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy, e
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
+from volume import some
 
 SEEDS = range(24)
 
@@ -28,7 +29,7 @@ def test_no_procedure_runs_an_activity_less_often(seed: int) -> None:
     assert np.all(least_likelihoods(Instance(problem)) <= least + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_where_it_leads_back_no_procedure_runs_an_activity_less_often_either(seed: int) -> None:
     problem = random_procedure(seed, cycles=True)
     instance = Instance(problem)

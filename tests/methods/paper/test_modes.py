@@ -28,6 +28,7 @@ from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.procedure import HCSSP
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
+from volume import some
 
 SHARP = Path(hcssp.methods.paper.sharp.__file__).parent
 
@@ -69,7 +70,7 @@ def run(problem: HCSSP, solver: BudgetAllocation, most: int, optimum: float) -> 
     return result
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(range(30)))
 def test_sharp_with_infinite_iterations_is_the_optimum(seed: int) -> None:
     problem, optimum = instance(seed)
     result = run(problem, BudgetAllocation(iterations=inf), 10_000, optimum)
@@ -81,7 +82,7 @@ def test_sharp_with_infinite_iterations_is_the_optimum(seed: int) -> None:
         assert result.lower_bound == pytest.approx(optimum, rel=1e-7, abs=1e-7)
 
 
-PUBLISHED_SEEDS = range(30)
+PUBLISHED_SEEDS = some(range(30), 2)
 
 
 @cache
@@ -105,12 +106,12 @@ def test_published_with_infinite_iterations_is_the_optimum_once_it_ends(seed: in
 
 def test_published_does_not_always_end_at_once() -> None:
     """Were all of them trivial, or none, the tests above would say little."""
-    assert sum(published(seed).iterations > 2 for seed in PUBLISHED_SEEDS) > 4
-    assert sum(published(seed).status is Status.INFEASIBLE for seed in PUBLISHED_SEEDS) > 1
+    assert sum(published(seed).iterations > 2 for seed in PUBLISHED_SEEDS) > 2
+    assert sum(published(seed).status is Status.INFEASIBLE for seed in PUBLISHED_SEEDS) > 0
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(range(30)))
 def test_every_interval_is_sound_whatever_the_iterations(seed: int, mode: Any) -> None:
     problem, optimum = instance(seed)
     # Each number of iterations on a third of the procedures keeps traces long and the tests short.

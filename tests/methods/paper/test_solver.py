@@ -19,6 +19,7 @@ from hcssp.scenarios.evacuation import evacuation, small_building
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
+from volume import some
 
 
 @pytest.mark.parametrize("bound", [0.2, 2.5])
@@ -75,7 +76,7 @@ def test_a_procedure_may_lead_back(mode: Any) -> None:
     assert result.lower_bound == pytest.approx(5.75, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), 2))
 def test_with_cycles_it_is_the_optimum_of_brute_force(seed: int) -> None:
     problem = random_procedure(seed, cycles=True)
     best = brute_force(problem).optimum(problem.bounds)

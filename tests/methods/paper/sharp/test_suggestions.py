@@ -15,13 +15,14 @@ from hcssp.methods.paper.sharp.limits import sharp_limits
 from hcssp.methods.paper.sharp.lower_bound import sharp_lower_bound
 from hcssp.methods.paper.sharp.suggestions import spend_the_rest, suggested_solutions
 from random_procedures import random_procedure
+from volume import some
 
 
 def rooms(damage: float, count: int = 2) -> Instance:
     return Instance(in_a_row([ways(*THREE_WAYS)] * count, damage), shortcuts=True)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12), 2))
 def test_every_suggestion_is_feasible(seed: int) -> None:
     problem = random_procedure(seed)
     solutions = enumerate_solutions(problem)
