@@ -12,7 +12,10 @@ from brute_force_procedures import brute_force
 from hcssp import HCSSP, CSSPBuilder, InvalidProblem, Plan, UnknownName, small_building, solve
 from hcssp.cli import main
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.solving.deviation import told_costs
 from hcssp.solving.why import Reasons, why
+from random_nestings import random_limits
 from random_procedures import random_procedure
 
 KINDS = [
@@ -90,6 +93,42 @@ def test_alternatives_against_all_policies(seed: int, kind: dict[str, bool]) -> 
                 assert found.once is None
             else:
                 assert found.once == pytest.approx(expected)
+    assert asked
+
+
+@pytest.mark.parametrize("seed", [4, 5, 13])
+def test_limits_for_each_execution_are_kept_and_told_for_one(seed: int) -> None:
+    problem = random_limits(seed)[1]
+    plan = solve(problem)
+    if not plan.found:
+        pytest.fail("the seed was chosen for limits that can be kept")
+    policies = brute_force(problem)
+    flat, rows = problem.flattening.cssp, plan.policy.rows
+    limits = [place for place, each in enumerate(problem.constraints, 1) if each.per is not None]
+    asked = 0
+    for state in range(problem.flattening.num_event_states):
+        if rows[state] < 0 or not plan.evaluate().visits[state] > 0.0:
+            continue
+        others = [r for r in range(flat.row_start[state], flat.row_start[state + 1]) if r != rows[state]]
+        reasons = why(plan, place_of(problem, state))
+        for row, found in zip(others, reasons.alternatives, strict=True):
+            asked += 1
+            kept = (policies.rows[:, state] == row) | (policies.rows[:, state] == -1)
+            forced = type(policies)(policies.rows[kept], policies.costs[kept]).optimum(problem.bounds)
+            assert found.best.found == (forced is not None)
+            if forced is not None:
+                assert found.best.upper_bound == pytest.approx(forced[0])
+                assert found.best.lower_bound <= forced[0] + 1e-9
+            # Where one comes once at most, deviating once is another policy.
+            changed = rows if not found.best.found else np.where(rows == -1, found.best.policy.rows, rows)
+            changed = np.where(np.arange(len(rows)) == state, row, changed)
+            if found.once is not None and plan.evaluate().visits[state] <= 1.0 + 1e-12:
+                other = Plan(problem, ProcedurePolicy(problem, changed)).evaluated().as_procedure()
+                if other.costs.visits[state] <= 1.0 + 1e-12:
+                    told = told_costs(other)
+                    assert found.once == pytest.approx(told, nan_ok=True)
+                    assert found.keeps_bounds == other.keeps_bounds()
+        assert len(told_costs(plan.as_procedure())) > max(limits)
     assert asked
 
 

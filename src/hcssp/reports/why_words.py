@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from hcssp.contract.proof import Status
 from hcssp.reports.figures import in_table, plain, rounded_down
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
+from hcssp.solving.deviation import told_costs
 from hcssp.solving.why import Alternative, Reasons
 
 
@@ -23,7 +24,7 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     title = f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
     if not reasons.alternatives:
         return f"{emphasis.strong(title)}\n\nThere is nothing else to do."
-    costs = [float(cost) for cost in reasons.plan.costs.costs]
+    costs = told_costs(reasons.plan).tolist()
     once = [["", *names], [reasons.chosen, *_figures(measures, costs)]]
     once += [_deviating(each, measures) for each in reasons.alternatives]
     notes = [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
@@ -65,7 +66,7 @@ def _below(bound: float) -> str:
 
 def _figures(measures: Sequence[Measure], costs: Sequence[float]) -> list[str]:
     return [
-        measure.in_table(cost) if measure.is_probability else in_table(cost)
+        "-" if isnan(cost) else measure.in_table(cost) if measure.is_probability else in_table(cost)
         for measure, cost in zip(measures, costs, strict=True)
     ]
 
@@ -82,7 +83,7 @@ def _forced(alternative: Alternative, measures: Sequence[Measure]) -> list[str]:
     if not best.found:
         none = "there is none" if best.status is Status.INFEASIBLE or not best.method else "none found"
         return [alternative.action, none, *("" for _ in measures[1:]), _below(best.lower_bound), ""]
-    costs = [float(cost) for cost in best.costs.costs]
+    costs = told_costs(best).tolist()
     return [
         alternative.action,
         *_figures(measures, costs),
@@ -98,7 +99,7 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
         "at": reasons.place,
         "chosen": reasons.chosen,
         "comes_there": plain(reasons.comes_there),
-        "costs": dict(zip(names, map(plain, reasons.plan.costs.costs.tolist()), strict=True)),
+        "costs": dict(zip(names, map(plain, told_costs(reasons.plan).tolist()), strict=True)),
         "alternatives": [
             {
                 "action": each.action,
@@ -110,7 +111,7 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
                     "status": str(each.best.status),
                     "lower_bound": plain(each.best.lower_bound),
                     "upper_bound": plain(each.best.upper_bound),
-                    "costs": dict(zip(names, map(plain, each.best.costs.costs.tolist()), strict=True))
+                    "costs": dict(zip(names, map(plain, told_costs(each.best).tolist()), strict=True))
                     if each.best.found
                     else None,
                     "comes_there": plain(each.comes_there),

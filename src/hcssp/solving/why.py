@@ -26,13 +26,13 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.stop import StopCriterion
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, UnknownName, UnsupportedProblem
-from hcssp.evaluation.exact import evaluate, expected_remaining
-from hcssp.numerics import is_feasible
+from hcssp.cssp.policy import NO_ROW
+from hcssp.errors import DeadEnd, InvalidProblem, UnknownName
+from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.part import part_of
 from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.solving.deviation import deviating_once, probability_of
 from hcssp.solving.solve import solve
 from hcssp.verbs import verb
 
@@ -50,7 +50,8 @@ class Alternative:
         What it is called.
     once
         The expected costs, the primary first, if one does it the first time and then follows the plan; None
-        if nobody says what to do then, or it would not end.
+        if nobody says what to do then, or it would not end. A limit for each execution of a use is told as
+        what an execution costs, nan if there is none.
     keeps_bounds
         Whether those keep the bounds.
     best
@@ -143,18 +144,19 @@ def why(
         raise InvalidProblem(
             [f"the plan never comes to {told}, so it does nothing there; ask about another place"]
         )
-    comes = _probability(flat, rows, state, visits)
+    comes = probability_of(flat, rows, state, visits)
     found = []
     for row in range(int(flat.row_start[state]), int(flat.row_start[state + 1])):
         if row != rows[state]:
             forced = _forced(evaluated, state, row, stop) if best else _nothing(evaluated)
-            once = _once(flat, evaluated, state, row, comes, forced)
-            keeps = once is not None and is_feasible(once, problem.bounds)
+            otherwise = forced.policy.rows if forced.found else None
+            once = deviating_once(evaluated, state, row, comes, otherwise)
             there = 0.0
             if forced.found:
                 # Evaluated by code that no solver uses, as every plan.
-                there = _probability(flat, forced.policy.rows, state, forced.costs.visits)
-            found.append(Alternative(str(flat.action_labels[row]), once, keeps, forced, there))
+                there = probability_of(flat, forced.policy.rows, state, forced.costs.visits)
+            costs, keeps = (None, False) if once is None else (once.costs, once.keeps_bounds)
+            found.append(Alternative(str(flat.action_labels[row]), costs, keeps, forced, there))
     chosen = str(flat.action_labels[int(rows[state])])
     return Reasons(evaluated, told, chosen, comes, tuple(found))
 
@@ -223,42 +225,6 @@ def _plain(text: str) -> str:
     return re.sub(r"[()\s]", "", text)
 
 
-def _at(flat: CSSP, state: int) -> CSSP:
-    """The same problem, beginning in a state."""
-    initial = np.zeros(flat.num_states)
-    initial[state] = 1.0
-    return flat.derive(initial=initial)
-
-
-def _probability(flat: CSSP, rows: IntArray, state: int, visits: FloatArray) -> float:
-    """With what probability a policy comes to a state: its visits, by those of one who is there."""
-    if rows[state] == NO_ROW or not visits[state] > 0.0:
-        return 0.0
-    from_there = evaluate(_at(flat, state), DeterministicPolicy(flat, rows)).visits[state]
-    return float(min(1.0, visits[state] / from_there))
-
-
-def _once(
-    flat: CSSP, plan: ProcedurePlan, state: int, row: int, comes: float, forced: ProcedurePlan
-) -> FloatArray | None:
-    """What is expected if one deviates once, and then follows the plan."""
-    rows = plan.policy.rows.copy()
-    if forced.found:
-        rows = np.where(rows == NO_ROW, forced.policy.rows, rows)
-    after = flat.transitions[[row]].toarray()[0]
-    # Both at once, so that both are known: what follows the deviation, and what would have followed.
-    begun = 0.5 * after
-    begun[state] += 0.5
-    try:
-        remaining = expected_remaining(flat.derive(initial=begun), DeterministicPolicy(flat, rows))
-    except ImproperPolicy:
-        return None
-    follows = after > 0.0
-    change = flat.costs[:, row] + remaining[:, follows] @ after[follows] - remaining[:, state]
-    costs: FloatArray = np.asarray(plan.costs.costs) + comes * change
-    return costs
-
-
 def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
     return ProcedurePlan(plan.problem)
 
@@ -272,19 +238,16 @@ def _forced(
     if state >= flattening.num_event_states:
         return _in_activity(plan, state, row, stop, memory)
     event, entry = flattening.event_states[state]
-    if entry is None and sum(each == event for each, _ in flattening.event_states) == 1:
-        if any(each.per is not None for each in problem.constraints):
-            raise UnsupportedProblem(
-                "the best plan with another choice cannot be searched for while uses have limits of their "
-                "own; bound their sums, or ask about a state inside an activity"
-            )
+    once = entry is None and sum(each == event for each, _ in flattening.event_states) == 1
+    if once and all(each.per is None for each in problem.constraints):
         kept = np.array([choice.event != event for choice in problem.choices])
         kept[int(flattening.event_row_choice[row])] = True
         part = part_of(problem, kept)
         found = _solved(part.problem, stop, memory)
         policy = part.lift(found.policy) if isinstance(found, ProcedurePlan) and found.found else None
         return _as_plan(plan, found, policy)
-    # Only in this way of entering: a matter of the flat problem.
+    # Only in this way of entering, or under limits of uses, which a part of the procedure would not have: a
+    # matter of the flat problem, in which such a limit is a bound like any other.
     cssp = _without(flattening.cssp, state, row)
     found = _solved(cssp[0], stop, Memory())
     lifted = None
