@@ -35,13 +35,14 @@ def test_a_new_file_gives_the_figures_of_the_built_in_problem(
 ) -> None:
     options = ["--json"] if suffix == "json" else []
     Path(f"mine.{suffix}").write_text(printed(capsys, "new", "small-building", *options), encoding="utf-8")
-    ours = json.loads(printed(capsys, "solve", f"mine.{suffix}", "--json", "-q"))
-    theirs = json.loads(printed(capsys, "solve", "small-building", "--json", "-q"))
+    ours = json.loads(printed(capsys, "solve", f"mine.{suffix}", "--json", "-q", "--gap", "0.5"))
+    theirs = json.loads(printed(capsys, "solve", "small-building", "--json", "-q", "--gap", "0.5"))
     for key in ("status", "lower_bound", "upper_bound", "constraints", "choices", "activities"):
         assert ours[key] == theirs[key], key
 
 
-@pytest.mark.parametrize("name", TINY)
+# All of them are written and read again in the tests of the files.
+@pytest.mark.parametrize("name", ["campus", "evacuation", "rover"])
 def test_a_built_in_problem_can_be_written(capsys: pytest.CaptureFixture[str], name: str) -> None:
     small = [word for dial, value in TINY[name].items() for word in ("--set", f"{dial}={value}")]
     Path("mine.yaml").write_text(printed(capsys, "new", name, *small), encoding="utf-8")

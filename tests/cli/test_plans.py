@@ -61,9 +61,7 @@ def stopped(arguments: list[str], number: signal.Signals) -> tuple[int, str]:
     return process.returncode, told
 
 
-@pytest.mark.parametrize(
-    ("command", "number"), [(LONG, signal.SIGINT), (LONG, signal.SIGKILL), (SHARED, signal.SIGTERM)]
-)
+@pytest.mark.parametrize(("command", "number"), [(LONG, signal.SIGKILL), (SHARED, signal.SIGINT)])
 def test_whatever_ends_a_run_its_plan_is_left(
     tmp_path: Path, command: tuple[str, ...], number: signal.Signals
 ) -> None:

@@ -100,7 +100,7 @@ def test_it_is_so_in_every_region_wherever_it_begins(first: int) -> None:
 
 @pytest.mark.parametrize("constraints", [1, 2])
 def test_everything_it_says_on_the_way_is_true(constraints: int) -> None:
-    for seed in range(25):
+    for seed in some(range(25), 3):
         problem = random_cssp(seed, min_constraints=constraints, max_constraints=constraints, infeasible=0.0)
         optimum = best_mixture(brute_force(problem).costs, problem.bounds)
         bounds = [dual.bound for dual in ascend(FlatOracle(problem), Region())]
@@ -110,7 +110,7 @@ def test_everything_it_says_on_the_way_is_true(constraints: int) -> None:
 
 def test_it_stops_once_the_bound_reaches_what_is_asked() -> None:
     stopped = 0
-    for seed in range(40):
+    for seed in some(range(40)):
         problem = random_cssp(seed, infeasible=0.0)
         whole = maximise(FlatOracle(problem), Region())
         if whole.infeasible or len(whole.vertices) < 3:

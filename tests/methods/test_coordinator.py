@@ -78,11 +78,11 @@ def assert_same(problem: Problem, workers: Any, **options: Any) -> Told:
 
 
 PROBLEMS: list[Problem] = [
-    stages(8, seed=1),
-    stages(10, constraints=1, seed=2),
+    stages(7, seed=1),
+    stages(9, constraints=1, seed=2),
     stages(8, constraints=3, seed=3),
-    stages(7, seed=4, tightness=0.1),
-    stages(8, seed=4),
+    stages(6, seed=4, tightness=0.1),
+    stages(7, seed=4),
     *(random_cssp(seed, min_constraints=2) for seed in (42, 50)),
     *(random_procedure(seed) for seed in (1, 2, 3)),
 ]
@@ -94,7 +94,7 @@ def test_two_processes_find_the_optimum_of_one(processes: Workers, index: int) -
 
 
 def test_progress_tells_of_workers_and_open_nodes(processes: Workers) -> None:
-    told = assert_same(stages(10, seed=5), processes)
+    told = assert_same(stages(8, seed=5), processes)
     assert {step.workers for step in told.steps} == {None, 2}
     assert max(step.open_nodes or 0 for step in told.steps) > 1
     assert any("open, 2 workers" in str(step) for step in told.steps)
@@ -159,7 +159,7 @@ class Unlucky(Workers):
 
 def test_what_was_lost_is_done_again() -> None:
     for deadly in (range(1, 3), range(2, 20, 2)):
-        assert_same(stages(8, seed=4), Unlucky(deadly))
+        assert_same(stages(7, seed=4), Unlucky(deadly))
 
 
 def test_what_kills_every_worker_is_left_and_its_bound_with_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -179,7 +179,7 @@ def test_a_search_that_is_stopped_leaves_nothing_behind(inline: Workers) -> None
 
 
 def test_a_known_plan_is_improved_on_or_proved(inline: Workers) -> None:
-    problem = stages(8, seed=4)
+    problem = stages(7, seed=4)
     known = solve(problem, stop=FirstPlan())
     assert_same(problem, inline, start=known)
 

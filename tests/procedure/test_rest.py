@@ -15,6 +15,7 @@ from hcssp.procedure import HCSSP
 from hcssp.procedure.rest import UNDER_WAY, Position, inside, position_of, rest_of
 from random_nestings import random_limits
 from random_procedures import random_procedure
+from volume import some
 
 
 def positions(problem: HCSSP) -> list[tuple[Position, int]]:
@@ -35,7 +36,7 @@ def positions(problem: HCSSP) -> list[tuple[Position, int]]:
 
 
 @pytest.mark.parametrize("exits_part", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 def test_all_policies_of_the_rest_are_those_of_the_whole_from_there(seed: int, exits_part: bool) -> None:
     problem = random_procedure(seed, several_exits=True, exits_part=exits_part)
     flat = problem.flattening.cssp

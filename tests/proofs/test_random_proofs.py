@@ -66,7 +66,7 @@ def test_an_interval_is_true_wherever_the_search_stops(seed: int) -> None:
 # make that worth while.
 @pytest.mark.parametrize(
     ("kind", "seed"),
-    some([("cycles", 1025), *(("cycles and exits", seed) for seed in (1029, 1035, 1047))], 2),
+    some([("cycles", 1025), *(("cycles and exits", seed) for seed in (1035, 1047, 1029))], 2),
 )
 def test_free_cycles_through_events(kind: str, seed: int) -> None:
     problem = problem_of(kind, seed)

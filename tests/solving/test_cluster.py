@@ -28,10 +28,10 @@ from random_procedures import random_procedure
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
 PROBLEMS: list[CSSP | HCSSP] = [
-    *(stages(7, seed=seed) for seed in (0, 1, 4)),
-    stages(8, constraints=1, seed=1),
+    *(stages(6, seed=seed) for seed in (0, 1, 4)),
+    stages(7, constraints=1, seed=1),
     stages(6, constraints=3, seed=1),
-    stages(7, seed=4, tightness=0.1),
+    stages(6, seed=4, tightness=0.1),
     *(random_cssp(seed) for seed in (26, 55)),
     *(random_procedure(seed) for seed in (1, 2)),
 ]

@@ -101,7 +101,8 @@ def test_the_potential_holds_exactly_however_wild_the_problem_is(seed: int) -> N
 
 def test_good_values_lose_next_to_nothing() -> None:
     tight = 0
-    for seed in range(60):
+    seeds = some(range(60), 3)
+    for seed in seeds:
         problem = wild_problem(seed)
         values = np.zeros(problem.num_states)
         # To the fixed point, or for long: what is lost afterwards is the certificate's.
@@ -115,7 +116,7 @@ def test_good_values_lose_next_to_nothing() -> None:
         value = float(problem.initial @ values)
         assert certificate.bound <= value
         tight += certificate.bound >= value * (1.0 - 1e-9)
-    assert tight >= 56
+    assert tight > 0.9 * len(seeds)
 
 
 @pytest.mark.parametrize("exponent", [10, 20, 30, 45])
