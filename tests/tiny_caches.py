@@ -29,13 +29,16 @@ CACHES = {
 }
 """The constants that say how much is kept, by module."""
 
+UPDATED = {"hcssp.ssp.dense_system": ("MAX_DENSE_STATES",)}
+"""Small problems are to use the updates that are kept for large ones."""
+
 BYTES = {"hcssp.ssp.policy_system": ("COLUMN_MEMORY",)}
 """Those that say so in bytes; what they limit is set where it is used."""
 
 
 def shrink_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all caches hold two things."""
-    for module, names in CACHES.items():
+    for module, names in (CACHES | UPDATED).items():
         for name in names:
             monkeypatch.setattr(importlib.import_module(module), name, SIZE)
     initialise = PolicySystem.__init__

@@ -96,6 +96,35 @@ def test_branching_happens_where_two_policies_part_and_both_come_most_often() ->
     assert undecided_row(Dual(support=(first,), mixture=np.ones(1))) is None
 
 
+class Moving(Visiting):
+    """A policy of which it is known what another row would change."""
+
+    def __init__(self, rows: list[int], visits: list[float], changes: dict[int, list[float]]) -> None:
+        super().__init__(rows, visits)
+        self._changes = changes
+
+    def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray:
+        unknown = [np.nan] * 3
+        return np.array([self._changes.get(state, unknown) for state in states.tolist()])
+
+
+def test_branching_happens_where_a_decision_moves_most_of_what_is_bounded() -> None:
+    prices = np.array([2.0, 0.0])
+    mixture = np.array([0.6, 0.4])
+    # The first decision is made more often and dearer, the second moves more of what has a price.
+    moves = {0: [9.0, 0.1, 50.0], 1: [1.0, -2.0, 0.0]}
+    first, second = Moving([0, 2], [3.0, 1.0], moves), Moving([1, 3], [3.0, 1.0], moves)
+    assert undecided_row(Dual(support=(first, second), mixture=mixture, prices=prices)) == 2
+    # What moves nothing that is bounded is decided by how often it is made.
+    idle = {0: [9.0, 0.0, 50.0], 1: [1.0, 0.0, 0.0]}
+    first, second = Moving([0, 2], [3.0, 1.0], idle), Moving([1, 3], [3.0, 1.0], idle)
+    assert undecided_row(Dual(support=(first, second), mixture=mixture, prices=prices)) == 0
+    # Where it is not known what a decision moves, it comes first.
+    known = {1: [1.0, -2.0, 0.0]}
+    first, second = Moving([0, 2], [0.1, 1.0], known), Moving([1, 3], [0.1, 1.0], known)
+    assert undecided_row(Dual(support=(first, second), mixture=mixture, prices=prices)) == 0
+
+
 def test_however_seldom_both_come_there_they_part() -> None:
     first = Visiting([0, 2, 4], [1.0, 1e-14, 1e-13], [True, True, False])
     second = Visiting([0, 3, 5], [1.0, 1e-14, 1e-13], [True, True, True])

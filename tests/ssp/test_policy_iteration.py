@@ -13,6 +13,7 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.dense_system import DenseSystem
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
@@ -169,7 +170,9 @@ def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
 
 def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     balance = Balance(proper_problem(0))
-    assert isinstance(PolicyIteration(balance).system, PolicySystem)
+    assert isinstance(PolicyIteration(balance).system, DenseSystem)
+    monkeypatch.setattr("hcssp.ssp.dense_system.MAX_DENSE_STATES", 2)
+    assert type(PolicyIteration(balance).system) is PolicySystem
     monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_FACTORISED_STATES", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 

@@ -30,7 +30,7 @@ from hcssp.dual.door_planner import DoorPlan, DoorPlanner
 from hcssp.dual.event_rows import EventRows
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.potential import Certifier, Steps, levels_of
-from hcssp.ssp.scalar_problem import tie
+from hcssp.ssp.scalar_problem import tie_of
 
 MAX_ITERATIONS = 1_000
 
@@ -323,7 +323,7 @@ class _Iteration:
             level = self._levels[activity]
             if activity in self.plans:
                 block = circle.planners[activity].block
-                from_doors = shares @ self.plans[activity].values[block.doors[doors]]
+                from_doors = self.plans[activity].entered(row, block.doors[doors], shares)
                 cost += float(from_doors[: block.num_costs] @ weights)
                 chances = from_doors[block.num_costs :] if len(block.exits) > 1 else shares.sum(keepdims=True)
                 reached += zip(block.exits.tolist(), chances.tolist(), strict=True)
@@ -365,7 +365,7 @@ class _Iteration:
         found = {}
         for event in self._alive:
             place = circle.event_place[event]
-            best = self._values[event] - float(tie(self._values[[event]])[0])
+            best = self._values[event] - tie_of(float(self._values[event]))
             for row in circle.rows_of(place, self._sure):
                 value = circle.events.value(row, self._prices, self._values, levels)
                 if value < best:

@@ -85,12 +85,20 @@ class DoorPlan:
         self.dead = dead
         self.costs = costs
         self._reduced: FloatArray | None = None
+        self._entered: dict[int, FloatArray] = {}
 
     def reduced(self, balance: Balance) -> FloatArray:
         """What each row costs more than the plan, cost by cost; linear in the weights, so kept."""
         if self._reduced is None:
             self._reduced = balance.costs.T - balance.matrix @ self.values
         return self._reduced
+
+    def entered(self, row: int, states: IntArray, chances: FloatArray) -> FloatArray:
+        """The values if it is entered as an event row does it: in some live states, by chance; kept."""
+        found = self._entered.get(row)
+        if found is None:
+            found = self._entered[row] = chances @ self.values[states]
+        return found
 
 
 class DoorAnswer(NamedTuple):
@@ -120,6 +128,9 @@ class DoorPlanner:
         self.solver = PolicyIteration(self.balance, None if system is None else system(self.balance))
         self._answers: dict[tuple[frozenset[int], bytes], DoorAnswer | None] = {}
         self._known: deque[DoorPlan] = deque(maxlen=MAX_PLANS)
+        # One line for each known plan.
+        self._known_costs: FloatArray = np.zeros((0, len(block.problem.costs)))
+        self._banned: tuple[frozenset[int], IntArray] = frozenset(), np.zeros(0, dtype=np.int64)
 
     @property
     def system(self) -> System:
@@ -212,7 +223,9 @@ class DoorPlanner:
         near: DoorPlan | None,
         allowance: float,
     ) -> DoorAnswer | None:
-        banned = np.array(sorted(forbidden), dtype=np.int64)
+        if forbidden != self._banned[0]:
+            self._banned = forbidden, np.array(sorted(forbidden), dtype=np.int64)
+        banned = self._banned[1]
         warm = near
         if np.isfinite(exit_values).all():
             own = weights if len(exit_values) == 1 else np.append(weights, exit_values)
@@ -234,17 +247,22 @@ class DoorPlanner:
             levels = levels_of(optimum.certificate, self.block.doors)
         if optimum.dead is None:
             self._known.append(plan)
+            self._known_costs = np.array([each.costs for each in self._known])
         else:
             levels[optimum.dead[self.block.doors]] = np.inf
         return DoorAnswer(plan, levels, 0.0)
 
     def _best_known(self, weights: FloatArray, banned: IntArray) -> DoorPlan | None:
         """The known plan of the region that costs least under weights of all own costs."""
+        if not self._known:
+            return None
+        values = self._known_costs @ weights
+        if not len(banned):
+            return self._known[int(np.argmin(values))]
         states = self.balance.row_state[banned]
-        values = np.array([plan.costs for plan in self._known]) @ weights if self._known else np.zeros(0)
         for place in np.argsort(values).tolist():
             plan = self._known[place]
-            if not len(banned) or not (plan.rows[states] == banned).any():
+            if not (plan.rows[states] == banned).any():
                 return plan
         return None
 

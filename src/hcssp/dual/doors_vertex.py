@@ -180,6 +180,27 @@ class DoorsVertex(Vertex):
             values[first:last] = own
         return values
 
+    def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray | None:
+        layout = self._events.layout
+        try:
+            after = self.event_costs
+        except ImproperPolicy:
+            return None
+        changes = np.full((len(states), layout.num_costs), np.nan)
+        places = self._live[states]
+        owners = np.searchsorted(layout.state_offset, places, side="right") - 1
+        for activity in np.unique(owners[owners >= 0]).tolist():
+            plan, planner = self.executed(activity)
+            here, block = owners == activity, planner.block
+            own_rows = rows[here] - int(layout.row_offset[activity])
+            balance = planner.balance
+            own = balance.costs[:, own_rows].T - balance.times(own_rows, plan.values)
+            changes[here] = own[:, : block.num_costs]
+            if len(block.exits) > 1:
+                # An exit behind which nothing is known is one that both policies avoid.
+                changes[here] += own[:, block.num_costs :] @ np.nan_to_num(after[block.exits])
+        return changes
+
     def with_plans(self, plans: tuple[DoorPlan | None, ...]) -> DoorsVertex:
         """The same choices with other plans."""
         return DoorsVertex(self._events, self._planners, self.choices, plans, self._live)

@@ -8,6 +8,7 @@ with the probabilities of its plan, and costs what it costs from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.door_layout import DoorLayout
 from hcssp.dual.door_planner import DoorPlan
 from hcssp.ssp.potential import ROUNDINGS
-from hcssp.ssp.scalar_problem import tie
+from hcssp.ssp.scalar_problem import tie_of
 
 
 class EventRow(NamedTuple):
@@ -106,10 +107,10 @@ class EventRows:
             if row in forbidden:
                 continue
             value = self.value(row, prices, values, levels)
-            if not np.isfinite(value):
+            if not isfinite(value):
                 continue
             least = min(least, value)
-            if value < best - float(tie(np.array([value]))[0]):
+            if value < best - tie_of(value):
                 best, chosen = value, row
         return chosen, self.rounded_down(least) if chosen != NO_ROW else np.inf
 
@@ -128,7 +129,7 @@ class EventRows:
             block, plan = layout.blocks[activity], plans[activity]
             if block is None or plan is None:
                 raise RuntimeError(f"activity {activity} is run without a plan")
-            from_doors = shares @ plan.values[block.doors[doors]]
+            from_doors = plan.entered(row, block.doors[doors], shares)
             costs += from_doors[: block.num_costs]
             ends = from_doors[block.num_costs :] if len(block.exits) > 1 else shares.sum(keepdims=True)
             for event, chance in zip(block.exits.tolist(), ends.tolist(), strict=True):

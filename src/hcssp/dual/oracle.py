@@ -114,6 +114,13 @@ class Vertex(ABC):
         """Which decision states the policy visits, however seldom; a subclass that can asks the graph."""
         return self.visits > 0.0
 
+    def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray | None:
+        """By how much each cost changes whenever the policy takes `rows` in `states` instead of its own.
+
+        One line for each state, ``nan`` where it is not known. By default None: it is known nowhere.
+        """
+        return None
+
     def goes_to(self, state: int) -> bool:
         """Whether the policy visits a decision state, however seldom."""
         return bool(self.visits[state] > CLEARLY_VISITED or self.reached[state])

@@ -101,3 +101,21 @@ class ProcedureVertex(Vertex):
                 first, last = oracle.state_offset[index], oracle.state_offset[index + 1]
                 visits[first:last] = self.executions[index] * plan.visits
         return visits
+
+    def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray:
+        oracle = self._oracle
+        changes = np.full((len(states), len(self.costs)), np.nan)
+        owners = np.searchsorted(oracle.state_offset, states, side="right") - 1
+        for index in np.unique(owners[owners >= 0]).tolist():
+            plan = self.plans[index]
+            if plan is None:
+                continue
+            here = owners == index
+            balance = oracle.planners[index].balance
+            own_rows = rows[here] - int(oracle.row_offset[index])
+            own = balance.costs[:, own_rows].T - balance.times(own_rows, plan.values)
+            changes[here] = 0.0
+            changes[here, 0] = own[:, 0]
+            for constraint, cost in oracle.counts[index]:
+                changes[here, 1 + constraint] += own[:, cost]
+        return changes

@@ -7,7 +7,10 @@ gives a new policy, until the value meets the model. The multipliers are limited
 sees as a price for breaking a bound. Where no mixture of policies keeps the bounds, a master that minimises
 the violation gives the weights of a proof.
 
-Reference: Kelley 1960.
+Where good multipliers are known before, those of the master are not solved at once, but a point between the
+best ones and them: the model is poor far from what is known, and its maximum jumps.
+
+References: Kelley 1960; Wentges 1997 for the points between.
 """
 
 from __future__ import annotations
@@ -44,6 +47,10 @@ proves too low is dropped: only the pace depends on it."""
 MAX_ENTRY = 2.0**12
 """A policy whose cost, or use, is beyond this many times what is usual, is counted in smaller portions in the
 master, which is solved with absolute tolerances."""
+
+STABILITY = 0.6
+"""So far back towards the best multipliers known those of the master are drawn. On two bounds, children of a
+search take about a third fewer solves than without; half or three quarters do nearly as well."""
 
 SUPPORT_TOLERANCE = 1e-12
 """A policy with a smaller weight does not belong to the mixture: it is the rounding of the simplex method."""
@@ -94,7 +101,7 @@ def cut_planes(
         ascent.converge([first.vertex], np.ones(1))
         yield ascent.snapshot()
         return
-    planes = CuttingPlanes(ascent, bounded, cutoff)
+    planes = CuttingPlanes(ascent, bounded, cutoff, 0.0 if start is None else STABILITY)
     for _ in ascent.rounds():
         optimum = planes.cut()
         if not ascent.decided and planes.has_converged(optimum):
@@ -155,10 +162,16 @@ class CuttingPlanes(Generic[V]):
     ----------
     ascent, bounded, cutoff
         As for :func:`cut_planes`.
+    stability
+        How far back towards the best multipliers known those of the master are drawn, below 1.
     """
 
-    def __init__(self, ascent: Ascent[V], bounded: IntArray, cutoff: float = inf) -> None:
+    def __init__(
+        self, ascent: Ascent[V], bounded: IntArray, cutoff: float = inf, stability: float = 0.0
+    ) -> None:
         self._ascent = ascent
+        self._stability = stability
+        self._draws_back = True
         self._cutoff = cutoff
         self._bounded = bounded
         self._bounds = tolerated(ascent.oracle.bounds)[bounded]
@@ -169,7 +182,7 @@ class CuttingPlanes(Generic[V]):
         self._begin()
 
     def cut(self) -> MasterOptimum:
-        """Solve the master, and the problem at its multipliers."""
+        """Solve the master, and the problem at its multipliers or on the way there."""
         ascent = self._ascent
         if self._precision.is_lookup and self._look_ahead() and not ascent.decided:
             self._precision.coarsen()
@@ -182,7 +195,11 @@ class CuttingPlanes(Generic[V]):
             return optimum
         if not self._precision.is_lookup and not self._precision.is_exact:
             self._precision.value = self._wanted(optimum.value)
-        prices = self._all_prices(optimum.multipliers)
+        prices, level = self._all_prices(optimum.multipliers), optimum.value
+        is_between = self._draws_back and self._stability > 0.0 and ascent.bound > -inf
+        if is_between:
+            prices = self._stability * ascent.prices + (1.0 - self._stability) * prices
+            level = min(ascent.lagrangian(vertex, prices) for vertex in ascent.vertices)
         minimum = ascent.explore(prices, self._precision.value)
         if minimum is None:
             return optimum
@@ -190,9 +207,13 @@ class CuttingPlanes(Generic[V]):
         # As long as what is known gives planes below the model, nothing is planned; then as precisely as the
         # distance between the model and the bound asks for.
         value = ascent.lagrangian(minimum.vertex, prices)
-        if is_new and value < optimum.value - DUAL_TOLERANCE * abs(optimum.value):
+        self._draws_back = is_new and value < level - DUAL_TOLERANCE * abs(level)
+        if self._draws_back:
             self._precision.look_up()
-        elif self._precision.is_exact:
+        elif is_between:
+            # The model is right here: what it lacks is closer to its maximum, which is solved next.
+            pass
+        elif self._precision.is_exact or value - minimum.bound <= DUAL_TOLERANCE * abs(value):
             self._is_stuck = True
         elif self._precision.is_lookup:
             self._precision.demand(self._wanted(optimum.value))

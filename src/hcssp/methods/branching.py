@@ -13,7 +13,7 @@ from typing import Generic
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
 from hcssp.errors import ImproperPolicy, OutOfPrecision
@@ -180,24 +180,49 @@ def split(oracle: Oracle[V], region: Region, row: int) -> tuple[Region, Region]:
 
 
 def undecided_row(dual: Dual[V]) -> int | None:
-    """The row to branch on: where the support disagrees and goes most often.
+    """The row to branch on: where the support disagrees and the decision moves most of what is bounded.
 
     Both halves then exclude a policy of the support. None if that is a single policy: it is the optimum of
-    the region.
+    the region. Where it is not known what a decision moves, as at events, it comes first, and of several
+    the one that is made most often.
     """
     support = sorted(zip(dual.mixture, dual.support, strict=True), key=lambda pair: -pair[0])
-    best, chosen = 0.0, None
+    best, chosen = (False, 0.0), None
     for index, (_, first) in enumerate(support):
         for _, second in support[index + 1 :]:
-            visits = np.where(first.rows != second.rows, np.minimum(first.visits, second.visits), 0.0)
-            most = int(np.argmax(visits))
-            if visits[most] <= CLEARLY_VISITED:
-                # However seldom: what is paid there may be as dear as it is rare.
-                visits = np.where(first.reached & second.reached, visits, 0.0)
-                most = int(np.argmax(visits))
-            if visits[most] > best:
-                best, chosen = float(visits[most]), int(first.rows[most])
+            states, visits = _parting(first, second)
+            if not len(states):
+                continue
+            moved = _moved(first, second, states, dual.prices)
+            is_open = np.isnan(moved) | (moved == 0.0).all()
+            score = np.where(is_open, visits, moved)
+            if is_open.any():
+                score[~is_open] = 0.0
+            most = int(np.argmax(score))
+            if (is_open.any(), score[most]) > best:
+                best, chosen = (bool(is_open.any()), float(score[most])), int(first.rows[states[most]])
     return chosen
+
+
+def _parting(first: V, second: V) -> tuple[IntArray, FloatArray]:
+    """The states where two policies take different rows and both go, and how often the rarer one does."""
+    visits = np.where(first.rows != second.rows, np.minimum(first.visits, second.visits), 0.0)
+    states = np.flatnonzero(visits > CLEARLY_VISITED)
+    if not len(states):
+        # However seldom: what is paid there may be as dear as it is rare.
+        states = np.flatnonzero((visits > 0.0) & first.reached & second.reached)
+    return states, visits[states]
+
+
+def _moved(first: V, second: V, states: IntArray, prices: FloatArray) -> FloatArray:
+    """How much of what is priced the two policies' decisions in some states move; ``nan`` if not known."""
+    moved = np.zeros(len(states))
+    for one, other in ((first, second), (second, first)):
+        changes = one.switching_costs(states, other.rows[states])
+        if changes is None:
+            return np.full(len(states), np.nan)
+        moved += one.visits[states] * (np.abs(changes[:, 1:]) @ prices)
+    return moved
 
 
 def offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) -> None:

@@ -15,6 +15,7 @@ It serves twice: the rows of a policy form the system :math:`I - P_\pi` of its v
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +37,10 @@ MAX_WIDTH = 12
 MAX_PADDED_ENTRIES = 2_000_000
 """Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
 matrix, and products of some rows gain less from it."""
+
+MAX_GATHERED_STATES = 2_000
+"""With more states a policy is better multiplied as a sparse matrix than by padded rows, which spare making
+one."""
 
 
 class Balance:
@@ -156,6 +161,14 @@ class Balance:
         places, entries = self._padded
         dense: FloatArray = np.einsum("ij,ijk->ik", entries[rows], columns[places[rows]])
         return dense
+
+    def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
+        """``B[rows] @ values`` as a function of the values, for one row of each live state."""
+        if self._padded is None or len(rows) > MAX_GATHERED_STATES:
+            chosen = self.matrix[rows]
+            return lambda values: chosen @ values
+        places, entries = self._padded[0][rows], self._padded[1][rows]
+        return lambda values: np.einsum("ij,ij->i", entries, values[places])
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
         """``weights @ B[rows]`` for a handful of rows."""

@@ -28,6 +28,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.dense_system import DenseSystem
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
@@ -120,7 +121,9 @@ class PolicyIteration:
         start = int(np.argmax(balance.initial)) if balance.num_live else 0
         if is_large:
             side = min(side, mean_width(balance.graph, start) / GRID_WIDTH)
-        if system is None:
+        if system is None and DenseSystem.suits(balance):
+            system = DenseSystem(balance)
+        elif system is None:
             few = side * balance.num_live <= MAX_FACTORISED_STATES**1.5
             mixes = fills_in(balance.graph, start)
             system = PolicySystem(balance) if few and not mixes else SweepSystem(balance, mixes)
@@ -132,6 +135,9 @@ class PolicyIteration:
         self._sweeps_across = max(MIN_SWEEPS, int(side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
+        if isinstance(system, DenseSystem):
+            # Another policy is evaluated as quickly as a sweep is made.
+            self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
@@ -270,9 +276,9 @@ class PolicyIteration:
             keep_time()
         rows = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
         value = estimate.value + estimate.least
-        system, costs = self.balance.matrix[rows], problem.row_costs[rows]
+        moves, costs = self.balance.policy_moves(rows), problem.row_costs[rows]
         for _ in range(self._policy_sweeps):
-            value += costs - system @ value
+            value += costs - moves(value)
         return value
 
     def _switch(self, rows: IntArray, estimate: Estimate, improvable: BoolArray) -> IntArray:

@@ -154,9 +154,9 @@ class PolicySystem:
     def _refer_to(self, rows: IntArray) -> None:
         """Factorise the system of `rows` and make it the reference."""
         balance = self.balance
-        costs = np.ascontiguousarray(balance.costs[:, rows].T)
+        costs = self._costs_of(rows)
         try:
-            self._factors = self._factoriser.factorise(rows)
+            self._factors = self._factorise(rows)
             values = self._factors.solve(costs)
         except RuntimeError:
             values = np.full(costs.shape, np.nan)
@@ -176,6 +176,14 @@ class PolicySystem:
         self._visits = None
         self._columns = np.empty((0, balance.num_live))
         self._slots = {}
+
+    def _costs_of(self, rows: IntArray) -> FloatArray:
+        """The costs of the given rows, one line each."""
+        return np.ascontiguousarray(self.balance.costs[:, rows].T)
+
+    def _factorise(self, rows: IntArray) -> Factors:
+        """The factors of the policy `rows`; RuntimeError if its system is singular."""
+        return self._factoriser.factorise(rows)
 
     def _update(
         self, rows: IntArray, changed: IntArray

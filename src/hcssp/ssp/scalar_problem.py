@@ -142,3 +142,8 @@ def tie(value: FloatArray) -> FloatArray:
     size = np.abs(value)
     tolerance: FloatArray = SWITCH_TOLERANCE * size + ROUNDING_SHARE * float(np.max(size, initial=0.0))
     return tolerance
+
+
+def tie_of(value: float) -> float:
+    """What the rows of a single state may differ by and still count as equally good."""
+    return (SWITCH_TOLERANCE + ROUNDING_SHARE) * abs(value)
