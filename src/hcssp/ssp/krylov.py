@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, SparseMatrix
+from hcssp.deadline import keep_time
 
 MAX_PRODUCTS = 400
 """So many products with the matrix are made before a system is given up."""
@@ -65,6 +66,7 @@ def _descend(matrix: SparseMatrix, solution: FloatArray, residual: FloatArray, e
     shadow = direction = product = residual
     weight, step, turn = float(shadow @ residual), 0.0, 0.0
     for steps in range(MAX_STEPS):
+        keep_time()
         if steps:
             if _largest(residual) <= enough or not turn:
                 return 2 * steps

@@ -5,7 +5,8 @@ with the least :math:`\sum_k w_k\, \mathbb{E}[\sum C_k]`.
 
 **Method.** Evaluate the policy by a linear solve, switch to better actions, repeat. Where many states still
 improve and every step costs something, a few Bellman sweeps are made in between: they carry an improvement
-across a grid for a fraction of a factorisation.
+across a grid for a fraction of a factorisation. Where no state can be entered twice, one pass backwards is
+all it takes (:mod:`hcssp.ssp.backward`).
 
 **Guarantee.** A state switches only for an improvement beyond a relative epsilon, so ties cannot make it
 cycle, and zero-cost loops cannot make it improper: a switch into a loop without cost gains nothing. The
@@ -27,6 +28,7 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
+from hcssp.ssp.backward import BackwardPass
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
 from hcssp.ssp.policy_system import PolicySystem
@@ -115,6 +117,7 @@ class PolicyIteration:
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
+        self._backward = BackwardPass.of(balance) if system is None else None
         is_large = balance.num_live > LARGE_PROBLEM
         # Of a square grid of as many states, this is the side.
         side = float(np.sqrt(balance.num_live))
@@ -171,6 +174,9 @@ class PolicyIteration:
             nothing = np.zeros((0, len(weights)))
             return ScalarOptimum(np.zeros(0, dtype=np.int64), nothing, np.zeros(len(weights)), 0.0)
         problem = ScalarProblem(self.balance, weights, allowed)
+        passed = None if self._backward is None else self._backward.minimise(problem)
+        if passed is not None:
+            return self._proven(problem, *passed)
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
@@ -226,9 +232,7 @@ class PolicyIteration:
                     # Once more, as precisely as can be, for every cost whatever its weight.
                     total, tolerance, values = inf, 0.0, None
                     continue
-                costs = self.balance.initial @ values
-                proof = problem.certificate(estimate, self.precision)
-                return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
+                return self._proven(problem, rows, values, estimate, dead)
             if may_sweep:
                 swept = self._sweep(problem, estimate, improvable)
                 if swept is not estimate:
@@ -238,6 +242,21 @@ class PolicyIteration:
                 tolerance = 0.0
             rows, values = self._switch(rows, estimate, improvable), None
         raise RuntimeError(f"policy iteration did not end within {MAX_ITERATIONS} iterations")
+
+    def _proven(
+        self,
+        problem: ScalarProblem,
+        rows: IntArray,
+        values: FloatArray,
+        estimate: Estimate | None = None,
+        dead: BoolArray | None = None,
+    ) -> ScalarOptimum:
+        """The policy `rows` with its exact `values`, and the bound that they prove."""
+        if estimate is None:
+            estimate = problem.estimate(values @ problem.weights)
+        proof = problem.certificate(estimate, self.precision)
+        costs = self.balance.initial @ values
+        return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
 
     def _evaluate(self, problem: ScalarProblem, rows: IntArray, values: FloatArray) -> tuple[Estimate, bool]:
         """What the values of the policy `rows` say, and whether their residual is mere rounding.
