@@ -91,10 +91,15 @@ class PolicyBranching:
 
 def prove(oracle: Oracle[V]) -> tuple[float, float, IntArray | None]:
     """The best policy of `oracle`: the proven interval around its cost, and its rows if there is one."""
+    *_, (lower_bound, upper_bound, found) = proving(oracle)
+    return lower_bound, upper_bound, None if found is None else oracle.lift(found)
+
+
+def proving(oracle: Oracle[V]) -> Iterator[tuple[float, float, V | None]]:
+    """As :func:`prove`, step by step: the interval so far, and the best policy known."""
     search: BestFirst[Node, V] = BestFirst()
-    *_, last = _branch(oracle, search, Reporter(None, oracle, search, time.perf_counter()))
-    found = search.incumbent
-    return last.lower_bound, last.upper_bound, None if found is None else oracle.lift(found)
+    for step in _branch(oracle, search, Reporter(None, oracle, search, time.perf_counter())):
+        yield step.lower_bound, step.upper_bound, search.incumbent
 
 
 def branch(

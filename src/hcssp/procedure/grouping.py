@@ -27,7 +27,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import reachable
 from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
-from hcssp.procedure.one_way_parts import OneWayPart, one_way_parts
+from hcssp.procedure.one_way_parts import OneWayPart, in_order, one_way_parts
 from hcssp.procedure.policy import ProcedurePolicy
 
 BEGIN = "begin"
@@ -46,12 +46,17 @@ class Grouping:
     problem, original
         The procedure with groups for activities, and the one as it was stated.
     members
-        For each activity of `problem`, the activities of `original` that it stands for.
+        For each activity of `problem`, the activities of `original` that it stands for; none before one that
+        leads to it, but for ways that lead back.
+    owners
+        For each group of several activities, which of its members each of its states belongs to, by its
+        position; -1 for event states. None for an activity that is alone.
     """
 
     problem: HCSSP
     original: HCSSP
     members: tuple[tuple[int, ...], ...]
+    owners: tuple[IntArray | None, ...]
     _events: tuple[int, ...]
     _rows: tuple[int, ...]
     _cuts: tuple[_Cut, ...]
@@ -94,6 +99,8 @@ class _Maker:
         self._exits: list[set[int]] = [set() for _ in problem.activities]
         successors = self._successors()
         self._parts: dict[int, OneWayPart] = {}
+        order = in_order(successors, self._flattening.start)
+        self._rank = {node: rank for rank, node in enumerate(order)}
         tied = [
             k for k in range(problem.num_activities) if len(self._exits[k]) > 1 or len(self._doors[k]) > 1
         ]
@@ -132,7 +139,8 @@ class _Maker:
             constraints=tuple(self._constraint(j) for j in range(problem.num_constraints)),
         )
         members = tuple(cut.members for cut in self._cuts)
-        return Grouping(new, problem, members, tuple(events), tuple(self._rows), tuple(self._cuts))
+        owners = tuple(self._owners(cut) for cut in self._cuts)
+        return Grouping(new, problem, members, owners, tuple(events), tuple(self._rows), tuple(self._cuts))
 
     def _successors(self) -> list[set[int]]:
         """The graph of event states and, behind them, activities; notes doors and exits on the way."""
@@ -196,11 +204,21 @@ class _Maker:
 
     def _group(self, part: OneWayPart, begins: Mapping[int, float]) -> _Cut:
         """The group that begins in some flat states, with these probabilities."""
-        members = tuple(sorted(node - self._num_places for node in part.nodes if node >= self._num_places))
+        inside = sorted(part.nodes, key=self._rank.__getitem__)
+        members = tuple(node - self._num_places for node in inside if node >= self._num_places)
         name = TOGETHER.join(self._problem.activities[each].name for each in members)
         cssp, states, rows = _cut_out(self._flat, begins, part.after)
         used = np.flatnonzero(cssp.costs[1:].any(axis=1)).tolist()
         return _Cut(Activity(name, cssp), {j: 1 + j for j in used}, members, states, rows)
+
+    def _owners(self, cut: _Cut) -> IntArray | None:
+        if len(cut.members) == 1:
+            return None
+        activity = np.searchsorted(self._flattening.state_offset, cut.states, side="right") - 1
+        position = np.full(self._problem.num_activities + 1, -1, dtype=np.int64)
+        position[list(cut.members)] = np.arange(len(cut.members))
+        owners: IntArray = position[activity]
+        return owners
 
     @cached_property
     def _flat(self) -> CSSP:

@@ -76,6 +76,11 @@ def one_way_parts(
     return parts
 
 
+def in_order(successors: Sequence[Collection[int]], start: int) -> list[int]:
+    """The nodes that can be reached: none before one that leads to it, but for ways that lead back."""
+    return _postorder([sorted(each, reverse=True) for each in successors], start)[::-1]
+
+
 class _Graph:
     """The nodes that can be reached from the start, and who must be passed before and after each."""
 

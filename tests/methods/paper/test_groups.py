@@ -10,7 +10,7 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import MaxIterations
-from hcssp.methods.paper import MODES, BudgetAllocation
+from hcssp.methods.paper import MODES, BudgetAllocation, algorithm_2_activity_planning
 from hcssp.procedure.model import HCSSP
 from hcssp.solving.solve import solve
 from random_nestings import random_tied
@@ -53,3 +53,15 @@ def test_a_group_has_one_budget_and_the_others_their_own() -> None:
     assert result.status is Status.OPTIMAL
     assert set(result.budgets) <= {"first", "last", "choose + walk", "detour"}
     assert {"first", "last"} < set(result.budgets)
+
+
+def test_a_proof_that_takes_long_is_brought_on_box_by_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(algorithm_2_activity_planning, "PORTION", 1)
+    told = []
+    result = solve(drone(), BudgetAllocation(iterations=inf), on_progress=told.append)
+    assert result.status is Status.OPTIMAL
+    assert result.upper_bound == pytest.approx(25.4)
+    # The same box again and again; with larger portions one look is enough.
+    assert result.iterations > 1
+    monkeypatch.undo()
+    assert solve(drone(), BudgetAllocation(iterations=inf)).iterations == 1

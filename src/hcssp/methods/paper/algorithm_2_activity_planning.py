@@ -18,6 +18,9 @@ from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.policy_branching import prove
 
+PORTION = 10
+"""So many steps are taken at once to prove what a group costs at least."""
+
 
 def activity_planning(
     instance: Instance, activity: int, limits: FloatArray, iterations: float
@@ -44,7 +47,8 @@ def activity_planning(
         plan, lower_bound = _stage_two(instance, activity, limits, iterations, found)  # line 4
     upper_bound = _cost(plan)
     answer = ActivityAnswer(plan, min(lower_bound, upper_bound), upper_bound)
-    instance.answers[activity].keep(limits, iterations, answer)
+    if not instance.is_unproven(activity, limits):
+        instance.answers[activity].keep(limits, iterations, answer)
     return answer  # line 5
 
 
@@ -53,6 +57,8 @@ def _stage_two(
 ) -> tuple[ActivityPlan | None, float]:
     budget = instance.activities[activity]
     if iterations == inf and instance.shortcuts:
+        if instance.is_group(activity):
+            return _prove_further(instance, activity, limits, found)
         return _prove(budget, limits)
     plan, lower_bound, prices = found
     for step in stage_two(instance.ranking(activity, prices), prices, limits, iterations):
@@ -73,6 +79,16 @@ def _prove(budget: BudgetPlanner, limits: FloatArray) -> tuple[ActivityPlan | No
     """Both stages to the proof, or to a bound without a plan if rounding hides whether there is one."""
     lower_bound, _, rows = prove(BudgetOracle(budget, limits))
     return None if rows is None else budget.plan_from(rows), lower_bound
+
+
+def _prove_further(
+    instance: Instance, activity: int, limits: FloatArray, found: Budgeted
+) -> tuple[ActivityPlan | None, float]:
+    """As :func:`_prove`, a few steps at a time: a group may be the whole procedure."""
+    proof = instance.proof(activity, limits)
+    proof.go_on(PORTION)
+    plan = found.plan if _cost(found.plan) <= _cost(proof.plan) else proof.plan
+    return plan, max(found.lower_bound, proof.lower_bound)
 
 
 def _cost(plan: ActivityPlan | None) -> float:

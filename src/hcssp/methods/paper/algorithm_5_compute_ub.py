@@ -12,6 +12,7 @@ from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_3_procedural_planning import procedural_planning
 from hcssp.methods.paper.box import Box
+from hcssp.methods.paper.flow import planned_in_turn
 from hcssp.methods.paper.instance import Instance
 
 
@@ -21,7 +22,8 @@ def compute_ub(
     """The cost of a feasible solution and the solution, or ``inf`` and None.
 
     The best plan of every activity under the box's upper limits is taken; with what these plans cost and
-    use, Procedural-Planning chooses at the events.
+    use, Procedural-Planning chooses at the events. Inside a group of activities that exits tie together,
+    each of them is planned from the distribution in which those before it end.
 
     Parameters
     ----------
@@ -40,8 +42,11 @@ def compute_ub(
     for activity in instance.order:  # line 2
         limits = box.upper[instance.edges_of(activity)]
         answer = activity_planning(instance, activity, limits, iterations)  # line 3
-        primary[activity] = answer.upper_bound  # line 4, infinite without a plan
-        plans[activity] = answer.plan  # line 5
+        plan = answer.plan
+        if plan is not None and instance.is_group(activity) and not answer.exact:
+            plan = planned_in_turn(instance, activity, limits, plan)
+        primary[activity] = inf if plan is None else float(plan.costs[0])  # line 4
+        plans[activity] = plan  # line 5
     for activity, plan in enumerate(plans):  # line 6
         if plan is not None:
             usage = instance.activities[activity].usage(plan)

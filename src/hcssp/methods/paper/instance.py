@@ -11,19 +11,21 @@ once, and uses its budget as often.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
+from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.activity_budget import Budgeted, BudgetPlanner
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.dual.activity_budget import ActivityVertex, Budgeted, BudgetOracle, BudgetPlanner
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.anytime import next_best
 from hcssp.methods.paper.answers import Answers
+from hcssp.methods.policy_branching import proving
 from hcssp.numerics import is_feasible
 from hcssp.procedure.model import HCSSP
 
@@ -39,6 +41,9 @@ class Instance:
         Whether Algorithms 2 and 3 may go further than they are told: an answer proven under larger limits
         serves smaller ones, the dual of an activity begins with policies that earlier ones met, and
         :math:`l = \infty` is proved by branching instead of enumeration. Bounds are never worse for it.
+    owners
+        For each activity that is a group of several, which of them each of its states belongs to, as
+        :class:`hcssp.procedure.grouping.Grouping` tells it; None for the others.
 
     Attributes
     ----------
@@ -61,7 +66,9 @@ class Instance:
         primary cost, then one for each constraint.
     """
 
-    def __init__(self, problem: HCSSP, shortcuts: bool = False) -> None:
+    def __init__(
+        self, problem: HCSSP, shortcuts: bool = False, owners: Sequence[IntArray | None] | None = None
+    ) -> None:
         self.problem = problem
         self.shortcuts = shortcuts
         self.flattening = problem.flattening
@@ -84,6 +91,8 @@ class Instance:
         self.edges = [(k, i) for k, activity in enumerate(self.activities) for i in activity.counted]
         sizes = [len(activity.counted) for activity in self.activities]
         self._edge_start = np.cumsum([0, *sizes])
+        self._owners = [None] * len(self.activities) if owners is None else list(owners)
+        self._proofs: dict[tuple[int, bytes], Proof] = {}
         self._flat_oracles: dict[int, FlatOracle] = {}
         self._rankings: dict[tuple[int, bytes], Ranking] = {}
         self.answers = [Answers(budget, extended=shortcuts) for budget in self.activities]
@@ -132,6 +141,38 @@ class Instance:
             budget = BudgetPlanner(budget.planner, budget.counted)
         return budget.under(limits)
 
+    def is_group(self, activity: int) -> bool:
+        """Whether an activity stands for several that exits tie together."""
+        return self._owners[activity] is not None
+
+    def turns(self, activity: int) -> Iterator[BoolArray]:
+        """For each member of a group, in topological order, which rows of its planner are its own.
+
+        Those that have nothing to choose from are left out.
+        """
+        owners, planner = self._owners[activity], self.activities[activity].planner
+        if owners is None:
+            return
+        states = planner.prepared.states[planner.balance.live]
+        owner_of_row = owners[states][planner.balance.row_state]
+        # The event states come last: what is chosen there follows from the plans, as in the procedure.
+        for member in (*range(int(owners.max(initial=-1)) + 1), -1):
+            rows: BoolArray = owner_of_row == member
+            if np.count_nonzero(rows) > len(np.unique(planner.balance.row_state[rows])):
+                yield rows
+
+    def proof(self, activity: int, limits: FloatArray) -> Proof:
+        """The proof for a group under limits, as far as it has been brought."""
+        key = (activity, limits.tobytes())
+        if key not in self._proofs:
+            self._proofs[key] = Proof(self.activities[activity], limits)
+        return self._proofs[key]
+
+    def is_unproven(self, activity: int, limits: FloatArray) -> bool:
+        """Whether a proof for a group under limits was begun and has not ended."""
+        proof = self._proofs.get((activity, limits.tobytes()))
+        return proof is not None and not proof.has_ended
+
     def ranking(self, activity: int, prices: FloatArray) -> Ranking:
         """The plans of `activity` from the best on under `prices` of its counted costs."""
         key = (activity, prices.tobytes())
@@ -144,6 +185,37 @@ class Instance:
             weights[list(budget.counted)] = prices
             self._rankings[key] = Ranking(budget, next_best(self._flat_oracles[activity], weights))
         return self._rankings[key]
+
+
+class Proof:
+    r"""The best plan of a group within limits, proved in portions: :math:`l = \infty` without the wait.
+
+    Attributes
+    ----------
+    lower_bound, plan
+        What is proven so far, and the best plan known within the limits.
+    has_ended
+        Whether nothing is left to prove.
+    """
+
+    def __init__(self, budget: BudgetPlanner, limits: FloatArray) -> None:
+        self.lower_bound = -inf
+        self.plan: ActivityPlan | None = None
+        self.has_ended = False
+        self._steps = proving(BudgetOracle(budget, limits))
+
+    def go_on(self, steps: int) -> None:
+        """Take so many steps more."""
+        found: ActivityVertex | None = None
+        for _ in range(steps):
+            step = next(self._steps, None)
+            if step is None:
+                self.has_ended = True
+                break
+            self.lower_bound = max(self.lower_bound, step[0])
+            found = step[2]
+        if found is not None:
+            self.plan = found.plan
 
 
 class Ranking:

@@ -96,7 +96,9 @@ class BudgetAllocation:
         together = problem if grouping is None else grouping.problem
         # An activity that cannot end must not be planned; perhaps it need not be run.
         pruned = without_dead_ends(together)
-        instance = Instance(together if pruned is None else pruned.problem, mode.shortcuts)
+        kept = range(together.num_activities) if pruned is None else pruned.activities
+        owners = None if grouping is None else [grouping.owners[activity] for activity in kept]
+        instance = Instance(together if pruned is None else pruned.problem, mode.shortcuts, owners)
         lower_bound = -inf
         reporter = _Reporter(instance, began, pruned, grouping)
         if self.mode == "sharp":

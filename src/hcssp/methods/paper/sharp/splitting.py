@@ -42,6 +42,10 @@ def split_at_incumbent(
     iterations
         Of the second stage of Activity-Planning: the paper's l.
     """
+    running = np.flatnonzero(bound.executions > 0.0).tolist()
+    if any(instance.is_unproven(activity, box.upper[instance.edges_of(activity)]) for activity in running):
+        # The proof goes on where it was left, before anything is split.
+        return (box,)
     lengths, halved = _scaled_lengths(instance, box, root, bound, iterations)
     if not np.any(lengths > 0.0):
         return ()

@@ -11,6 +11,7 @@ Every solution made here is checked against the bounds; nothing here touches a l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def _around(
     for activity in running:
         # A hair wider: the points lie on the very edge of what is possible, where only rounding decides.
         suggested = limits[activity] + WIDENING * (1.0 + np.abs(limits[activity]))
-        plans[activity] = activity_planning(instance, activity, suggested, iterations).plan
+        plans[activity] = _best_within(instance, activity, suggested, iterations)
         if plans[activity] is None:
             return
     suggestion = instance.oracle.vertex_of(choices, tuple(plans))
@@ -78,7 +79,7 @@ def _around(
     for activity in running:
         trimmed = _limits_with(instance, activity, plans[activity], -over / executions[activity])
         cheaper = list(plans)
-        cheaper[activity] = activity_planning(instance, activity, trimmed, iterations).plan
+        cheaper[activity] = _best_within(instance, activity, trimmed, iterations)
         if instance.compose(choices, cheaper) is not None:
             yield spend_the_rest(instance, choices, cheaper, iterations)
 
@@ -104,7 +105,7 @@ def spend_the_rest(
         best: tuple[float, int, ActivityPlan | None] = (LEAST_SAVING, -1, None)
         for activity in running:
             wider = _limits_with(instance, activity, plans[activity], left / executions[activity])
-            better = activity_planning(instance, activity, wider, iterations).plan
+            better = _best_within(instance, activity, wider, iterations)
             if better is not None:
                 saved = executions[activity] * (_cost(plans[activity]) - float(better.costs[0]))
                 best = max(best, (saved, activity, better), key=lambda option: option[0])
@@ -114,6 +115,14 @@ def spend_the_rest(
         if better_solution is None:
             return solution
         plans, solution = candidate, better_solution
+
+
+def _best_within(
+    instance: Instance, activity: int, limits: FloatArray, iterations: float
+) -> ActivityPlan | None:
+    """The best plan of an activity that its planning finds; of a group, whose proof takes long, its dual."""
+    depth = 0 if instance.is_group(activity) and iterations == inf else iterations
+    return activity_planning(instance, activity, limits, depth).plan
 
 
 def _limits_with(
