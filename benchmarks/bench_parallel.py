@@ -1,11 +1,11 @@
-"""What two processes gain: on a search of about a minute, and on a curve.
+"""What two processes gain: on searches of seconds and of about a minute, on a curve, and on a sweep.
 
 Each is done by one process and by two (`--jobs 2`), a fresh start each. The seconds count what a user waits
 for, processes that are started included. "Processor" is the time that all of them spent, divided by that of
 one alone: what is above 1 was lost on the way, whoever else is using the machine.
 
     python benchmarks/bench_parallel.py --jobs 2
-    python benchmarks/bench_parallel.py --only curve --repeats 1
+    python benchmarks/bench_parallel.py --only curve --only sweep --repeats 1
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "evacuation, damage at most 3.4": {"bound": 3.4},
     "26 stages, 4 budgets": {"count": 26, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
 }
-CURVE = "evacuation, 21 points"
+CURVE = "curve of the evacuation, 21 points"
+SWEEP = "sweep of the evacuation, 32 points"
 GAP, CURVE_GAP = 1e-6, 1e-4
 SEARCH_AIM, CURVE_AIM = 1.6, 1.8
 
@@ -68,6 +69,28 @@ def measure_curve(name: str, jobs: int, cap: float) -> dict[str, Any]:
     }
 
 
+def measure_sweep(name: str, jobs: int, cap: float) -> dict[str, Any]:
+    """Sweep over four likelihoods of a step and eight bounds by so many processes."""
+    from hcssp import sweep
+
+    began = time.perf_counter()
+    found = sweep(
+        "evacuation",
+        {"intended": [0.86, 0.88, 0.9, 0.92]},
+        {"damage": [1.5 + 0.5 * step for step in range(8)]},
+        gap=CURVE_GAP,
+        time_limit=cap,
+        jobs=jobs,
+    )
+    return {
+        "seconds": time.perf_counter() - began,
+        "processor_seconds": _processor_seconds(),
+        "nodes": sum(point.iterations for point in found.points),
+        "done": all(point.is_done(CURVE_GAP) for point in found.points),
+        "optimum": figure(found.points[-1].upper_bound),
+    }
+
+
 def _processor_seconds() -> float:
     """What this process and those that it has started, and ended, have used."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -75,9 +98,10 @@ def _processor_seconds() -> float:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Searches, then the curve, each by one process and by several."""
+    """Searches, then the curve and the sweep, each by one process and by several."""
     wanted = [(name, "measure_search", SEARCH_AIM) for name in SEARCHES] + [
-        (CURVE, "measure_curve", CURVE_AIM)
+        (CURVE, "measure_curve", CURVE_AIM),
+        (SWEEP, "measure_sweep", CURVE_AIM),
     ]
     rows, figures = [], {}
     for name, function, aim in wanted:

@@ -42,6 +42,10 @@ from hcssp.workers.at_work import kept
 MOST_AT_ONCE = 16
 """So many points, at most, are one task of a worker: what is done is told, and written, task by task."""
 
+BLOCKS_PER_WORKER, TASKS_PER_WORKER = 2, 4
+"""Where fewer blocks of points than the first are there for each worker, so many tasks are made for each, so
+that nobody waits long for the last."""
+
 
 @dataclass(frozen=True)
 class SweepPoint:
@@ -448,6 +452,20 @@ def _solve_strand(make: _Maker, strand: _Strand) -> list[tuple[int, SweepPoint]]
     return list(strand.solved(make, kept("neighbour of a sweep", _Neighbour)))
 
 
+def points_at_once(blocks: Sequence[int], workers: int) -> int:
+    """How many points are one task, if there are so many in each block.
+
+    A block is taken apart only where there would be too few tasks: what is learnt at one of its points helps
+    the others.
+
+    >>> points_at_once([8, 8, 8, 8], 2), points_at_once([24], 2), points_at_once([3, 2], 8)
+    (16, 3, 1)
+    """
+    if len(blocks) >= BLOCKS_PER_WORKER * workers:
+        return MOST_AT_ONCE
+    return min(MOST_AT_ONCE, max(1, sum(blocks) // (TASKS_PER_WORKER * max(1, workers))))
+
+
 @dataclass
 class _Run:
     """A sweep under way."""
@@ -476,10 +494,13 @@ class _Run:
         if len([block for block in blocks if any(block)]) < workers.count:
             blocks = [[places] for block in blocks for places in block]
         make = workers.share(self.make)
+        sizes = [sum(map(len, block)) for block in blocks if any(block)]
+        size = points_at_once(sizes, workers.count)
         for block in blocks:
+            # Neighbours stay together, so that one helps the next.
             places = [place for each in block for place in each]
-            for first in range(0, len(places), MOST_AT_ONCE):
-                workers.submit(_solve_strand, make, self._strand(places[first : first + MOST_AT_ONCE]))
+            for first in range(0, len(places), size):
+                workers.submit(_solve_strand, make, self._strand(places[first : first + size]))
         for task in workers.as_completed():
             for place, point in task.result():
                 self._add(place, point)
