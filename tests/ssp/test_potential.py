@@ -12,7 +12,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.mending import MAX_SOLVES
-from hcssp.ssp.potential import ROUNDINGS, UNIT_ROUNDOFF, Certificate, Certifier, lowered
+from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, UNIT_ROUNDOFF, Certificate, Certifier, lowered
 from volume import some
 
 EXACT = {"as doubles": Fraction, "as written": lambda number: Fraction(repr(float(number)))}
@@ -156,6 +156,42 @@ def test_what_cannot_be_mended_gives_the_trivial_bound_or_a_true_one(values: lis
     assert 0.0 <= Certifier.of(problem).certify(problem.costs[0], np.array(values)).bound <= 4.0
 
 
+def test_a_long_way_is_mended_by_one_solve_though_its_values_are_coarse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Half a unit in the last place of 4e6 is more than a division may cover of a cost of one.
+    first, count = 4_000_000.0, 300
+    plan = CSSPBuilder(cost_names=("minutes",))
+    states, out = [plan.add_state(str(index)) for index in range(count)], plan.add_goal("out")
+    for index, state in enumerate(states):
+        after = states[index + 1] if index + 1 < count else out
+        plan.add_action(state, "on", to={after: 0.9, states[max(index - 1, 0)]: 0.1}, costs=1.1)
+    plan.add_action(states[-1], "far", to=out, costs=first)
+    problem = plan.build()
+    rows = problem.num_rows
+    costs = np.where(np.arange(rows) == rows - 2, first, problem.costs[0])
+    values = np.zeros(problem.num_states)
+    for _ in range(3_000):
+        through = costs + problem.transitions @ values
+        values[:-1] = np.minimum.reduceat(through, problem.row_start[:-2])
+    monkeypatch.setattr("hcssp.ssp.potential.MAX_SOLVES", 1)
+    monkeypatch.setattr("hcssp.ssp.potential.MAX_SWEEPS", 0)
+    certificate = Certifier.of(problem).certify(costs, values[:-1])
+    assert certificate.share <= SCALING_LOSS
+    assert values[0] * (1.0 - 1e-9) <= certificate.bound <= values[0]
+
+
+def test_what_may_be_lost_is_lost_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = CSSPBuilder(cost_names=("minutes",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "walk", to=out, costs=10.0)
+    problem = plan.build()
+    monkeypatch.setattr("hcssp.ssp.potential.Mending", None)
+    certificate = Certifier.of(problem).certify(problem.costs[0], np.array([10.0 + 1e-6]), loss=2e-7)
+    assert certificate.share == pytest.approx(1e-7, rel=1e-3)
+    assert 10.0 - 1e-9 <= certificate.bound <= 10.0
+
+
 @pytest.mark.parametrize("seed", some(range(30), 3))
 def test_so_does_what_is_certified_from_the_reduced_costs_of_a_solver(seed: int) -> None:
     problem = wild_problem(seed)
@@ -234,7 +270,9 @@ def test_every_attempt_allows_for_twice_the_rounding_of_the_one_before(
     plan.add_action(here, "go", to=out, costs=1.0)
     monkeypatch.setattr("hcssp.ssp.potential.Mending", Recording)
     Recording.margins.clear()
-    assert Certifier.of(plan.build()).certify(np.ones(1), np.array([1e9])).bound == 0.0
+    # What cannot be mended is divided, however much that costs.
+    bound = Certifier.of(plan.build()).certify(np.ones(1), np.array([1e9])).bound
+    assert 1.0 - 1e-14 <= bound <= 1.0
     solves = [("solve", 2.0 ** (1 + attempt)) for attempt in range(MAX_SOLVES)]
     assert Recording.margins == [*solves, *[("lower", 2.0)] * (9 - MAX_SOLVES)]
 

@@ -38,6 +38,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 
 from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.fill import fills_in
+from hcssp.cssp.fill_sample import fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
 from hcssp.numerics import ROUNDING
@@ -168,7 +169,8 @@ class _Chain:
         None if the factors are not good enough for it.
         """
         jumps = self.jumps()
-        factors = Swept.of(jumps) if fills_in(jumps) else None
+        dense = fills_in(jumps) or fills_in_nearby(_system(jumps), int(np.argmax(start)))
+        factors = Swept.of(jumps) if dense else None
         if factors is None:
             factors = factorised(jumps)
         if factors is None:
@@ -267,9 +269,8 @@ def _gathered(rows: csr_array, vector: LongArray) -> LongArray:
 
 def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
     """The factors of the transpose of ``I - jumps``, or None if it is singular in double precision."""
-    size = jumps.shape[0]
     # One expression, so that no step towards the matrix is kept while it is factorised.
-    system = csr_array((1.0 + nudge) * eye_array(size, format="csr") - jumps)
+    system = _system(jumps, nudge)
     # The CSR arrays of I - J are the CSC arrays of its transpose: nothing is copied.
     transposed = csc_array(
         (system.data, system.indices.astype(np.int32, copy=False), system.indptr.astype(np.int32)),
@@ -288,6 +289,11 @@ def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
         )
     except RuntimeError:
         return None
+
+
+def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
+    """``I - jumps``, and something on the diagonal."""
+    return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
 
 
 class Swept:

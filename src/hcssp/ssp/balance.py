@@ -107,7 +107,7 @@ class Balance:
         if forbidden is not None:
             mask = np.zeros(self.num_rows, dtype=np.bool_)
             mask[forbidden] = True
-        return self.certifier.certify(weights @ self.problem.costs, values, mask)
+        return self.certifier.certify(weights @ self.problem.costs, values, mask, loss)
 
     def certify_quickly(
         self, weights: FloatArray, values: FloatArray, reduced: FloatArray, loss: float = 0.0

@@ -24,6 +24,7 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.fill import fills_in, mean_width
+from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
@@ -47,6 +48,9 @@ the side of the grid; of a line or a corridor it is the width that counts, howev
 
 GRID_WIDTH = 0.65
 """The mean width of a square grid is this share of its side, see :func:`~hcssp.cssp.fill.mean_width`."""
+
+MAX_NARROW_SIDE = 30.0
+"""What is as narrow as a grid of this side has sparse factors, whatever its steps."""
 
 LARGE_PROBLEM = 20_000
 LARGE_PROBLEM_PRECISION = 1e-8
@@ -121,16 +125,9 @@ class PolicyIteration:
         is_large = balance.num_live > LARGE_PROBLEM
         # Of a square grid of as many states, this is the side.
         side = float(np.sqrt(balance.num_live))
-        start = int(np.argmax(balance.initial)) if balance.num_live else 0
         if is_large:
-            side = min(side, mean_width(balance.graph, start) / GRID_WIDTH)
-        if system is None and DenseSystem.suits(balance):
-            system = DenseSystem(balance)
-        elif system is None:
-            few = side * balance.num_live <= MAX_FACTORISED_STATES**1.5
-            mixes = fills_in(balance.graph, start)
-            system = PolicySystem(balance) if few and not mixes else SweepSystem(balance, mixes)
-        self.system: System = system
+            side = min(side, mean_width(balance.graph, _start(balance)) / GRID_WIDTH)
+        self.system: System = _system_for(balance, side) if system is None else system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(side / 9))
@@ -379,3 +376,32 @@ class PolicyIteration:
 def _largest_change(estimate: Estimate) -> float:
     """By how much one Bellman sweep would change a value at most."""
     return float(np.max(np.abs(estimate.least), initial=0.0))
+
+
+def _start(balance: Balance) -> int:
+    """A state in which it begins."""
+    return int(np.argmax(balance.initial)) if balance.num_live else 0
+
+
+def _system_for(balance: Balance, side: float) -> System:
+    """What evaluates policies faster: factors, unless they would be dense, or sweeps.
+
+    Parameters
+    ----------
+    balance
+        The problem.
+    side
+        That of a square grid about as much work to factorise.
+    """
+    if DenseSystem.suits(balance):
+        return DenseSystem(balance)
+    start = _start(balance)
+    mixes = fills_in(balance.graph, start)
+    if mixes or side * balance.num_live > MAX_FACTORISED_STATES**1.5:
+        return SweepSystem(balance, mixes)
+    if balance.num_live > SAMPLE and side > MAX_NARROW_SIDE:
+        everything = np.ones(balance.num_rows, dtype=np.bool_)
+        rows, _ = starting_policy(balance, balance.costs[0], everything)
+        if fills_in_nearby(balance.matrix[rows], start):
+            return SweepSystem(balance)
+    return PolicySystem(balance)

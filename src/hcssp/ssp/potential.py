@@ -28,19 +28,21 @@ Where the slack is not certainly non-negative, the potential is mended. Dividing
 covers a slack of :math:`-\epsilon c`; where that would cost too much, as on rows without cost, single states
 are lowered instead (:mod:`hcssp.ssp.mending`). Anything may be tried, since only the check counts.
 
-**Guarantee.** The bound holds for whatever values are given. If they cannot be mended, it is 0, which holds
-because no cost is negative.
+**Guarantee.** The bound holds for whatever values are given. If they cannot be mended, it is that of a
+division, however much that costs, or 0, which holds because no cost is negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, states_of_rows
+from hcssp.deadline import keep_time
 from hcssp.ssp.mending import MAX_SOLVES, MAX_SWEEPS, Mending
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -149,7 +151,11 @@ class Certifier:
         return cls(Steps.of(problem), problem.initial[~problem.goals], len(problem.costs))
 
     def certify(
-        self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None = None
+        self,
+        row_costs: FloatArray,
+        values: FloatArray,
+        forbidden: BoolArray | None = None,
+        loss: float = 0.0,
     ) -> Certificate:
         """A certain lower bound on the least expected sum of `row_costs` until a goal.
 
@@ -161,20 +167,23 @@ class Certifier:
             Approximate least costs of the states, from wherever; the better, the tighter the bound.
         forbidden
             Rows that no policy of the region uses.
+        loss
+            The share of the bound that may be lost where that saves work.
         """
         trivial = Certificate(0.0, np.zeros(len(self._initial)))
         if not np.all(np.isfinite(values)):
             return trivial
         # Nothing is short at a potential of zero, because no cost is negative.
         values = np.maximum(values, 0.0)
-        share = self._share(row_costs, values, forbidden)
-        if share <= SCALING_LOSS:
-            return divided(values, share, self._initial)
-        for mended in self._mended(row_costs, values, forbidden):
-            share = self._share(row_costs, mended, forbidden)
-            if share <= SCALING_LOSS:
-                return divided(mended, share, self._initial)
-        return trivial
+        best = trivial
+        for potential in chain([values], self._mended(row_costs, values, forbidden)):
+            share = self._share(row_costs, potential, forbidden)
+            if share < np.inf:
+                found = divided(potential, share, self._initial)
+                best = found if found.bound > best.bound else best
+            if share <= max(loss, SCALING_LOSS):
+                return found
+        return best
 
     def _share(self, row_costs: FloatArray, values: FloatArray, forbidden: BoolArray | None) -> float:
         """The share of its cost that a row is short of at most."""
@@ -191,6 +200,10 @@ class Certifier:
             lacking = np.zeros(len(row_costs))
             differences, slack, error = self._terms(row_costs[self._moving], np.append(potential, 0.0))
             falls = np.minimum.reduceat(differences, self._segments) < 0.0
+            # Mended values are rounded, too, each by its own size: on a way of a million steps that is more
+            # than what the differences of two of them are off.
+            level = potential[self._row_state[self._moving]]
+            error = error + 2.0 * ROUNDINGS * self._sums(self._probabilities) * level
             # What a division will cover need not be mended.
             covered = 0.5 * SCALING_LOSS * row_costs[self._moving]
             lacking[self._moving] = np.where(falls, margin * error - slack - covered, -slack)
@@ -216,6 +229,7 @@ class Certifier:
                 break
             yield mending.values
         for sweep in range(MAX_SWEEPS):
+            keep_time()
             if not mending.lower(2.0):
                 break
             if sweep % 8 == 7:

@@ -1,0 +1,56 @@
+"""How much the factors of a system fill in, seen on a part of it that is soon factorised.
+
+The graph of a problem tells whether steps lead anywhere, see :mod:`hcssp.cssp.fill`. Between a grid and that
+lie problems in which several things move by themselves, such as a boat among ferries: their steps lead
+nearby, but in so many directions that factors have hundreds of entries a state, and thousands in larger ones.
+The factors of the states around one of them show it. Those of grids, tracks and trees have about twenty
+entries a state there, and not many more in all.
+
+>>> import numpy as np
+>>> from scipy.sparse import diags_array
+>>> line = csr_array(diags_array([np.ones(9_000), np.full(8_999, -0.5)], offsets=[0, 1]))
+>>> fills_in_nearby(line)
+False
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.model import SparseMatrix
+
+SAMPLE = 4_000
+"""So many states make up the part. Smaller systems are factorised in no time, whatever the fill."""
+
+DENSE = 64.0
+"""With more entries a state than this in the factors of the part, those of the whole are dense."""
+
+
+def fills_in_nearby(system: SparseMatrix, start: int = 0) -> bool:
+    """Whether factors are likely to be dense, by the look of those of the states around `start`.
+
+    Parameters
+    ----------
+    system
+        CSR, square: the system of a policy that leaves every set of states.
+    start
+        A state.
+    """
+    if system.shape[0] <= SAMPLE:
+        return False
+    order, _ = breadth_first_order(system, start, directed=False)
+    nearby = np.sort(order[:SAMPLE])
+    part = csr_array(system[nearby][:, nearby])
+    part.sort_indices()
+    transposed = csc_array((part.data, part.indices, part.indptr), shape=part.shape)
+    try:
+        factors = factorise(
+            transposed, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+    except RuntimeError:
+        # Singular within rounding, which says nothing about the fill.
+        return False
+    return bool(factors.nnz > DENSE * len(nearby))
