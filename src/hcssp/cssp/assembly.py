@@ -50,6 +50,8 @@ class Table:
     def without_actions_of(self, states: Collection[int]) -> Table:
         """The same without the rows of some states."""
         kept = np.flatnonzero(~np.isin(self.row_states, list(states)))
+        if len(kept) == len(self.row_states):
+            return self
         return replace(
             self,
             transitions=self.transitions[kept],

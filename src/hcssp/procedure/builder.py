@@ -243,7 +243,7 @@ class ProcedureBuilder:
                 Activity(name, self._standing(index), room, entries=self._entries[index])
                 for index, (name, _, room) in enumerate(self._activities)
             ),
-            choices=tuple(self._outlined(choice) for choice in self._choices),
+            choices=self._outlined_choices(),
             constraints=tuple(
                 Constraint(given, at_most, self._indices(counts), probability_of=of)
                 for given, at_most, counts, of in self._constraints
@@ -264,13 +264,20 @@ class ProcedureBuilder:
             return implicit_stand_in(problem.cost_names, outcomes)
         return stand_in(problem, [label for each in outcomes for label in each.exits])
 
-    def _outlined(self, choice: Choice) -> Choice:
-        """The choice among stand-ins, where an implicit activity has one exit for each event."""
+    def _outlined_choices(self) -> tuple[Choice, ...]:
+        """The choices among stand-ins, where an implicit activity has one exit for each event."""
         implicit = {
             i for i, (_, problem, _) in enumerate(self._activities) if isinstance(problem, ImplicitCSSP)
         }
-        outcomes = tuple(outlined(each) if each.runs in implicit else each for each in choice.outcomes)
-        return replace(choice, outcomes=outcomes)
+        if not implicit:
+            return tuple(self._choices)
+        return tuple(
+            replace(
+                choice,
+                outcomes=tuple(outlined(each) if each.runs in implicit else each for each in choice.outcomes),
+            )
+            for choice in self._choices
+        )
 
     def _indices(self, counts: Mapping[ActivityHandle, str]) -> dict[int, Any]:
         """The costs' indices; a cost that does not exist stays a name, for the validation to report."""
