@@ -10,9 +10,10 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import GRID_WIDTH, PolicyIteration
+from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.system_choice import GRID_WIDTH
 
 
 def problem_of(heads: np.ndarray) -> CSSP:

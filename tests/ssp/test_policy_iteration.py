@@ -173,13 +173,13 @@ def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPa
     assert isinstance(PolicyIteration(balance).system, DenseSystem)
     monkeypatch.setattr("hcssp.ssp.dense_system.MAX_DENSE_STATES", 2)
     assert type(PolicyIteration(balance).system) is PolicySystem
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_FACTORISED_STATES", 10)
+    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
 def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_FACTORISED_STATES", 300)
+    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 300)
     corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
     square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
     assert corridor.balance.num_live > 700 < square.balance.num_live

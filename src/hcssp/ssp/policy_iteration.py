@@ -23,8 +23,6 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.fill import fills_in, mean_width
-from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
@@ -32,25 +30,13 @@ from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.backward import BackwardPass
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
-from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows, starting_policy
-from hcssp.ssp.sweep_system import SweepSystem
 from hcssp.ssp.system import EXACT, System
+from hcssp.ssp.system_choice import side_of, system_for
 
 logger = logging.getLogger(__name__)
-
-MAX_FACTORISED_STATES = 400_000
-"""Problems whose factors take more work than those of a square grid with so many live states, and those whose
-factors fill in, are evaluated by sweeps unless the user says otherwise. That work grows with the states times
-the side of the grid; of a line or a corridor it is the width that counts, however long it is."""
-
-GRID_WIDTH = 0.65
-"""The mean width of a square grid is this share of its side, see :func:`~hcssp.cssp.fill.mean_width`."""
-
-MAX_NARROW_SIDE = 30.0
-"""What is as narrow as a grid of this side has sparse factors, whatever its steps."""
 
 LARGE_PROBLEM = 20_000
 LARGE_PROBLEM_PRECISION = 1e-8
@@ -115,19 +101,16 @@ class PolicyIteration:
     balance
         The prepared problem.
     system
-        How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's size and its
-        graph, see :mod:`hcssp.cssp.fill`.
+        How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's graph, see
+        :mod:`hcssp.ssp.system_choice`.
     """
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
         self._backward = BackwardPass.of(balance) if system is None else None
         is_large = balance.num_live > LARGE_PROBLEM
-        # Of a square grid of as many states, this is the side.
-        side = float(np.sqrt(balance.num_live))
-        if is_large:
-            side = min(side, mean_width(balance.graph, _start(balance)) / GRID_WIDTH)
-        self.system: System = _system_for(balance, side) if system is None else system
+        side = side_of(balance) if is_large else float(np.sqrt(balance.num_live))
+        self.system: System = system_for(balance, side) if system is None else system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(side / 9))
@@ -135,7 +118,7 @@ class PolicyIteration:
         self._sweeps_across = max(MIN_SWEEPS, int(side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
-        if isinstance(system, DenseSystem):
+        if isinstance(self.system, DenseSystem):
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
@@ -376,32 +359,3 @@ class PolicyIteration:
 def _largest_change(estimate: Estimate) -> float:
     """By how much one Bellman sweep would change a value at most."""
     return float(np.max(np.abs(estimate.least), initial=0.0))
-
-
-def _start(balance: Balance) -> int:
-    """A state in which it begins."""
-    return int(np.argmax(balance.initial)) if balance.num_live else 0
-
-
-def _system_for(balance: Balance, side: float) -> System:
-    """What evaluates policies faster: factors, unless they would be dense, or sweeps.
-
-    Parameters
-    ----------
-    balance
-        The problem.
-    side
-        That of a square grid about as much work to factorise.
-    """
-    if DenseSystem.suits(balance):
-        return DenseSystem(balance)
-    start = _start(balance)
-    mixes = fills_in(balance.graph, start)
-    if mixes or side * balance.num_live > MAX_FACTORISED_STATES**1.5:
-        return SweepSystem(balance, mixes)
-    if balance.num_live > SAMPLE and side > MAX_NARROW_SIDE:
-        everything = np.ones(balance.num_rows, dtype=np.bool_)
-        rows, _ = starting_policy(balance, balance.costs[0], everything)
-        if fills_in_nearby(balance.matrix[rows], start):
-            return SweepSystem(balance)
-    return PolicySystem(balance)
