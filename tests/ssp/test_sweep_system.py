@@ -6,6 +6,7 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.ssp import sweep_system
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.start import starting_policy
@@ -54,14 +55,16 @@ def test_what_products_do_not_solve_is_swept_and_after_some_of_it_they_are_not_t
     balance = Balance(circle())
     system = SweepSystem(balance, mixes=True)
     endless, late = np.array([0, 2]), np.array([0, 4])
-    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
-        system.values(endless, EXACT)
-    with pytest.raises(ImproperPolicy, match="does not reach a goal"):
-        system.visits(endless)
-    assert system.default_tolerance == EXACT
-    for _ in range(MAX_FAILURES):
+    with pytest.MonkeyPatch.context() as patience:
+        patience.setattr(sweep_system, "MAX_SWEEPS", 1000)
         with pytest.raises(ImproperPolicy, match="does not reach a goal"):
             system.values(endless, EXACT)
+        with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+            system.visits(endless)
+        assert system.default_tolerance == EXACT
+        for _ in range(MAX_FAILURES):
+            with pytest.raises(ImproperPolicy, match="does not reach a goal"):
+                system.values(endless, EXACT)
     assert system.default_tolerance == ROUGH
     assert system.values(late, EXACT)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
 
@@ -91,7 +94,8 @@ def test_a_policy_that_ends_late_ends() -> None:
     assert system.visits(late) == pytest.approx([0.25, 1.0], rel=1e-8)
 
 
-def test_a_policy_that_never_ends_is_an_error() -> None:
+def test_a_policy_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_system, "MAX_SWEEPS", 1000)
     endless = np.array([0, 2])
     with pytest.raises(ImproperPolicy, match="does not reach a goal"):
         SweepSystem(Balance(circle())).values(endless, EXACT)

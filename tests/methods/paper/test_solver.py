@@ -22,7 +22,7 @@ from small_procedures import retrying, risky_room
 from volume import some
 
 
-@pytest.mark.parametrize("bound", [0.2, 2.5])
+@pytest.mark.parametrize("bound", some([0.2, 2.5], 2))
 def test_without_iterations_it_ends_and_reports_the_gap_that_remains(bound: float) -> None:
     problem = small_building(bound)
     result = solve(problem, BudgetAllocation(iterations=0))
