@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from brute_force import brute_force
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import MaxMemory, memory_limit_of
-from hcssp.dual.ascent import Dual
+from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracles import oracle_of
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.open_duals import OVERHEAD, OpenDuals
 from hcssp.methods.policy_branching import PolicyBranching, branch
+from hcssp.scenarios import small_building
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
 from menus import Dish
 from random_problems import random_cssp
 from volume import some
@@ -37,6 +43,36 @@ def test_what_fits_is_kept_and_a_policy_counts_once() -> None:
     assert shelf.occupied == shared.nbytes + own.nbytes + OVERHEAD
     assert shelf.take(2) is second
     assert shelf.occupied == 0
+
+
+def test_what_was_asked_for_in_between_is_counted_too() -> None:
+    shared = dish(1000)
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=1e6)
+    shelf.put(1, dual(shared))
+    shared.costs = np.zeros(3000)
+    shelf.put(2, dual(shared))
+    assert shelf.occupied == shared.nbytes + 2 * OVERHEAD
+    shelf.take(1)
+    shelf.take(2)
+    assert shelf.occupied == 0
+
+
+def test_a_plan_of_an_activity_counts_once_for_all_policies() -> None:
+    oracle = ProcedureOracle(small_building(2.0).flattening)
+    found = maximise(oracle, Region())
+    first, second = found.support
+    plans = {id(each): each for vertex in (first, second) for each in vertex.parts[1:]}
+    assert len(plans) < len(first.parts[1:]) + len(second.parts[1:])
+    shelf: OpenDuals[ProcedureVertex] = OpenDuals()
+    shelf.put(1, replace(found, vertices=found.support))
+    assert shelf.occupied == OVERHEAD + sum(each.nbytes for each in (first, second, *plans.values()))
+    # What a search has asked for is given back, and the same when it is asked for again.
+    before, rows, visits = first.nbytes, first.rows.copy(), first.visits.copy()
+    assert first.nbytes > before
+    first.release()
+    assert first.nbytes == before
+    assert np.array_equal(first.rows, rows)
+    assert np.array_equal(first.visits, visits)
 
 
 def test_the_oldest_are_dropped_for_lack_of_room() -> None:

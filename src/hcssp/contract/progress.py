@@ -49,7 +49,8 @@ class Progress:
     ending
         Why the solver has nothing left to do, or None while it has.
     workers, open_nodes
-        How many work side by side, and how many nodes wait for them; None where one does all.
+        How many work side by side, None where one does all, and how many nodes of a search wait; None where
+        there are no nodes.
     improved
         When the incumbent was found, in seconds; ``inf`` while there is none.
     """

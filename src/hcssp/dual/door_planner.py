@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.dual.oracle import own_bytes
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, Certificate, levels_of
@@ -86,6 +87,11 @@ class DoorPlan:
         self.costs = costs
         self._reduced: FloatArray | None = None
         self._entered: dict[int, FloatArray] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the plan's arrays take, about; it grows when they are asked for."""
+        return own_bytes(self)
 
     def reduced(self, balance: Balance) -> FloatArray:
         """What each row costs more than the plan, cost by cost; linear in the weights, so kept."""

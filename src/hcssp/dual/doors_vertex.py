@@ -142,9 +142,8 @@ class DoorsVertex(Vertex):
         return estimated_rounding(self._chain.values(), self.costs, float(self.visits.sum()))
 
     @property
-    def nbytes(self) -> int:
-        plans = sum(plan.rows.nbytes + plan.values.nbytes for plan in self.plans if plan is not None)
-        return super().nbytes + plans
+    def parts(self) -> tuple[Vertex | DoorPlan, ...]:
+        return self, *(plan for plan in self.plans if plan is not None)
 
     @cached_property
     def event_costs(self) -> FloatArray:

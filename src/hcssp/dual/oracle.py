@@ -71,6 +71,11 @@ CLEARLY_VISITED = 1e-9
 """A state with more expected visits is visited. Below, they may be rounding, and the graph is asked."""
 
 
+def own_bytes(record: object) -> int:
+    """The memory that the arrays of a record take, about."""
+    return sum(value.nbytes for value in vars(record).values() if isinstance(value, np.ndarray))
+
+
 class Vertex(ABC):
     """A deterministic policy and its exact expected costs: a vertex of the relaxation.
 
@@ -104,10 +109,16 @@ class Vertex(ABC):
 
     @property
     def nbytes(self) -> int:
-        """The memory that the policy's arrays take, about; it may grow when they are asked for."""
-        return self.costs.nbytes + sum(
-            value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray)
-        )
+        """The memory that the policy's own arrays take, about; it may grow when they are asked for."""
+        return own_bytes(self)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What takes memory, each with its `nbytes`: the policy itself, and what it may share with others."""
+        return (self,)
+
+    def release(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give back arrays that are quickly made again."""
 
     @property
     def reached(self) -> BoolArray:

@@ -45,6 +45,15 @@ class ProcedureVertex(Vertex):
         self.plans = plans
         self._oracle = oracle
 
+    @property
+    def parts(self) -> tuple[Vertex | ActivityPlan, ...]:
+        return self, *(plan for plan in self.plans if plan is not None)
+
+    def release(self) -> None:
+        # As long as the whole problem, and put together from the plans in no time.
+        for name in ("rows", "reached", "visits"):
+            vars(self).pop(name, None)
+
     def lies_in(self, region: Region, row_state: IntArray) -> bool:
         # Block by block: most plans avoid a forbidden row, and then no visits need be known.
         slots = self._oracle.alike.slots(region)

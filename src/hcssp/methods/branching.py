@@ -123,6 +123,8 @@ class Branching(Generic[V]):
             search.prune(waiting)
             return
         row = undecided_row(parent)
+        for vertex in parent.support:
+            vertex.release()
         if row is None:
             # The support is one policy: nothing of the region is below its bound.
             search.prune(waiting)

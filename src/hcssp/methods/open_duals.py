@@ -35,7 +35,8 @@ class OpenDuals(Generic[V]):
     Parameters
     ----------
     capacity
-        In bytes. A policy that several duals have met is counted once.
+        In bytes. A policy that several duals have met is counted once, and so is an activity's plan that is
+        part of several policies.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class OpenDuals(Generic[V]):
     def __init__(self, capacity: float = DEFAULT_CAPACITY) -> None:
         self._capacity = capacity
         self._duals: OrderedDict[Hashable, Dual[V]] = OrderedDict()
-        # By identity: how many duals hold a policy, and how large it was when it came first.
+        # By identity: how often a policy, or a part of one, is held, and how large it was when it came last.
         self._held: dict[int, tuple[int, int]] = {}
         self.occupied = 0
 
@@ -56,11 +57,12 @@ class OpenDuals(Generic[V]):
         self._duals[node] = dual
         self.occupied += OVERHEAD
         for vertex in dual.vertices:
-            count, size = self._held.get(id(vertex), (0, 0))
-            if count == 0:
-                size = vertex.nbytes
-                self.occupied += size
-            self._held[id(vertex)] = count + 1, size
+            for part in vertex.parts:
+                count, before = self._held.get(id(part), (0, 0))
+                # What was asked for in between has made it larger.
+                size = part.nbytes
+                self.occupied += size - before
+                self._held[id(part)] = count + 1, size
         while self.occupied > self._capacity and self._duals:
             oldest = next(iter(self._duals))
             self.take(oldest)
@@ -72,9 +74,10 @@ class OpenDuals(Generic[V]):
             return None
         self.occupied -= OVERHEAD
         for vertex in dual.vertices:
-            count, size = self._held.pop(id(vertex))
-            if count == 1:
-                self.occupied -= size
-            else:
-                self._held[id(vertex)] = count - 1, size
+            for part in vertex.parts:
+                count, size = self._held.pop(id(part))
+                if count == 1:
+                    self.occupied -= size
+                else:
+                    self._held[id(part)] = count - 1, size
         return dual

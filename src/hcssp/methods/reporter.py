@@ -141,6 +141,6 @@ class Reporter(Generic[V]):
             stochastic=self.stochastic,
             infeasible=infeasible,
             workers=self.workers,
-            open_nodes=self.open_nodes,
+            open_nodes=len(self.search) if self.open_nodes is None else self.open_nodes,
             ending=None if ending is None else Ending(ending),
         )
