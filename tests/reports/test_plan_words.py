@@ -12,6 +12,8 @@ from hcssp.contract.proof import Infeasible, Interval
 from hcssp.contract.stop import MaxIterations
 from hcssp.cssp.grid import GridWorld
 from hcssp.reports.plan_words import MOST_STATES, Style, aligned, plan_in_words
+from hcssp.reports.summary import constraint_summaries
+from hcssp.reports.words import what_more_would_save
 from hcssp.solving.solve import solve
 from known_optima import attempts, knapsack
 from small_procedures import retrying
@@ -100,6 +102,18 @@ def test_why_it_stopped_is_told_with_its_detail() -> None:
 def test_an_infeasible_problem_has_no_prices() -> None:
     plan = Plan(retrying(), proof=Infeasible(), prices={"damage": 3.0, "damage-at-last": 0.0})
     assert "price" not in str(plan)
+
+
+def test_a_bound_of_nothing_has_no_price() -> None:
+    plan = solve(knapsack(0.0))
+    assert plan.prices == {}
+    words = str(plan)
+    assert "a bound of 0 has no price: what costs any of it is left out" in words
+    assert "; price" not in words
+    assert constraint_summaries(plan.as_procedure())[0].price is None
+    assert what_more_would_save(plan.as_procedure().problem, plan.prices) == ""
+    # Where it is loosened, the search begins without prices, and ends with one.
+    assert set(plan.resolve(damage=7.5).prices or {}) == {"damage"}
 
 
 def test_columns_are_aligned() -> None:

@@ -58,8 +58,8 @@ class Plan:
     ending
         Why the search ended.
     prices
-        For each constraint by name, what a unit of its budget is worth; 0 where it is slack. None if
-        unknown.
+        For each constraint by name, what a unit of its budget is worth; 0 where it is slack. A bound of 0
+        has no price. None if unknown.
     budgets
         What an execution of each activity was allotted of each constraint, by methods that do.
     trace

@@ -13,7 +13,8 @@
     was killed. ``trace`` holds triples of seconds, lower and upper bound; ``null`` is an infinite one.
     Anybody can write such a file, so its reader has a policy, which is evaluated anew, and a claim.
 ``prices``
-    What a unit of each constraint's budget is worth; ``null`` if that is unknown.
+    What a unit of each constraint's budget is worth, but for bounds of 0, which have no price; ``null`` if
+    that is unknown.
 ``policy``
     ``choices`` lists every event with the state it was entered in (as a text, ``null`` if there is only
     one way to enter it) and the choice there. ``activities`` holds for each activity its ``actions``, as

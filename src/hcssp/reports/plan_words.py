@@ -267,6 +267,8 @@ def _bounds(plan: ProcedurePlan) -> str:
                 f"{gained} that a little more would {'save' if reward is None else 'gain'} for each {unit}"
             )
             line += f"; price {price:.4g}: {worth}, if plans could draw lots"
+        elif plan.prices is not None and constraint.at_most == 0.0:
+            line += "; a bound of 0 has no price: what costs any of it is left out"
         lines.append(line)
     return "\n".join(lines) or "  there are none"
 

@@ -179,7 +179,8 @@ def _prices_of(problem: Problem | ImplicitCSSP, *plans: Plan | None) -> FloatArr
     """The prices that a plan came with, to begin with; None unless all of them are known."""
     for plan in plans:
         if plan is not None and plan.prices is not None:
-            prices = np.array([plan.prices.get(name, inf) for name in problem.constraint_names])
+            known = zip(problem.constraint_names, problem.bounds, strict=True)
+            prices = np.array([plan.prices.get(name, 0.0 if bound == 0.0 else inf) for name, bound in known])
             if np.isfinite(prices).all():
                 return prices
     return None
@@ -437,4 +438,9 @@ def _largest_cost(problem: Problem) -> float:
 def _by_name(problem: Problem, prices: Any) -> dict[str, float] | None:
     if prices is None:
         return None
-    return {name: float(price) for name, price in zip(problem.constraint_names, prices, strict=True)}
+    # Where nothing is allowed, whatever costs any is taken out: no multiplier says what more would be worth.
+    return {
+        name: float(price)
+        for name, price, bound in zip(problem.constraint_names, prices, problem.bounds, strict=True)
+        if bound != 0.0
+    }

@@ -44,7 +44,7 @@ function drawCurve(current, choose) {
     + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies below the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
     const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.upper),
-      roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices ? figure(plan.prices[name]) : "–"];
+      roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices && name in plan.prices ? figure(plan.prices[name]) : "–"];
     row.className = index === current ? "current" : null;
     return row;
   });
@@ -152,7 +152,7 @@ function drawBudgets(plan) {
     const price = plan.prices ? plan.prices[name] : null;
     const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
       + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
-      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : "");
+      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : bound === 0 ? " A bound of 0 has no price." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
