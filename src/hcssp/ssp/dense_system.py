@@ -34,10 +34,9 @@ class DenseSystem(PolicySystem):
 
     @staticmethod
     def suits(balance: Balance) -> bool:
-        """Whether the problem is small enough."""
-        return (
-            balance.num_live <= MAX_DENSE_STATES and balance.num_live * balance.num_rows <= MAX_DENSE_ENTRIES
-        )
+        """Whether the problem is small enough; of nothing at all LAPACK makes no factors."""
+        size = balance.num_live
+        return 0 < size <= MAX_DENSE_STATES and size * balance.num_rows <= MAX_DENSE_ENTRIES
 
     def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
         if self._reference is None or not np.array_equal(rows, self._reference):
