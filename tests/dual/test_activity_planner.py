@@ -7,8 +7,10 @@ import pytest
 
 from brute_force import BruteForce, brute_force
 from counting_planner import CountingPlanner
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.evaluation import evaluate
 from hcssp.scenarios.hazard_grid import hazard_grid
 from random_problems import random_cssp
@@ -283,3 +285,18 @@ def test_a_plan_is_lifted_to_the_activity_as_it_was_stated() -> None:
         evaluation = evaluate(cssp, DeterministicPolicy(cssp, rows))
         np.testing.assert_allclose(evaluation.costs, answer[0].costs, rtol=1e-9, atol=1e-10)
         assert planner.plan_from(answer[0].rows).costs == pytest.approx(answer[0].costs)
+
+
+def test_where_a_state_cannot_be_left_any_more_nothing_is_claimed_of_other_prices() -> None:
+    rooms = CSSPBuilder(cost_names=("time", "damage"))
+    here, pit, out = rooms.add_state("here"), rooms.add_state("pit"), rooms.add_goal("out")
+    rooms.add_action(here, "around", to=out, costs=(3.0, 1.0))
+    rooms.add_action(here, "through", to=pit, costs=(1.0, 0.0))
+    rooms.add_action(pit, "climb", to=out, costs=(1.0, 0.0))
+    planner = ActivityPlanner(rooms.build(), frozenset({1}))
+    (climb,) = (row for row in range(planner.balance.num_rows) if planner.balance.row_state[row] == 1)
+    for forbidden, points in ((frozenset({climb}), True), (frozenset(), False)):
+        planner.plan_at(2.0, forbidden)
+        piece, _ = planner.known_around(2.0, forbidden)
+        assert piece is not None
+        assert (piece.low == piece.high == 2.0) == points
