@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.value_surface import ValueSurface, combined_bound
+from hcssp.dual.value_surface import ValueSurface
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from small_procedures import risky_room
 from volume import some
@@ -28,6 +28,13 @@ def least(plans: FloatArray, weights: FloatArray) -> float:
 def random_weights(rng: np.random.Generator) -> FloatArray:
     """Now and then without one of the costs."""
     return np.append(1.0, rng.exponential(1.0, 2) * (rng.random(2) < 0.8))
+
+
+def combined_bound(points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
+    """The bound of a surface that knows nothing but these points."""
+    surface = ValueSurface(np.arange(len(weights)))
+    surface._weights, surface._bounds = points, bounds
+    return surface._bound(weights, closely=True)
 
 
 @pytest.mark.parametrize("seed", some(range(20), 3))
@@ -105,7 +112,7 @@ def test_the_latest_points_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(surface._weights) == len(surface._bounds) <= 3
         assert len(surface.points) <= 3
         assert len(surface._exact) <= 3
-        assert len(surface._bases._bounds) <= 3
+        assert all(len(bases._bounds) <= 3 for bases in surface._bases.values())
         other = random_weights(rng)
         known = surface.bracket(other, closely=True)
         assert known is not None

@@ -51,7 +51,8 @@ class ValueSurface:
         self._plans: list[ActivityPlan] = []
         self._points: FloatArray = np.zeros((0, len(costs)))
         self._exact: dict[bytes, Bracket] = {}
-        self._bases = Combinations(len(costs))
+        # Those of weights that are nought in the same places, which only points with noughts there amount to.
+        self._bases: dict[bytes, Combinations] = {}
 
     @property
     def points(self) -> FloatArray:
@@ -62,7 +63,7 @@ class ValueSurface:
         """What is known of a smaller region, given which plans lie in it."""
         smaller = ValueSurface(self._costs)
         smaller._weights, smaller._bounds = self._weights, self._bounds
-        smaller._bases = self._bases.copy()
+        smaller._bases = {paid: bases.copy() for paid, bases in self._bases.items()}
         kept = [index for index, plan in enumerate(self._plans) if lies_in(plan)]
         smaller._plans = [self._plans[index] for index in kept]
         smaller._points = self._points[kept]
@@ -123,10 +124,23 @@ class ValueSurface:
         values = self._points @ own
         best = int(np.argmin(values))
         value = float(values[best])
-        bound = self._bases.bound(own)
+        return Bracket(self._plans[best], value, min(self._bound(own, closely), value), False)
+
+    def _bound(self, own: FloatArray, closely: bool) -> float:
+        """A lower bound under weights of the costs that have any, see :meth:`bracket`."""
+        paid = own > 0.0
+        if not paid.any():
+            return 0.0
+        key = paid.tobytes()
+        if key not in self._bases:
+            self._bases[key] = Combinations(int(np.count_nonzero(paid)))
+        bases, wanted = self._bases[key], own[paid]
+        bound = bases.bound(wanted)
         if closely or bound <= 0.0:
-            bound = max(bound, self._bases.learn(self._weights, self._bounds, own))
-        return Bracket(self._plans[best], value, min(bound, value), False)
+            usable = ~self._weights[:, ~paid].any(axis=1)
+            points = self._weights[np.ix_(usable, paid)]
+            bound = max(bound, bases.learn(points, self._bounds[usable], wanted))
+        return bound
 
 
 class Combinations:
@@ -165,9 +179,25 @@ class Combinations:
         return (index, shares[index]) if worth[index] > 0.0 else None
 
     def learn(self, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
-        """As :func:`combined_bound`, from the best known combination on; what it finds is kept."""
-        if np.any(weights <= 0.0):
-            return combined_bound(points, bounds, weights)
+        """The best lower bound under `weights` that those at other weights amount to, rounded down.
+
+        It is looked for from the best known combination on, and kept.
+
+        >>> points, bounds = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([10.0, 14.0])
+        >>> round(Combinations(2).learn(points, bounds, np.array([1.0, 1.0])), 9)
+        12.0
+        >>> round(Combinations(2).learn(points, bounds, np.array([1.0, 3.0])), 9)
+        14.0
+
+        Parameters
+        ----------
+        points, bounds
+            Solved weights, a row each, and what the least weighted cost there certainly is.
+        weights
+            Where the bound is wanted; all are positive.
+        """
+        if len(points) == 0:
+            return 0.0
         best, size = self._best(weights), len(weights)
         columns = np.concatenate([points / weights, np.eye(size)])
         worth = np.append(bounds, np.zeros(size))
@@ -186,34 +216,6 @@ class Combinations:
             self._points = np.concatenate([self._points[1 - MAX_POINTS :], own[np.newaxis]])
             self._bounds = np.concatenate([self._bounds[1 - MAX_POINTS :], gained[np.newaxis]])
         return bound
-
-
-def combined_bound(points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
-    """The best lower bound under `weights` that those at other weights amount to, rounded down.
-
-    >>> points, bounds = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([10.0, 14.0])
-    >>> round(combined_bound(points, bounds, np.array([1.0, 1.0])), 9)
-    12.0
-    >>> round(combined_bound(points, bounds, np.array([1.0, 3.0])), 9)
-    14.0
-
-    Parameters
-    ----------
-    points, bounds
-        Solved weights, a row each, and what the least weighted cost there certainly is.
-    weights
-        Where the bound is wanted.
-    """
-    paid = weights > 0.0
-    # What has a weight where there is none wanted cannot be part of it.
-    usable = np.flatnonzero(~points[:, ~paid].any(axis=1))
-    size = int(np.count_nonzero(paid))
-    if len(usable) == 0 or size == 0:
-        return 0.0
-    columns = np.concatenate([points[np.ix_(usable, paid)] / weights[paid], np.eye(size)])
-    worth = np.append(bounds[usable], np.zeros(size))
-    basis, _, shares = _best_combination(columns, worth, len(usable) + np.arange(size))
-    return _rounded_down(shares, columns[basis] * weights[paid], worth[basis], weights[paid])
 
 
 def _rounded_down(shares: FloatArray, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
