@@ -32,6 +32,9 @@ GENTLE = {"natural", "free", "ties", "dead ends"}
 def methods_for(case: Case) -> tuple[str, ...]:
     """The methods that are asked about a problem of the full run."""
     shape, _, style = case.family.rpartition(": ")
+    if case.family in NESTED:
+        # There every method is asked about every problem.
+        return tuple(each for each in (*METHODS, CURVE) if style in GENTLE or each not in ("milp", "lp"))
     chosen = ["exact", "anytime"]
     if shape:
         chosen.append("budgets to the end" if case.seed % 2 else "budgets")
@@ -41,6 +44,8 @@ def methods_for(case: Case) -> tuple[str, ...]:
         chosen.append("flattened")
     if case.seed % 4 == 2 and style in GENTLE:
         chosen += ["milp", "lp"]
+    if case.seed % 4 == 3 and shape and style in GENTLE:
+        chosen.append("budgets as published")
     return tuple(chosen)
 
 

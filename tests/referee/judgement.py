@@ -46,6 +46,7 @@ METHODS: dict[str, Solver] = {
     "anytime": Anytime(),
     "budgets": BudgetAllocation(iterations=0),
     "budgets to the end": BudgetAllocation(iterations=inf),
+    "budgets as published": BudgetAllocation(iterations=inf, mode="published"),
     "milp": MixedInteger(),
     "lp": LinearProgram(),
 }
