@@ -13,7 +13,7 @@ from hcssp.procedure.limits import enters
 from hcssp.procedure.nesting import SEPARATOR, Use
 from hcssp.reports.figures import given, plain
 from hcssp.reports.layered import LayeredDrawing, layered
-from hcssp.reports.procedure_graph import Node, Way, drawn_graph
+from hcssp.reports.procedure_graph import Node, Way, drawn_graph, exits_in_words
 
 Layouts = dict[tuple[Any, ...], LayeredDrawing]
 
@@ -93,9 +93,10 @@ def level_graph(problem: HCSSP, level: int | None) -> tuple[list[Node], list[Way
                 name = problem.activities[outcome.runs].name.rpartition(SEPARATOR)[2]
                 box = place("activity", outcome.runs, name)
                 ways.append(Way(tail, box, index, number, "" if label == name else label))
-                for event in outcome.events:
-                    exits = ", ".join(str(each) for each in outcome.exits_to(event) or ())
-                    ways.append(Way(box, event_place(event), index, number, exits))
+                ways += [
+                    Way(box, event_place(event), index, number, exits_in_words(outcome, event))
+                    for event in outcome.events
+                ]
                 continue
             entered = next((n for n, use in inner.items() if enters(use, choice.event, outcome.event)), None)
             if entered is None:

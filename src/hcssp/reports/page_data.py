@@ -92,6 +92,7 @@ def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
         "description": problem.description,
         "fingerprint": fingerprint,
         "primary": problem.primary_name,
+        "reward": None if problem.reward is None else problem.reward.name,
         "called": {name: called(problem, name) for name in (problem.primary_name, *problem.constraint_names)},
         "constraints": [each.name for each in problem.constraints],
         "probabilities": [each.name for each in problem.constraints if each.probability_of],

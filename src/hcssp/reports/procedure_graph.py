@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hcssp.procedure import HCSSP
+from hcssp.procedure import HCSSP, Outcome
 from hcssp.reports.figures import given
 from hcssp.reports.layered import LayeredDrawing, layered
 
@@ -60,6 +61,19 @@ class Way:
     label: str
 
 
+def exits_in_words(outcome: Outcome, event: int) -> str:
+    """The exits by which an outcome leads to an event; those that differ in an amount only are one.
+
+    >>> amounts = {f"crashed, battery {amount}": 3 for amount in range(20)}
+    >>> exits_in_words(Outcome(1.0, 2, runs=0, exits={**amounts, "adrift": 3}), 3)
+    'crashed, adrift'
+    """
+    labels = [str(label) for label in outcome.exits_to(event) or ()]
+    # What a capacity holds stands at the end of a state's name.
+    kinds = [re.sub(r"(, [^,]+ [-+.0-9e]+)+$", "", label) for label in labels]
+    return ", ".join(dict.fromkeys(kinds if len(set(kinds)) < len(labels) else labels))
+
+
 def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:
     """The nodes and ways of a procedure."""
     nodes = [Node("event", event, name) for event, name in enumerate(problem.events)]
@@ -81,9 +95,9 @@ def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:
             nodes.append(Node("activity", outcome.runs, name))
             ways.append(Way(tail, len(nodes) - 1, index, number, "" if label == name else label))
             inside = len(nodes) - 1
-            for event in outcome.events:
-                exits = ", ".join(str(label) for label in outcome.exits_to(event) or ())
-                ways.append(Way(inside, event, index, number, exits))
+            ways += [
+                Way(inside, event, index, number, exits_in_words(outcome, event)) for event in outcome.events
+            ]
     return nodes, ways
 
 

@@ -60,9 +60,10 @@ function drawHistory() {
   const uppers = known.map((point) => point[2]).filter((value) => value !== null);
   const lowers = known.map((point) => point[1]).filter((value) => value !== null);
   // The first bounds may be far off and would flatten all the rest.
-  const tight = Math.max(...lowers), spread = uppers.length ? Math.max(uppers[0] - tight, 1e-9) : 1;
+  const tight = Math.max(...lowers), spread = uppers.length ? Math.max(uppers[0] - tight, 1e-3 * Math.abs(tight), 1e-9) : 1;
   const low = Math.max(Math.min(...lowers), tight - 1.5 * spread), high = uppers.length ? Math.max(...uppers) : tight + spread;
-  const room = 0.08 * (high - low || 1);
+  // Two lines that are one from the beginning still need an axis with figures that differ.
+  const room = Math.max(0.08 * (high - low), 1e-3 * Math.abs(high)) || 1;
   const { picture, px, py, box } = frame(byId("history"), {
     height: 260, x: [0, end[0] || 1], y: [low - room, high + room], xTitle: "seconds", yTitle: `expected ${called(primary)}`,
   });
@@ -84,7 +85,9 @@ function drawHistory() {
     if (inside.length) picture.append(svg("path", { class: "band", d: polyline([...upper, ...inside.reverse()]) + "Z" }));
   }
   picture.append(svg("path", { class: "line lower", d: polyline(lower) }), svg("path", { class: "line", d: polyline(upper) }));
-  const x = box.right - 4;
+  // What was known at one instant only is a point and no line.
+  for (const points of [lower, upper]) if (points.length === 1) picture.append(svg("circle", { class: "point", cx: points[0][0], cy: points[0][1], r: 4 }));
+  const x = box.right - (upper.length === 1 || lower.length === 1 ? 10 : 4);
   if (upper.length) picture.append(svg("text", { x, y: upper[upper.length - 1][1] - 8, "text-anchor": "end" }, "the best plan so far"));
   picture.append(svg("text", { x, y: lower[lower.length - 1][1] + 18, "text-anchor": "end" }, `${data.historyWord}: no plan below`));
   byId("proof-text").textContent = data.stopped;
@@ -152,7 +155,7 @@ function drawBudgets(plan) {
     const price = plan.prices ? plan.prices[name] : null;
     const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
       + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
-      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 ? " More of it would save nothing." : bound === 0 ? " A bound of 0 has no price." : "");
+      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? " More of it would save nothing." : bound === 0 ? " A bound of 0 has no price." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);

@@ -50,6 +50,19 @@ function showStart() {
   host.scrollLeft = start.x + EDGE - host.clientWidth / 2;
 }
 
+// Labels of ways that leave one place would lie on each other: they give way to the sides.
+function keepApart(labels) {
+  for (let round = 0; round < 8; round++) {
+    labels.forEach((one, index) => labels.slice(index + 1).forEach((other) => {
+      const dx = other.at[0] - one.at[0], missing = one.half + other.half + 2 - Math.abs(dx);
+      if (Math.abs(other.at[1] - one.at[1]) >= 17 || missing <= 0) return;
+      const step = (dx < 0 ? -missing : missing) / 2;
+      one.at[0] -= step;
+      other.at[0] += step;
+    }));
+  }
+}
+
 function drawProcedure(plan, selected, choose) {
   const { width, height, nodes, ways } = graphShown();
   const backwards = ways.some((way) => way.back) ? 60 : 0;
@@ -65,11 +78,11 @@ function drawProcedure(plan, selected, choose) {
   for (const way of [...ways].sort((a, b) => made(a.choice) - made(b.choice))) {
     const chosen = made(way.choice) ? " chosen" : "", drawn = curve(way);
     picture.append(svg("path", { class: "way" + chosen, d: drawn.d }), svg("polygon", { class: "tip" + chosen, points: tip(drawn.tip) }));
-    if (way.label) labels.push({ ...way, chosen, at: drawn.at });
+    if (way.label) labels.push({ ...way, chosen, half: 3.6 * way.label.length + 4, at: [...drawn.at] });
   }
   // On plates of their own above all lines, lest one strikes a figure through.
-  for (const { label, chosen, at: [x, y] } of labels) {
-    const half = 3.6 * label.length + 4;
+  keepApart(labels);
+  for (const { label, chosen, half, at: [x, y] } of labels) {
     picture.append(svg("rect", { class: "plate", x: x - half, y: y - 8.5, width: 2 * half, height: 17, rx: 3 }),
       svg("text", { class: "way-label" + chosen, x, y }, label));
   }
@@ -78,9 +91,11 @@ function drawProcedure(plan, selected, choose) {
     const share = use ? useShare(plan, node.index) : activity ? plan.activities[node.index] : null;
     const on = activity ? share.executions > 0 : node.kind === "event" ? events.has(node.index) : made(node.index);
     const classes = ["node", node.kind, on ? "chosen" : "", node.kind === "activity" && node.index === selected ? "selected" : ""].join(" ");
+    const told = activity && on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed";
+    // Figures with many digits are set closer, so that they stay in their box.
+    const fits = 5.9 * told.length <= node.width - 8 ? {} : { textLength: node.width - 12, lengthAdjust: "spacingAndGlyphs" };
     const lines = activity
-      ? [svg("text", { x: node.x, y: node.y - 8 }, node.label),
-        svg("text", { class: "figures", x: node.x, y: node.y + 8 }, on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed")]
+      ? [svg("text", { x: node.x, y: node.y - 8 }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, told)]
       : [svg("text", { x: node.x, y: node.y }, node.label)];
     const act = use ? () => openLevel(node.index) : () => choose(node.index);
     const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,

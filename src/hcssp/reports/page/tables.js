@@ -15,7 +15,7 @@ function drawBrief(current) {
       const told = isChance(constraint) ? amount(constraint, used, figure) : beside(used, bound);
       return tile(capital(expectedOf(constraint)), told, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${amount(constraint, bound)} allowed`);
     }),
-    tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), "holds the best plan's cost"),
+    tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), data.problem.reward === null ? "holds the best plan's cost" : `holds what the best plan misses of ${shortened(data.problem.reward)}`),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
     ...(plan.lower === null && plan.claimed !== null ? [tile("Claimed, not checked", `not below ${roundedDown(plan.claimed)}`, "says the plan's file")] : []));
 }
