@@ -3,9 +3,10 @@
 Both look at the policies one switch away: taking another row in one state changes every expected cost by
 about the visits of the state times the row's reduced cost. What fills a budget to its last digits is seldom a
 single switch, but often two, one of which spends what the other spares: of a thousand switches there are half
-a million pairs, and the best of them is found by sorting. The most promising ones are evaluated exactly; the
-best one is made, and the search goes on from there. What comes out is a policy with exactly known costs,
-never a bound.
+a million pairs, and the best of them is found by sorting. In a flat problem it is known how switches act on
+one another, and more of them are combined (:mod:`hcssp.dual.switch_sets`). The most promising ones are
+evaluated exactly; the best one is made, and the search goes on from there. What comes out is a policy with
+exactly known costs, never a bound.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.dual.switch_sets import Couplings, cheapest_sets, lowest, promising
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
@@ -34,6 +36,9 @@ never ends: its system is singular, and rounding has hidden it. Incumbents are e
 
 GAIN_TOLERANCE = 1e-12
 """A switch is cheaper only if it saves more than this, relative to one plus the cost."""
+
+NOTICED = 1e-11
+"""What changes no cost by more than this share of it fills no budget."""
 
 MIN_RELIEF = 1e-12
 """A switch that lowers the excess, squared, by no more than this does not help; MIN_COST is what a switch
@@ -87,6 +92,29 @@ class Part:
         for constraint, own in self.counts:
             effects[:, 1 + constraint] += weight * reduced[:, own]
         return effects
+
+    def couplings(self, taken: IntArray, wanted: IntArray, num_constraints: int) -> Couplings | None:
+        """How switches to the rows `taken` act on one another; None where that is not quickly known.
+
+        Parameters
+        ----------
+        taken
+            The rows.
+        wanted
+            Which of the whole's costs are wanted, the primary first.
+        num_constraints
+            How many constraints there are.
+        """
+        answers = self.system.answers(self.rows, taken)
+        if answers is None:
+            return None
+        own = self.balance.costs[:, taken].T - self.balance.times(taken, self.values)
+        reduced = np.zeros((len(taken), 1 + num_constraints))
+        reduced[:, 0] = own[:, 0]
+        for constraint, counted in self.counts:
+            reduced[:, 1 + constraint] += own[:, counted]
+        visits = self.executions * self.visits[self.balance.row_state[taken]]
+        return Couplings(answers, visits, reduced[:, wanted])
 
     def switched(self, taken: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray] | None:
         """The policy with `taken` in their states: rows, values, change of own costs; None if improper."""
@@ -148,9 +176,10 @@ class _Step(NamedTuple):
 
 
 def _best_step(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, repairing: bool) -> _Step | None:
-    """The best of the most promising switches, and pairs of them; None if none of them is any good."""
+    """The best of the most promising switches, and sets of them; None if none of them is any good."""
     best = None
-    for promised, switches in (_singles if repairing else _pairs)(parts, costs, bounds):
+    tried = _sets(parts[0], costs, bounds, repairing) if len(parts) == 1 else []
+    for promised, switches in tried or (_singles if repairing else _pairs)(parts, costs, bounds):
         if best is not None and best.costs[0] <= costs[0] + promised:
             # Whatever comes now promises no more than what is at hand.
             break
@@ -185,12 +214,37 @@ def _singles(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> li
     candidates: list[tuple[float, int, int]] = []
     for index, part in enumerate(parts):
         values = _merit(part.effects(len(bounds)), part, costs, bounds)
-        rows = _lowest(values, MAX_EVALUATED) if len(values) else ()
+        rows = lowest(values, MAX_EVALUATED) if len(values) else ()
         candidates.extend((float(values[row]), index, int(row)) for row in rows if np.isfinite(values[row]))
     # What only helps promises nothing about the cost, and all of it is looked at.
     return [
         (merit if merit < SECOND_CHOICE else -np.inf, ((index, row),))
         for merit, index, row in sorted(candidates)[:MAX_EVALUATED]
+    ]
+
+
+def _sets(part: Part, costs: FloatArray, bounds: FloatArray, repairing: bool) -> list[Promise]:
+    """The best sets of switches after which a policy keeps its bounds, where they are quickly known."""
+    limited = np.flatnonzero(np.isfinite(bounds))
+    if not len(limited):
+        return []
+    room = tolerated(bounds[limited]) - costs[1:][limited]
+    with np.errstate(over="ignore"):
+        scarce = int(np.argmin(room / np.maximum(bounds[limited], SMALLEST)))
+    _, rows, effects = _useful([part], limited, len(bounds))
+    noticed = np.any(np.abs(effects) > NOTICED * np.abs(costs), axis=1)
+    rows, effects = rows[noticed], effects[noticed]
+    taken = rows[promising(effects[:, 0], effects[:, 1 + limited[scarce]])]
+    couplings = part.couplings(taken, np.append(0, 1 + limited), len(bounds)) if len(taken) else None
+    if couplings is None:
+        return []
+    gain = -np.inf if repairing else GAIN_TOLERANCE * abs(float(costs[0]))
+    return [
+        (change, tuple((0, int(taken[each])) for each in switches))
+        for change, switches in cheapest_sets(
+            couplings, part.balance.row_state[taken], room, scarce, MAX_EVALUATED
+        )
+        if change < -gain
     ]
 
 
@@ -214,9 +268,9 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
     total = np.where(places >= 0, cost + least[places], np.inf)
     alone = np.where(np.all(change <= room, axis=1), effect[:, 0], np.inf)
     promised: list[tuple[float, tuple[int, ...]]] = [
-        (float(alone[each]), (int(each),)) for each in _lowest(alone, MAX_EVALUATED)
+        (float(alone[each]), (int(each),)) for each in lowest(alone, MAX_EVALUATED)
     ]
-    for place in _lowest(total, 4 * MAX_EVALUATED):
+    for place in lowest(total, 4 * MAX_EVALUATED):
         both = sorted({int(order[place]), int(order[partner[places[place]]])})
         if np.all(change[both].sum(axis=0) <= room):
             promised.append((float(total[place]), tuple(both)))
@@ -246,13 +300,6 @@ def _useful(
         rows.append(chosen)
         effects.append(own[chosen])
     return np.concatenate(owners), np.concatenate(rows), np.concatenate(effects)
-
-
-def _lowest(values: FloatArray, count: int) -> IntArray:
-    """The places of the lowest values, in order."""
-    few = min(count, len(values))
-    lowest: IntArray = np.argpartition(values, few - 1)[:few]
-    return lowest[np.argsort(values[lowest], kind="stable")]
 
 
 def _merit(effects: FloatArray, part: Part, costs: FloatArray, bounds: FloatArray) -> FloatArray:

@@ -135,6 +135,17 @@ class PolicySystem:
         visits[changed] += weights
         return np.maximum(visits, 0.0)
 
+    def answers(self, rows: IntArray, taken: IntArray) -> FloatArray | None:
+        """How rows answer to costs elsewhere, see :meth:`hcssp.ssp.system.System.answers`."""
+        states, place = np.unique(self.balance.row_state[taken], return_inverse=True)
+        if len(states) > self._capacity:
+            return None
+        changed = self._changed_from_reference(rows)
+        if changed is None or len(changed):
+            self._refer_to(rows)
+        answers: FloatArray = self.balance.times(taken, self._columns_of(states))[:, place]
+        return answers
+
     def release(self) -> None:
         """Give back the factors and all that was computed with them."""
         self._reference = self._visits = None

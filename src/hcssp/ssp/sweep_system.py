@@ -142,6 +142,10 @@ class SweepSystem:
         visits[self._order] = np.maximum(flow, 0.0)
         return visits
 
+    def answers(self, rows: IntArray, taken: IntArray) -> FloatArray | None:
+        """None: every column would be an evaluation."""
+        return None
+
     def release(self) -> None:
         """Give back the split system; the values, a good start for the next policy, are kept."""
         self._rows = self._lower = self._upper = self._permuted = None

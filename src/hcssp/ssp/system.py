@@ -60,6 +60,23 @@ class System(Protocol):
             How often it begins in each live state, in expectation; None for the problem's own distribution.
         """
 
+    def answers(self, rows: IntArray, taken: IntArray) -> FloatArray | None:
+        """How each of some rows, taken instead of a policy's, answers to a unit cost in the states of all.
+
+        With the system ``A`` of the policy, the rows ``B`` and their states ``D``, that is ``B A^-1 E_D``.
+
+        Parameters
+        ----------
+        rows
+            The policy: one row for each live state.
+        taken
+            Other rows, not many.
+
+        Returns
+        -------
+        None where it takes as long as evaluating as many policies.
+        """
+
     def release(self) -> None:
         """Give back the memory of what is quickly made again; answers stay the same."""
 
