@@ -20,6 +20,7 @@ from measuring import announce, figure, median, number, parser, run_apart, run_b
 SEARCHES: dict[str, dict[str, Any]] = {
     "evacuation, damage at most 3.4": {"bound": 3.4},
     "26 stages, 4 budgets": {"count": 26, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
+    "30 stages, 4 budgets": {"count": 30, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
 }
 CURVE = "curve of the evacuation, 21 points"
 SWEEP = "sweep of the evacuation, 32 points"
