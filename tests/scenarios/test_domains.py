@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import hcssp
 from brute_force_procedures import brute_force
+from hcssp.contract.progress import Progress
 from hcssp.cssp.grid import GridWorld
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import (
     aircraft,
@@ -183,3 +186,12 @@ def test_random_bounds_can_be_kept(tightness: float) -> None:
         free.cost(name) <= bound for name, bound in zip(problem.cost_names[1:], problem.bounds, strict=True)
     )
     assert kept == (tightness == 0.0)
+
+
+def test_whoever_stops_while_a_problem_is_drawn_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(self: PolicyBranching, *_: object) -> Iterator[Progress]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PolicyBranching, "iterate", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        random_cssp(seed=5, states=30, constraints=1, tightness=0.5)

@@ -168,13 +168,18 @@ def _bounds(problem: CSSP, tightness: float) -> FloatArray:
 def _costs_of_best(problem: CSSP, weights: FloatArray) -> FloatArray:
     """The expected costs of a policy that is best under `weights`."""
     # Solvers are imported only when something is solved: the list of problems needs none.
+    from hcssp.contract.ending import Reason
     from hcssp.solving.solve import solve
 
     weighted = problem.derive(
         costs=(weights @ problem.costs)[np.newaxis], cost_names=("weighted",), bounds=np.empty(0)
     )
-    policy = solve(weighted).policy
-    found = evaluate(problem, DeterministicPolicy(problem, policy.rows))
+    plan = solve(weighted)
+    if plan.ending.reason is Reason.INTERRUPTED:
+        # A search answers Ctrl-C and the alarm of a time limit with a plan; whoever waits for a problem is to
+        # hear them.
+        raise KeyboardInterrupt
+    found = evaluate(problem, DeterministicPolicy(problem, plan.policy.rows))
     return np.array([found.cost(name) for name in problem.cost_names])
 
 
