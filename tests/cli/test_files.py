@@ -10,6 +10,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.files import load, schema_text
+from hcssp.files.problem_file.loading import load_text
 from tiny_scenarios import TINY
 
 HERE = Path(__file__).parents[2]
@@ -118,3 +119,12 @@ def test_a_mistake_in_standard_input_has_its_line(
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["solve", "-"]) == 2
     assert "there is no standard input" in capsys.readouterr().err
+
+
+def test_a_file_to_begin_with_is_small_unless_its_size_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "routing"]) == 0
+    written = capsys.readouterr()
+    assert written.err == "a small one, to begin with: --set basins=1 --set ferries=1\n"
+    assert len(written.out) < 500_000
+    problem = load_text(written.out)
+    assert problem.flattening.num_states < 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import add_setting_arguments
@@ -20,7 +21,8 @@ Write a built-in problem as a problem file on stdout, to begin your own with:
   hcssp new small-building > mine.yaml
   hcssp solve mine.yaml
 
-Solving the file gives the same figures as solving the built-in problem. Dials that are numbers in it
+Solving the file gives the same figures as solving the built-in problem; of those that would be tables
+of many megabytes a small one is written, unless --set or --scale says how large. Dials that are numbers in it
 are its parameters, so that --set works with the file as well, unless it is very large."""
 
 
@@ -38,6 +40,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     from hcssp.scenarios.registry import find_scenario
 
     scenario, settings = find_scenario(arguments.problem), settings_of(arguments.settings)
+    if not settings and arguments.scale == 1 and scenario.starter:
+        settings = {name: Fraction(value) for name, value in scenario.starter.items()}
+        told = " ".join(f"--set {name}={value:g}" for name, value in scenario.starter.items())
+        print(f"a small one, to begin with: {told}", file=sys.stderr)
     dials = {dial.name: dial for dial in scenario.dials}
     document = parametrised(lambda given: scenario.make(arguments.scale, **given), dials, settings)
     sys.stdout.write(written(document, "json" if arguments.json else "yaml"))

@@ -206,5 +206,6 @@ SCENARIO = Scenario(
     Size(4_096, 10, 2),
     {"legs": 1, "length": 6, "tracks": 3},
     {"legs": 6, "length": 12, "exposure": 6.0},
+    starter={"legs": 1, "length": 4, "tracks": 3},
 )
 """For the list of problems."""

@@ -182,5 +182,6 @@ SCENARIO = Scenario(
     Size(2_528, 5, 1),
     {"basins": 1, "ferries": 1},
     {"basins": 4, "width": 10, "height": 7},
+    starter={"basins": 1, "ferries": 1},
 )
 """For the list of problems."""

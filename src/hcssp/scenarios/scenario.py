@@ -52,6 +52,8 @@ class Scenario:
         Settings, those of `make`, for a quick comparison of methods and for a thorough one.
     building
         The building that it takes place in, if it is a single one.
+    starter
+        Settings of a file to begin with, where the whole would be a table of many megabytes.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Scenario:
     small: Mapping[str, int | float] = field(default_factory=dict)
     large: Mapping[str, int | float] = field(default_factory=dict)
     building: Building | None = None
+    starter: Mapping[str, int | float] = field(default_factory=dict)
 
     def make(self, scale: int = 1, **settings: Number) -> HCSSP:
         """The problem, with every length multiplied by `scale` and dials set.
