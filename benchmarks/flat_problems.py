@@ -139,6 +139,7 @@ MAKERS: dict[str, tuple[Callable[[], Iterator[Row]], float]] = {
     "charging 120 x 40 at 37%": (lambda: charging(120, 40), 0.37),
     "inventory 30 x 20 at 40%": (lambda: inventory(30, 20), 0.4),
     "inventory 40 x 20 at 15%": (lambda: inventory(40, 20), 0.15),
+    "inventory 40 x 20 at 37%": (lambda: inventory(40, 20), 0.37),
     "inventory 60 x 20 at 50%": (lambda: inventory(60, 20), 0.5),
     "inventory 120 x 30 at 37%": (lambda: inventory(120, 30), 0.37),
     "power 50 x 20 at 60%": (lambda: power(50, 20), 0.6),
