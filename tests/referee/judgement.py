@@ -40,6 +40,9 @@ MOST_STEPS = 600
 MOST_BOXES = 60
 """The paper's method may go on splitting boxes where its activities are known up to a gap."""
 
+MOST_HALVINGS = 15
+"""The paper's own halvings move its bounds little by little, and each takes as long as the last."""
+
 METHODS: dict[str, Solver] = {
     "exact": PolicyBranching(),
     "flattened": PolicyBranching(),
@@ -138,7 +141,7 @@ def _run(case: Case, method: str, steps: int) -> Iterator[Said]:
     if method == "flattened" and isinstance(problem, HCSSP):
         problem = problem.flattening.cssp
     if method.startswith("budgets"):
-        steps = min(steps, MOST_BOXES)
+        steps = min(steps, MOST_HALVINGS if method == "budgets as published" else MOST_BOXES)
     told: list[Progress] = []
     plan = solve(problem, METHODS[method], stop=Patience(steps), on_progress=told.append)
     referee = Referee(problem, case.truth, case.bounds)
