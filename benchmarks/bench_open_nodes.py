@@ -3,7 +3,8 @@
 A mission of legs, all different: each begins with a choice between modes and goes on across a slippery floor.
 
 - Under one bound, a leg's two modes cost as much time as the other one does damage. At the dual's price all
-  plans are worth the same, so that nothing is pruned but what breaks the bound, and every node opens another.
+  plans are worth the same, and none can use the whole bound, so that hardly anything is pruned: nearly every
+  node opens another.
 - Under three bounds, three modes are quick, safe or sparing: a knapsack with three dimensions. It is searched
   as a procedure, and as one flat problem, which keeps whole policies for its nodes.
 
@@ -23,6 +24,7 @@ CASES = {"one bound": (18, 48, 1), "three bounds": (40, 32, 3), "three bounds, f
 
 COSTS = ("time", "damage", "energy", "noise")
 SHARE = {1: 0.5, 3: 0.6}  # of the way from the least of each bounded cost to that of the first modes
+UNIT = 0.01  # of damage, under one bound
 OPEN_NODES = 5_000
 MEMORY_AIM = 4_000  # MB
 
@@ -77,6 +79,9 @@ def mission(num_legs: int, side: int, bounds: int, seed: int = 0) -> Any:
         least += modes[:, 1:].min(axis=0)
     for index, name in enumerate(COSTS[1 : 1 + bounds]):
         allowed = float(least[index] + SHARE[bounds] * (first[index] - least[index]))
+        if bounds == 1:
+            # Half a unit that no plan can use keeps the gap open.
+            allowed = UNIT * (allowed // UNIT + 0.5)
         plan.add_constraint(name, at_most=allowed, counts=dict.fromkeys(legs, name))
     return plan.build(start=events[0], end=events[-1])
 
@@ -86,7 +91,7 @@ def _modes(rng: Any, bounds: int) -> Any:
     import numpy as np
 
     if bounds == 1:
-        return rng.uniform(1.0, 2.0) * np.array([[0.0, 1.0], [1.0, 0.0]])
+        return (1.0 + UNIT * rng.integers(100)) * np.array([[0.0, 1.0], [1.0, 0.0]])
     modes = (rng.pareto(1.2) + 0.2) * rng.uniform(0.5, 1.5, (3, 1 + bounds))
     modes[np.arange(3), np.arange(3)] *= 0.1
     return modes
