@@ -36,7 +36,8 @@ def test_our_methods_are_measured_in_this_process() -> None:
     assert found.randomised <= found.upper_bound
     assert found.first is not None
     assert found.first <= found.seconds
-    assert found.trace[-1][2] == found.upper_bound
+    # The plan is evaluated once more in the end, and may differ in the last digit.
+    assert found.trace[-1][2] == pytest.approx(found.upper_bound, rel=1e-14)
     lp = measured(HOUSE, "lp", 30.0)
     assert lp.status == "optimal"
     assert lp.randomised == pytest.approx(found.randomised, rel=1e-6)

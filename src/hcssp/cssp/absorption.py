@@ -169,7 +169,8 @@ class _Chain:
         None if the factors are not good enough for it.
         """
         jumps = self.jumps()
-        dense = fills_in(jumps) or fills_in_nearby(_system(jumps), int(np.argmax(start)))
+        begins = int(np.argmax(start)) if len(start) else 0
+        dense = fills_in(jumps) or fills_in_nearby(_system(jumps), begins)
         factors = Swept.of(jumps) if dense else None
         if factors is None:
             factors = factorised(jumps)

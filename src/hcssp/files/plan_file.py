@@ -413,7 +413,11 @@ class _PlanDocument:
         given = self._get("prices", dict, "an object", None)
         if given is None:
             return None
-        return {name: self._number(f"prices.{name}", given.get(name), 0.0) for name in names}
+        return {
+            name: self._number(f"prices.{name}", given[name], 0.0)
+            for name in names
+            if given.get(name) is not None
+        }
 
     def _choices(self, flattening: Flattening, listed: Any) -> dict[EventState, int]:
         problem, where = flattening.problem, "policy.choices"
