@@ -24,7 +24,7 @@ import numpy as np
 from measuring import number, parser, run_benchmark, table, verdict
 
 RECORDED = Path(__file__).resolve().parent / "recorded_search.npz"
-STAGES: dict[str, Any] = {"count": 40, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6}
+STAGES: dict[str, Any] = {"count": 80, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6}
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 MESSAGE = 1e-3
 ANEW = 0.5  # of a node's time, to solve the dual of a region that comes from elsewhere

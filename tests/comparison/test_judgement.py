@@ -74,6 +74,17 @@ def test_each_is_measured_by_its_own_question() -> None:
     assert compared_seconds(near) == 5.0
 
 
+def test_who_answers_roughly_is_compared_with_as_rough_an_answer() -> None:
+    trace = ((0.1, 20.0, 35.0), (0.5, 27.98, 28.0), (9.0, 27.999, 28.0))
+    slow = made("exact", "feasible", lower_bound=27.999, upper_bound=28.0, seconds=10.0, trace=trace)
+    near = made("budget-allocation", "feasible", lower_bound=27.99, upper_bound=28.0, seconds=5.0)
+    assert ratio(slow, near) == "10×"
+    assert ratio(slow, made("storm-deterministic", "unknown", seconds=10.0)) == "> 20×"
+    # Who looks for the last digit is not behind somebody who has not found it.
+    assert ratio(slow, made("milp", seconds=5.0)) == "5 s, ours not"
+    assert ratio(made("exact", "unknown", trace=((0.1, 20.0, 35.0),)), near) == "5 s, ours not"
+
+
 @pytest.mark.parametrize(
     ("other", "told"),
     [

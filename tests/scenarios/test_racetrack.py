@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hcssp.cssp import CSSP, prepare
 from hcssp.errors import InvalidProblem
 from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK, racetrack
+from hcssp.solving.solve import solve
 
 START = (4, 4, 0, 0)
 
@@ -117,3 +119,34 @@ def test_mistakes_are_told_together() -> None:
         "the maximal speed on the racetrack is 0; it must be at least 1",
         "the slip on the racetrack is 1.0; it must be at least 0 and less than 1",
     )
+
+
+def cheapest_way(problem: CSSP, allowed: float) -> float:
+    """The least cost of a way to the finish that spends at most `allowed`, if nothing is left to chance."""
+    goals = set(np.flatnonzero(problem.goals).tolist())
+    successor = problem.transitions.tocsr().indices
+    assert len(successor) == problem.num_rows
+    known: dict[int, list[tuple[float, float]]] = {}
+    waiting = [(0.0, 0.0, int(problem.initial.argmax()))]
+    while waiting:
+        cost, spent, state = heapq.heappop(waiting)
+        if state in goals:
+            return cost
+        labels = known.setdefault(state, [])
+        if any(each <= cost and other <= spent for each, other in labels):
+            continue
+        labels.append((cost, spent))
+        for row in range(int(problem.row_start[state]), int(problem.row_start[state + 1])):
+            more, wear = problem.costs[:, row].tolist()
+            if spent + wear <= allowed + 1e-9:
+                heapq.heappush(waiting, (cost + more, spent + wear, int(successor[row])))
+    raise AssertionError("no way keeps the bound")
+
+
+@pytest.mark.parametrize(("bound", "steps"), [(0.0, 13.0), (1.0, 12.0), (50.0, 11.0)])
+def test_without_slipping_the_best_plan_is_the_cheapest_way(bound: float, steps: float) -> None:
+    problem = racetrack(scale=1, max_speed=2, slip=0.0, bound=bound)
+    assert cheapest_way(problem, bound) == steps
+    plan = solve(problem)
+    assert plan.upper_bound == pytest.approx(steps, rel=1e-9)
+    assert plan.lower_bound == pytest.approx(steps, rel=1e-6)

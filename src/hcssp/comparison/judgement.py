@@ -11,6 +11,7 @@ from math import inf, isfinite
 
 from hcssp.comparison.contestants import CONTESTANTS
 from hcssp.comparison.measurement import Measurement
+from hcssp.numerics import relative_gap
 
 OURS = "exact"
 """Whose time is the unit of the ratios."""
@@ -85,13 +86,25 @@ def _denied(group: Mapping[str, Measurement]) -> Iterator[str]:
             yield f"{each.contestant} says that there is no plan, but {found[0].contestant} has one"
 
 
+COARSER = {"budget-allocation": 1e-3, "storm-deterministic": 1e-3}
+"""Those who answer within this gap, and are compared with the time that ours takes to the same."""
+
+
 def compared_seconds(measurement: Measurement) -> float | None:
     """The seconds until the contestant's question was answered; None if it was not in time."""
     contestant = CONTESTANTS.get(measurement.contestant)
     if contestant is not None and not contestant.deterministic:
         return measurement.randomised_seconds if measurement.status == "optimal" else None
-    done = measurement.proved or (measurement.contestant == "budget-allocation" and measurement.gap <= 1e-3)
+    done = measurement.proved or measurement.gap <= COARSER.get(measurement.contestant, 0.0)
     return measurement.seconds if done else None
+
+
+def seconds_to(measurement: Measurement, gap: float) -> float | None:
+    """The seconds until a contestant's interval was as narrow as `gap`; None if it never was."""
+    for seconds, lower, upper in measurement.trace:
+        if relative_gap(lower, upper) <= gap:
+            return seconds
+    return compared_seconds(measurement)
 
 
 def ratio(ours: Measurement | None, measurement: Measurement) -> str:
@@ -103,7 +116,13 @@ def ratio(ours: Measurement | None, measurement: Measurement) -> str:
         return {"missing": "–", "unsupported": "no", "failed": "failed"}[measurement.status]
     contestant = CONTESTANTS.get(measurement.contestant)
     lots = contestant is not None and not contestant.deterministic
-    reference = None if ours is None else ours.randomised_seconds if lots else compared_seconds(ours)
+    reference = None
+    if ours is not None and lots:
+        reference = ours.randomised_seconds
+    elif ours is not None and measurement.contestant in COARSER:
+        reference = seconds_to(ours, COARSER[measurement.contestant])
+    elif ours is not None:
+        reference = compared_seconds(ours)
     theirs = compared_seconds(measurement)
     if theirs is not None and reference is not None:
         return f"{_figure(theirs / max(reference, 1e-9))}×"

@@ -115,7 +115,7 @@ function drawOutlook(plan) {
     // Few different values have a bar each, which stands on its value.
     const centres = cost.values ? cost.edges.slice(1).map((edge, bar) => (edge + cost.edges[bar]) / 2) : null;
     const xTicks = centres && centres.filter((_, bar) => bar % Math.ceil(centres.length / 6) === 0);
-    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, x: [low, high], y: [0, Math.max(...shares) * 1.1], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
+    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, xText: given, x: [low, high], y: [0, Math.max(...shares) * 1.1], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
     picture.setAttribute("aria-label", `Distribution of ${cost.name} over simulated runs.`);
     shares.forEach((share, bar) => {
       if (!share) return;
