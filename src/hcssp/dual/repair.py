@@ -24,6 +24,10 @@ from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.system import EXACT, System
 
+MAX_COUPLED_STATES = 5_000
+"""How switches act on one another is worked out in problems of up to so many states: it takes a column of the
+inverse for each of them, which in larger ones is as dear as many nodes of the search."""
+
 MAX_EVALUATED = 6
 """So many switches or pairs of them are evaluated exactly in one round."""
 
@@ -178,7 +182,8 @@ class _Step(NamedTuple):
 def _best_step(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, repairing: bool) -> _Step | None:
     """The best of the most promising switches, and sets of them; None if none of them is any good."""
     best = None
-    tried = _sets(parts[0], costs, bounds, repairing) if len(parts) == 1 else []
+    alone = len(parts) == 1 and parts[0].balance.num_live <= MAX_COUPLED_STATES
+    tried = _sets(parts[0], costs, bounds, repairing) if alone else []
     for promised, switches in tried or (_singles if repairing else _pairs)(parts, costs, bounds):
         if best is not None and best.costs[0] <= costs[0] + promised:
             # Whatever comes now promises no more than what is at hand.
