@@ -1,7 +1,7 @@
 """Sparse factors that are waited for no longer than anybody listens.
 
 SuperLU cannot be asked to stop, and where factors fill in it takes minutes. So large matrices are factorised
-in a thread, and the deadline and Ctrl-C are heard meanwhile, see :mod:`hcssp.deadline`.
+in a thread, and the deadline and Ctrl-C are heard meanwhile, see ``hcssp.deadline``.
 """
 
 from __future__ import annotations
