@@ -10,6 +10,7 @@ import numpy as np
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import almost_sure
+from hcssp.cssp.transition_batch import TransitionBatch
 
 SLIGHTLY_LESS = 1.0 - 1e-9
 """A heuristic from value iteration is lowered by this factor: it must not be above the truth."""
@@ -61,3 +62,20 @@ def highest_heuristic(problem: CSSP) -> np.ndarray:
             options = cost + dense @ value
             value[:] = [options[rows].min() if rows else 0.0 for rows in acting]
     return values * SLIGHTLY_LESS
+
+
+def walk_or_skate(step: float, last: int) -> Callable[[np.ndarray], TransitionBatch]:
+    """Steps along the integers up to `last`: walk, or skate two at a time, which may fail and bruises."""
+
+    def steps(states: np.ndarray) -> TransitionBatch:
+        count, place = len(states), states[:, 0]
+        return TransitionBatch(
+            states=np.tile(np.arange(count), 2),
+            actions=np.repeat([0, 1], count),
+            costs=np.array([np.repeat([step, 1.5], count), np.repeat([0.0, 1.0], count)]),
+            rows=np.concatenate((np.arange(2 * count), count + np.arange(count))),
+            successors=np.minimum(np.concatenate((place + 1, place + 2, place)), last)[:, np.newaxis],
+            probabilities=np.repeat([1.0, 0.75, 0.25], count),
+        )
+
+    return steps

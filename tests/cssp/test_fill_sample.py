@@ -35,7 +35,7 @@ def test_many_directions_fill_in_and_two_do_not() -> None:
 
 
 def test_small_systems_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.cssp.fill_sample.factorise", None)
+    monkeypatch.setattr("hcssp.cssp.fill_sample.eliminate", None)
     assert not fills_in_nearby(system(walks(60, 2)))
 
 

@@ -15,10 +15,9 @@ from hcssp.contract.progress import Progress
 from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.dual.expanding_oracle import ExpandingOracle
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
-from implicit_problems import highest_heuristic, implicit_of
+from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
 from volume import examples
 
@@ -61,22 +60,9 @@ def test_the_optimum_is_that_of_brute_force(seed: int, kind: str) -> None:
 
 def line(length: int = 40, bound: float = 4.0) -> ImplicitCSSP:
     """A way along the integers: walk, or skate two at a time, which may fail and bruises."""
-
-    def steps(states: np.ndarray) -> TransitionBatch:
-        count = len(states)
-        place = states[:, 0]
-        return TransitionBatch(
-            states=np.tile(np.arange(count), 2),
-            actions=np.repeat([0, 1], count),
-            costs=np.array([np.repeat([2.0, 1.5], count), np.repeat([0.0, 1.0], count)]),
-            rows=np.concatenate((np.arange(2 * count), count + np.arange(count))),
-            successors=np.concatenate((place + 1, place + 2, place))[:, np.newaxis],
-            probabilities=np.repeat([1.0, 0.75, 0.25], count),
-        )
-
     return ImplicitCSSP.in_batches(
         (0,),
-        steps,
+        walk_or_skate(2.0, length + 1),
         lambda states: states[:, 0] >= length,
         lambda states: np.maximum(length - states[:, 0], 0.0),
         ("walk", "skate"),

@@ -12,32 +12,19 @@ import hcssp
 from hcssp.contract.plan import Plan
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.builder import ProcedureBuilder
 from hcssp.procedure.implicit import ImplicitProcedure
 from hcssp.procedure.model import HCSSP, Outcome
-from implicit_problems import highest_heuristic, implicit_of
+from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
 
 
 def way(length: int, step: float = 2.0) -> ImplicitCSSP:
     """A way along the integers in batches: walk, or skate two at a time, which may fail and bruises."""
-
-    def steps(states: np.ndarray) -> TransitionBatch:
-        count, place = len(states), states[:, 0]
-        return TransitionBatch(
-            states=np.tile(np.arange(count), 2),
-            actions=np.repeat([0, 1], count),
-            costs=np.array([np.repeat([step, 1.5], count), np.repeat([0.0, 1.0], count)]),
-            rows=np.concatenate((np.arange(2 * count), count + np.arange(count))),
-            successors=np.minimum(np.concatenate((place + 1, place + 2, place)), length)[:, np.newaxis],
-            probabilities=np.repeat([1.0, 0.75, 0.25], count),
-        )
-
     return ImplicitCSSP.in_batches(
         (0,),
-        steps,
+        walk_or_skate(step, length),
         lambda states: states[:, 0] >= length,
         lambda states: np.maximum(length - states[:, 0], 0.0),
         ("walk", "skate"),

@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse import csr_array, eye_array
 
-from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.fill import fills_in
 from hcssp.cssp.fill_sample import fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
@@ -170,10 +170,13 @@ class _Chain:
         """
         jumps = self.jumps()
         begins = int(np.argmax(start)) if len(start) else 0
-        dense = fills_in(jumps) or fills_in_nearby(_system(jumps), begins)
+        system = _system(jumps)
+        dense = fills_in(jumps) or fills_in_nearby(system, begins)
         factors = Swept.of(jumps) if dense else None
         if factors is None:
-            factors = factorised(jumps)
+            factors = _factors_of(system)
+        # It is no longer needed, and as large as the chain.
+        del system
         if factors is None:
             return None
         # So many terms are added for each state, and they amount to twice its own.
@@ -270,30 +273,19 @@ def _gathered(rows: csr_array, vector: LongArray) -> LongArray:
 
 def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
     """The factors of the transpose of ``I - jumps``, or None if it is singular in double precision."""
-    # One expression, so that no step towards the matrix is kept while it is factorised.
-    system = _system(jumps, nudge)
-    # The CSR arrays of I - J are the CSC arrays of its transpose: nothing is copied.
-    transposed = csc_array(
-        (system.data, system.indices.astype(np.int32, copy=False), system.indptr.astype(np.int32)),
-        shape=system.shape,
-    )
+    return _factors_of(_system(jumps, nudge))
+
+
+def _factors_of(system: csr_array) -> Any:
     try:
-        # The matrix is a column diagonally dominant M-matrix, so no pivoting is needed. Then a symmetric
-        # ordering has 2-3 times less fill than COLAMD on grids; with so little fill, wide panels are mostly
-        # zeros.
-        return factorise(
-            transposed,
-            "MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            panel_size=4,
-            options={"SymmetricMode": True},
-        )
+        return eliminate(system)
     except RuntimeError:
         return None
 
 
 def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
     """``I - jumps``, and something on the diagonal."""
+    # One expression, so that no step towards the matrix is kept.
     return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
 
 

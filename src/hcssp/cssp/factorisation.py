@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
 from hcssp.cssp.fill import SMALL
@@ -44,3 +46,24 @@ def factorise(matrix: SparseMatrix, ordering: Ordering = "COLAMD", **options: An
     if matrix.shape[0] <= SMALL:
         return splu(matrix, permc_spec=ordering, **options)
     return awaited(lambda: splu(matrix, permc_spec=ordering, **options))
+
+
+def eliminate(system: SparseMatrix, ordering: Ordering = "MMD_AT_PLUS_A") -> Any:
+    """The factors of the transpose of a policy's system, which is given in CSR.
+
+    The system is a row diagonally dominant M-matrix, so no pivoting is needed. Then a symmetric ordering has
+    2-3 times less fill than COLAMD on grids; with so little fill, wide panels are mostly zeros.
+
+    Raises
+    ------
+    RuntimeError
+        If the system is singular.
+    OutOfTime
+        If a deadline passes first.
+    """
+    # The transpose of a CSR matrix is the same arrays read as CSC: nothing is copied.
+    indices, pointers = (each.astype(np.int32, copy=False) for each in (system.indices, system.indptr))
+    transposed = csc_array((system.data, indices, pointers), shape=system.shape)
+    return factorise(
+        transposed, ordering, diag_pivot_thresh=0.0, panel_size=4, options={"SymmetricMode": True}
+    )

@@ -16,10 +16,10 @@ False
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import SparseMatrix
 
 SAMPLE = 4_000
@@ -45,11 +45,8 @@ def fills_in_nearby(system: SparseMatrix, start: int = 0) -> bool:
     nearby = np.sort(order[:SAMPLE])
     part = csr_array(system[nearby][:, nearby])
     part.sort_indices()
-    transposed = csc_array((part.data, part.indices, part.indptr), shape=part.shape)
     try:
-        factors = factorise(
-            transposed, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        )
+        factors = eliminate(part)
     except RuntimeError:
         # Singular within rounding, which says nothing about the fill.
         return False

@@ -44,6 +44,27 @@ class StateSpace(Protocol):
         """For each cost and state, what is to come at least; None if nothing is known."""
 
 
+class ActionCodes:
+    """Numbers for actions, in the order in which they are met.
+
+    >>> codes = ActionCodes()
+    >>> codes.of("walk"), codes.of("wait"), codes.of("walk"), codes.names
+    (0, 1, 0, ['walk', 'wait'])
+    """
+
+    def __init__(self) -> None:
+        self.names: list[Hashable] = []
+        self._number: dict[Hashable, int] = {}
+
+    def of(self, action: Hashable) -> int:
+        """The number of an action, met before or not."""
+        number = self._number.get(action)
+        if number is None:
+            number = self._number[action] = len(self.names)
+            self.names.append(action)
+        return number
+
+
 class FunctionSpace:
     """A space whose functions are asked state by state; states and actions are any hashable values.
 
@@ -72,8 +93,8 @@ class FunctionSpace:
     ) -> None:
         first: Mapping[Any, float] = initial if isinstance(initial, Mapping) else {initial: 1.0}
         self.initial = list(first), [float(each) for each in first.values()]
-        self.action_names: list[Hashable] = []
-        self._code: dict[Hashable, int] = {}
+        self._codes = ActionCodes()
+        self.action_names = self._codes.names
         self._actions, self._transitions, self._costs = actions, transitions, costs
         self._is_goal, self._heuristics, self._arrival_costs = is_goal, heuristics, arrival_costs
         self._cost_names = tuple(cost_names)
@@ -107,7 +128,7 @@ class FunctionSpace:
                 place = f"state {state!r}, action {action!r}"
                 row = len(owners)
                 owners.append(position)
-                codes.append(self._code_of(action))
+                codes.append(self._codes.of(action))
                 paid = reader.cost_vector(place, self._costs(state, action))
                 outcomes = self._transitions(state, action)
                 for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
@@ -127,13 +148,6 @@ class FunctionSpace:
             raise InvalidProblem(reader.found)
         vectors = np.array(costs, dtype=np.float64).reshape(-1, len(self._cost_names)).T
         return TransitionBatch(owners, codes, vectors, rows, successors, probabilities)
-
-    def _code_of(self, action: Hashable) -> int:
-        code = self._code.get(action)
-        if code is None:
-            code = self._code[action] = len(self.action_names)
-            self.action_names.append(action)
-        return code
 
 
 class BatchSpace:

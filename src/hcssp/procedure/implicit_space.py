@@ -32,6 +32,7 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.labels import LazyLabels
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.state_numbers import RowNumbers
+from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
 from hcssp.procedure.model import HCSSP
 
@@ -138,8 +139,8 @@ class ProcedureSpace:
         self._is_begin: BoolArray = np.zeros(self._flat.num_states, dtype=np.bool_)
         self._is_begin[list(self._begins)] = True
         self.initial: tuple[Any, list[float]] = (np.array([[0, flattening.start]]), [1.0])
-        self.action_names: list[Hashable] = []
-        self._code: dict[Hashable, int] = {}
+        self._codes = ActionCodes()
+        self.action_names = self._codes.names
 
     def numbers(self) -> PairNumbers:
         return PairNumbers(self)
@@ -223,7 +224,7 @@ class ProcedureSpace:
             there = self._pairs(index, first)
             found.append((np.full(len(first), row[place]), there, share[place] * probabilities))
         row, successors, share = (np.concatenate(each) for each in zip(*found, strict=True))
-        codes = [self._code_of(flat.action_labels[each]) for each in rows.tolist()]
+        codes = [self._codes.of(flat.action_labels[each]) for each in rows.tolist()]
         return TransitionBatch(owners, np.array(codes), flat.costs[:, rows], row, successors, share)
 
     def _of_an_activity(self, piece: int, states: IntArray) -> TransitionBatch:
@@ -233,7 +234,7 @@ class ProcedureSpace:
         told = space.transitions(inner.numbers.states(states))
         # Checked here, in the activity's own words, so that what follows can rely on it.
         batch = sorted_batch(told, labels, names, space.action_names)
-        codes = np.array([self._code_of(name) for name in space.action_names], dtype=np.int64)
+        codes = np.array([self._codes.of(name) for name in space.action_names], dtype=np.int64)
         return TransitionBatch(
             np.repeat(np.arange(len(states)), batch.counts),
             codes[batch.actions],
@@ -248,13 +249,6 @@ class ProcedureSpace:
         reached = self._inner[index].leads_to(numbers)
         inside = reached < 0
         return np.stack((np.where(inside, index + 1, 0), np.where(inside, numbers, reached)), axis=1)
-
-    def _code_of(self, action: Hashable) -> int:
-        code = self._code.get(action)
-        if code is None:
-            code = self._code[action] = len(self.action_names)
-            self.action_names.append(action)
-        return code
 
     def label(self, piece: int, number: int) -> Hashable:
         """What people call a state: as in the flat problem of a procedure."""

@@ -16,13 +16,14 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import is_feasible
 from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
-from hcssp.ssp.policy_system import Factors, eliminate
+from hcssp.ssp.policy_system import Factors
 
 MAX_IMPROVEMENTS = 2
 """So often a closed policy is improved by policy iteration among the closed ones."""
@@ -224,7 +225,7 @@ class Closing:
             values = np.zeros(costs.shape)
         else:
             try:
-                values = Factors(eliminate(system, "MMD_AT_PLUS_A"), None).solve(np.ascontiguousarray(costs))
+                values = Factors(eliminate(system), None).solve(np.ascontiguousarray(costs))
             except RuntimeError:
                 return None
         largest = values.max(axis=0, initial=0.0)

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import LARGEST_VALUE, Factors, eliminate
+from hcssp.ssp.policy_system import LARGEST_VALUE, Factors
 from hcssp.ssp.scalar_problem import ScalarProblem, tie
 
 MAX_SHARE = 0.5
@@ -231,7 +232,7 @@ def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> Float
 def envelope_factors(balance: Balance, states: IntArray, rows: IntArray) -> Factors | None:
     """The factors of the policy's system in `states`; None if it is singular."""
     try:
-        return Factors(eliminate(_part(balance, states, rows[states]), "MMD_AT_PLUS_A"), None)
+        return Factors(eliminate(_part(balance, states, rows[states])), None)
     except RuntimeError:
         return None
 

@@ -22,9 +22,9 @@ from typing import Literal
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import OutOfPrecision
 from hcssp.ssp.balance import Balance
@@ -293,7 +293,7 @@ class Factoriser:
         """
         order = self._order
         if order is None:
-            lu = eliminate(self._balance.matrix[rows], "MMD_AT_PLUS_A")
+            lu = eliminate(self._balance.matrix[rows])
             if len(rows) > MIN_STATES_TO_KEEP_ORDERING:
                 self._order = np.argsort(lu.perm_c)
                 self._place = lu.perm_c
@@ -307,16 +307,3 @@ class Factoriser:
         if lu.nnz > MAX_FILL * self._fill:
             self._order = None
         return Factors(lu, order)
-
-
-def eliminate(system: SparseMatrix, ordering: Literal["MMD_AT_PLUS_A", "NATURAL"]) -> SparseMatrix:
-    """The factors of the transpose of a policy's system, in CSR; RuntimeError if it is singular."""
-    # The transpose of a CSR matrix is the same arrays read as CSC: no conversion.
-    transposed = csc_array((system.data, system.indices, system.indptr), shape=system.shape)
-    return factorise(
-        transposed,
-        ordering,
-        diag_pivot_thresh=0.0,
-        panel_size=4,  # with so little fill, wide panels are mostly zeros
-        options={"SymmetricMode": True},
-    )
