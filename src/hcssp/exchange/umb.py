@@ -1,8 +1,8 @@
 """Problems from and for UMB files, the binary format in which probabilistic model checkers exchange models.
 
 Read are Markov chains and Markov decision processes in discrete time with plain probabilities; rewards of
-states, choices and branches are added up. States are called by their numbers: the values of variables are not
-read.
+states, choices and branches are added up. States are called by the values of their variables, which are
+written as well.
 
 The package umbi reads and writes the files; ``pip install 'hcssp[umb]'``.
 """
@@ -23,6 +23,7 @@ from hcssp.exchange.closing import closed
 from hcssp.exchange.explicit_model import ExplicitModel, expected, unique_names
 from hcssp.exchange.extras import extra
 from hcssp.exchange.posing import posed
+from hcssp.exchange.umb_valuations import INDEX, add_state_names, state_names
 from hcssp.procedure import HCSSP
 
 _REWARDS, _LABELS = "rewards", "aps"
@@ -75,9 +76,11 @@ def read_umb(path: str | Path) -> ExplicitModel:
         raise InvalidProblem([f"{path}: there is no such file"])
     try:
         decoder = coding.UmbDecoder(umbpath=Path(path))
-        # They only name states, and some versions of umbi and what it needs do not fit together there.
+        # Of these umbi reads some only, and with some versions of what it needs none.
         decoder.read_valuation_files = lambda umb: None
+        decoder.list_unread_files = lambda strict=False: None
         read = decoder.decode()
+        names = state_names(decoder.read_json(INDEX), decoder, read.index.transition_system.num_states)
     except Exception as error:
         raise InvalidProblem([f"{path}: it cannot be read: {error or type(error).__name__}"]) from error
     system = read.index.transition_system
@@ -110,7 +113,7 @@ def read_umb(path: str | Path) -> ExplicitModel:
         rewards=rewards,
         labels={"init": initial, **labels},
         initial=initial,
-        state_names=[str(state) for state in range(size)],
+        state_names=names,
         action_names=unique_names(_action_names(read, num_rows), row_start),
         name=Path(path).stem,
     )
@@ -119,7 +122,8 @@ def read_umb(path: str | Path) -> ExplicitModel:
 def umb_bytes(problem: CSSP | HCSSP) -> bytes:
     """The problem as the content of a UMB file, a procedure in its flat form.
 
-    Costs are rewards of the choices, and goals carry the label ``goal``.
+    Costs are rewards of the choices, and goals carry the label ``goal``. What states are called is kept:
+    variables as variables, other names as texts.
 
     Raises
     ------
@@ -169,9 +173,12 @@ def umb_bytes(problem: CSSP | HCSSP) -> bytes:
             _LABELS: {name: {"states": mask.tolist()} for name, mask in labels.items()},
         },
     )
+    encoder = extra("umbi.umb.umb_to_tar", "umb", "").UmbEncoder()
+    encoder.encode(written)
+    add_state_names(encoder, model.state_names)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.umb"
-        umb.write(written, path)
+        encoder.write(path)
         return path.read_bytes()
 
 

@@ -20,7 +20,7 @@ class ValuationLabels(LazyLabels):
     variables
         Their names.
     columns
-        For every variable its value in each state.
+        For every variable its value in each state; None where a state has no such variable.
     """
 
     def __init__(self, variables: Sequence[str], columns: Sequence[Sequence[Any]]) -> None:
@@ -32,7 +32,8 @@ class ValuationLabels(LazyLabels):
 
     def _label(self, position: int) -> str:
         values = zip(self.variables, self.columns, strict=True)
-        return ", ".join(f"{name}={_shown(column[position])}" for name, column in values)
+        known = ((name, column[position]) for name, column in values)
+        return ", ".join(f"{name}={_shown(value)}" for name, value in known if value is not None)
 
 
 def _shown(value: Any) -> str:

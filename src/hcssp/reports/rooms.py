@@ -105,6 +105,8 @@ def passages(plan: ProcedurePlan) -> list[Passage]:
 _COLUMNS = 3
 _PANEL = 3.4
 """Inches that a panel is wide and high, its title included."""
+_LETTERS = 44
+"""Letters that fit over a panel."""
 _BETWEEN = "   ·   "
 _MOST_PANELS = 47
 """Activities that have a panel of their own, the likeliest; more are counted."""
@@ -215,16 +217,17 @@ def _draw_panel(axes: Any, passage: Passage) -> None:
         draw_marks(axes, (0, 0), Marks(start=cell))
     for cell in grid.goals:
         draw_marks(axes, (0, 0), Marks(goal=cell))
-    each = ", ".join(f"{shortened(name, 24)} {rounded(value, 3)}" for name, value in passage.each.items())
+    each = [f"{shortened(name, 24)} {rounded(value, 3)}" for name, value in passage.each.items()]
+    costs = "\n".join(in_lines([f"each: {each[0]}", *each[1:]], _LETTERS, between=", "))
     times = "once" if passage.executions == 1.0 else f"{passage.executions:.4g} times"
     room = "" if passage.room == passage.name else f" (room {passage.room})"
-    title = shortened(f"{passage.name}{room}", 44)
-    axes.set_title(f"{title}\nexecuted {times}\neach: {each}", fontsize=9)
+    title = shortened(f"{passage.name}{room}", _LETTERS)
+    axes.set_title(f"{title}\nexecuted {times}\n{costs}", fontsize=9)
     finish(axes)
 
 
 def _title(plan: ProcedurePlan, letters: int) -> str:
-    """The figures that matter, in lines of so many letters at most, unless one alone is longer."""
+    """The figures that matter, in lines of so many letters at most."""
     problem, costs = plan.problem, plan.costs
     primary = problem.primary_name
     figures = [f"expected {called(problem, primary)} {rounded(costs.cost(primary))}"]
@@ -236,11 +239,20 @@ def _title(plan: ProcedurePlan, letters: int) -> str:
             expected += f" of at most {told.given(constraint.at_most)}"
         figures.append(expected)
     figures.append(quality_of(plan))
+    return "\n".join(in_lines(list(filter(None, figures)), max(letters, 30), between=_BETWEEN))
+
+
+def in_lines(parts: Sequence[str], letters: int, *, between: str) -> list[str]:
+    """Texts one after the other, in lines of so many letters at most.
+
+    >>> in_lines(["time 3", "damage 4", "smoke 0.123456789"], 16, between=", ")
+    ['time 3, damage 4', 'smoke 0.1234567…']
+    """
     lines: list[str] = []
-    for each in filter(None, figures):
-        longer = f"{lines[-1]}{_BETWEEN}{each}" if lines else each
+    for part in parts:
+        longer = f"{lines[-1]}{between}{part}" if lines else part
         if lines and len(longer) <= letters:
             lines[-1] = longer
         else:
-            lines.append(shortened(each, max(letters, 30)))
-    return "\n".join(lines)
+            lines.append(shortened(part, letters))
+    return lines
