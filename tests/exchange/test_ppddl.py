@@ -208,6 +208,50 @@ def test_a_metric_that_is_maximised_is_a_reward(made) -> None:  # type: ignore[n
     assert best.cost("goal-reward") == pytest.approx(7.0)
 
 
+def test_a_beginning_by_chance_is_a_distribution(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:predicates (wet) (lamp ?x) (cold) (done)) (:functions (fuel) (mass) (time)) (:constants a b)
+           (:action walk :parameters () :precondition (not (wet))
+             :effect (and (done) (increase (time) (mass))))
+           (:action wade :parameters () :precondition (and (wet) (not (cold)) (> (fuel) 1))
+             :effect (and (done) (increase (time) (+ (mass) (fuel) 1 2))))
+           (:action rest :parameters () :precondition (and (wet) (<= (fuel) 1))
+             :effect (and (not (wet)) (increase (time) (- (- 1)))))""",
+        """(:init (not (cold)) (= (fuel) 1) (probabilistic 1/4 (and (wet) (= (fuel) 2)) 1/4 (wet))
+             (probabilistic 0.5 (and (= (mass) 10) (lamp a)) 0.5 (and (= (mass) 20) (lamp b))))
+           (:goal (done)) (:metric minimize (time))""",
+    )
+    begins = dict(zip(problem.state_labels, problem.initial.tolist(), strict=True))
+    begins = {label: chance for label, chance in begins.items() if chance}
+    assert begins == pytest.approx(
+        {
+            f"(lamp {lamp}){wet} (= (fuel) {fuel}) (= (mass) {mass})": chance
+            for lamp, mass in (("a", 10), ("b", 20))
+            for wet, fuel, chance in (("", 1, 0.25), (" (wet)", 1, 0.125), (" (wet)", 2, 0.125))
+        }
+    )
+    # 15 on average; a quarter wades for 5 more, a quarter rests for 1 more.
+    assert hcssp.solve(problem).upper_bound == pytest.approx(15 + 5 / 4 + 1 / 4)
+
+
+def test_what_is_never_enumerated_begins_by_chance_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "both.pddl"
+    effect = "(and (p) (when (q) (increase (c) 4)) (increase (c) 1))"
+    task = "(define (problem p) (:domain d) (:init (probabilistic 0.25 (q))) (:goal (p)))"
+    file.write_text(f"{HEAD} {go(effect)})\n{task}", encoding="utf-8")
+    assert hcssp.solve(hcssp.implicit_ppddl(file)).upper_bound == pytest.approx(2.0)
+
+
+def test_a_problem_with_rewards_need_not_declare_them(tmp_path: Path) -> None:
+    file = tmp_path / "both.pddl"
+    actions = """(:predicates (p) (q)) (:action go :parameters () :effect (p))
+        (:action earn :parameters () :precondition (not (q)) :effect (and (q) (increase (reward) 3)))"""
+    head = HEAD.replace(":adl", ":adl :mdp :numeric-fluents")
+    task = "(define (problem p) (:domain d) (:goal (p)) (:goal-reward 10))"
+    file.write_text(f"{head} {actions})\n{task}", encoding="utf-8")
+    assert hcssp.solve(from_ppddl(file)).reward.value == pytest.approx(13.0)
+
+
 def test_a_dead_end_is_told_and_may_be_ended_at_a_price() -> None:
     files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
     with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):
@@ -224,6 +268,7 @@ def go(effect: str) -> str:
 
 
 GO = go("(p)")
+DRAWN = "(:init (probabilistic 0.5 (= (c) 1)))"
 
 
 @pytest.mark.parametrize(
@@ -248,6 +293,12 @@ GO = go("(p)")
         (GO.replace(":parameters", ":foo"), "(:goal (p))", "Cannot parse token :foo"),
         (go("7"), "(:goal (p))", "line 1, column"),
         (GO, "(:goal (p)", "ends too early"),
+        (GO, "(:init (probabilistic 0.7 (p) 0.7 (q))) (:goal (p))", "probabilities 0.7, 0.7 are"),
+        (GO, "(:init (probabilistic 0.5 (r))) (:goal (p))", "there is no predicate 'r'"),
+        (GO, "(:init (probabilistic 0.5 (when (q) (p)))) (:goal (p))", "line 2: 'when' in :init"),
+        (GO, "(:init (q) (probabilistic 0.5 (not (q)))) (:goal (p))", "(q) is true and false in :init"),
+        (go("(and (p) (increase (c) 1))"), f"{DRAWN} (:goal (p))", "is left to chance in :init"),
+        (go("(when (> (c) 1) (p))"), f"{DRAWN} (:goal (p))", "has no value if chance does not draw one"),
     ],
 )  # fmt: skip
 def test_mistakes_are_told(made, domain: str, problem: str, told: str) -> None:  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hcssp.errors import InvalidProblem, UnsupportedProblem
-from hcssp.exchange.ppddl_effects import Effect, Effects, parts_of_effect
+from hcssp.exchange.ppddl_effects import Effect, Effects, all_parts
 from hcssp.exchange.ppddl_grounding import Atom, Test, Vocabulary
 
 MOST_ACTIONS = 1_000_000
@@ -107,17 +107,12 @@ def _conjuncts(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-def functions_changed(domain: Any) -> set[str]:
-    """The names of the functions that some effect changes."""
-    return {effect.variable.name for effect in _effects(domain) if hasattr(effect, "variable")}
-
-
 def functions_read(domain: Any, problem: Any) -> set[str]:
     """The names of the functions that a condition, the goal or the value of an effect depends on."""
     trees = [problem.goal, *(action.precondition for action in domain.actions)]
     trees += [rule.condition for rule in domain.derived_predicates]
     found: set[str] = set()
-    for effect in _effects(domain):
+    for effect in all_parts(action.effect for action in domain.actions):
         trees += [getattr(effect, "condition", None), getattr(effect, "expression", None)]
         if type(effect).__name__ in ("ScaleUpEffect", "ScaleDownEffect"):
             found.add(effect.variable.name)
@@ -132,12 +127,3 @@ def functions_read(domain: Any, problem: Any) -> set[str]:
             if hasattr(tree, part)
         ]
     return found
-
-
-def _effects(domain: Any) -> Iterator[Any]:
-    """All effects of all actions, whole and in parts."""
-    open_ones = [action.effect for action in domain.actions]
-    while open_ones:
-        tree = open_ones.pop()
-        yield tree
-        open_ones += parts_of_effect(tree)

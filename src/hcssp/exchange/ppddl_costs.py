@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from hcssp.errors import InvalidProblem, UnsupportedProblem, did_you_mean
-from hcssp.exchange.ppddl_effects import Happening, parts_of_effect
+from hcssp.exchange.ppddl_effects import Happening, all_parts
 from hcssp.exchange.ppddl_grounding import Atom, constant, written
 
 STEPS, METRIC, GOAL_REWARD = "steps", "metric", "goal-reward"
@@ -156,12 +156,9 @@ def _lost(name: str) -> str:
 
 def _decreased(domain: Any) -> Iterator[str]:
     """The names of the functions that some effect decreases."""
-    open_ones = [action.effect for action in domain.actions]
-    while open_ones:
-        tree = open_ones.pop()
+    for tree in all_parts(action.effect for action in domain.actions):
         if type(tree).__name__ == "DecreaseEffect":
             yield tree.variable.name
-        open_ones += parts_of_effect(tree)
 
 
 def _factors(metric: Any, declared: Collection[str]) -> dict[str, Fraction]:

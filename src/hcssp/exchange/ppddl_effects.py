@@ -7,7 +7,7 @@ and Littman, 2004) has it. Increases of one number add up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ class Effects:
             else:
                 every = self._words.bindings(tree.parameters, binding)
                 parts = [self.effect(tree.effect, each) for each in every]
-            return lambda situation: _together([part(situation) for part in parts])
+            return lambda situation: together([part(situation) for part in parts])
         if kind == "ConditionalEffect":
             test, then = self._words.test(tree.condition, binding), self.effect(tree.effect, binding)
             if isinstance(test, bool):
@@ -149,7 +149,7 @@ class Effects:
         return Situation(atoms, tuple(values))
 
 
-def _together(parts: Sequence[list[Happening]]) -> list[Happening]:
+def together(parts: Sequence[list[Happening]]) -> list[Happening]:
     """All ways in which effects that are independent of each other can turn out together."""
     found = NOTHING
     for part in parts:
@@ -168,17 +168,28 @@ def _together(parts: Sequence[list[Happening]]) -> list[Happening]:
     return found
 
 
-def moving_predicates(domain: Any) -> set[str]:
-    """The predicates that some effect changes."""
+def moving_predicates(effects: Iterable[Any]) -> set[str]:
+    """The predicates that some of the effects changes."""
     found: set[str] = set()
-    open_ones = [action.effect for action in domain.actions]
-    while open_ones:
-        tree = open_ones.pop()
+    for tree in all_parts(effects):
         kind = type(tree).__name__
         if kind in ("AtomEffect", "NegativeEffect"):
             found.add((tree if kind == "AtomEffect" else tree.atom).name)
-        open_ones += parts_of_effect(tree)
     return found
+
+
+def functions_changed(effects: Iterable[Any]) -> set[str]:
+    """The names of the functions that some of the effects changes."""
+    return {effect.variable.name for effect in all_parts(effects) if hasattr(effect, "variable")}
+
+
+def all_parts(effects: Iterable[Any]) -> Iterator[Any]:
+    """All effects, whole and in parts."""
+    open_ones = list(effects)
+    while open_ones:
+        tree = open_ones.pop()
+        yield tree
+        open_ones += parts_of_effect(tree)
 
 
 def parts_of_effect(tree: Any) -> list[Any]:

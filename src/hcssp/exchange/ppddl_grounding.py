@@ -7,7 +7,7 @@ never change is looked up at once. Nothing is compiled or run that is made from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
@@ -50,9 +50,18 @@ class Vocabulary:
         The names of the predicates that effects change.
     remembered
         The names of the functions that effects change and something depends on.
+    drawn
+        plado's trees of the numbers that chance draws in the beginning.
     """
 
-    def __init__(self, domain: Any, problem: Any, moving: set[str], remembered: set[str]) -> None:
+    def __init__(
+        self,
+        domain: Any,
+        problem: Any,
+        moving: set[str],
+        remembered: set[str],
+        drawn: Iterable[Any] = (),
+    ) -> None:
         self._types = {each.name: each.parent_type_name for each in domain.types}
         objects = (*domain.constants, *problem.objects)
         self._objects = {each.name: each.type_name or "object" for each in objects}
@@ -73,16 +82,16 @@ class Vocabulary:
             else:
                 self._facts.add(self.atom(each, {}, self._predicates, "predicate"))
         self.remembered = remembered
+        self.drawn = {self.atom(each, {}, self.functions, "function") for each in drawn}
         # Numbers that change and matter later are part of a situation; those that only add up are not.
-        self.place = {
-            what: place
-            for place, what in enumerate(sorted(each for each in self.given if each[0] in self.remembered))
-        }
+        held = sorted(each for each in {*self.given, *self.drawn} if each[0] in self.remembered)
+        self.place = {what: place for place, what in enumerate(held)}
 
     @property
     def initial(self) -> Situation:
+        """What is certain in the beginning; a number that is still to be drawn is 0."""
         moving = frozenset(atom for atom in self._facts if atom[0] in self.moving)
-        return Situation(moving, tuple(self.given[what] for what in self.place))
+        return Situation(moving, tuple(self.given.get(what, Fraction(0)) for what in self.place))
 
     @property
     def numbers(self) -> tuple[Atom, ...]:

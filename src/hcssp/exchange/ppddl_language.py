@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hcssp.errors import InvalidProblem, UnsupportedProblem
 from hcssp.exchange.extras import extra
+from hcssp.exchange.ppddl_effects import functions_changed
+from hcssp.exchange.ppddl_words import PURPOSE, plain_words
 
-PURPOSE = "reading PPDDL"
+REWARD = "reward"
+"""The number that problems with rewards have without declaring it."""
 
 _UNKNOWN = {
     ":durative-action": "actions that last; give each action an effect (increase (time) ...) instead",
@@ -27,12 +30,33 @@ _UNKNOWN = {
     ":process": "processes",
     ":event": "events by themselves",
     ":observe": "observations; states are fully known",
+    ":continuous-effects": "changes in the course of time; give each action an effect (increase ...) instead",
+    ":object-fluents": "functions to objects; use a predicate instead",
     "oneof": "outcomes without probabilities; write (probabilistic ...) instead",
     "either": "unions of types; name a common supertype instead",
 }
 
+_SYNONYMS = {":numeric-fluents": ":fluents", ":universal-effects": ":adl"}
+"""What plado knows by another name."""
 
-def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None = None) -> tuple[Any, Any]:
+
+class PpddlTrees(NamedTuple):
+    """A domain and a problem as plado's trees.
+
+    Attributes
+    ----------
+    domain, problem
+        What the files define; the problem without what is uncertain in the beginning.
+    chances
+        What happens before everything, as effects: what ``:init`` leaves to chance, or says to be false.
+    """
+
+    domain: Any
+    problem: Any
+    chances: tuple[Any, ...]
+
+
+def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None = None) -> PpddlTrees:
     """The domain and the problem, as plado's trees.
 
     Parameters
@@ -52,27 +76,39 @@ def read_ppddl(domain: str | PathLike[str], problem: str | PathLike[str] | None 
         If plado is not installed.
     """
     parser = extra("plado.parser.parser", "ppddl", PURPOSE)
-    parts: dict[str, tuple[Any, Path]] = {}
+    parts: dict[str, tuple[Any, Path, tuple[Any, ...]]] = {}
     for path in (Path(domain), *(() if problem is None else (Path(problem),))):
-        for kind, tree in _definitions(parser, path):
-            parts.setdefault(kind, (tree, path))
+        for kind, tree, chances in _definitions(parser, path):
+            parts.setdefault(kind, (tree, path, chances))
     missing = [kind for kind in ("domain", "problem") if kind not in parts]
     if missing:
         named = " and ".join(str(path) for path in (domain, problem) if path is not None)
         raise InvalidProblem(
             f"{named}: there is no (define ({kind} ...)); give both files" for kind in missing
         )
-    (tree, path), (posed, posed_path) = parts["domain"], parts["problem"]
+    (tree, path, _), (posed, posed_path, chances) = parts["domain"], parts["problem"]
     if posed.domain_name != tree.name:
         raise InvalidProblem(
             [f"{posed_path}: a problem of the domain {posed.domain_name!r}, but {path} is {tree.name!r}"]
         )
-    return tree, posed
+    _give_rewards(tree, posed)
+    return PpddlTrees(tree, posed, chances)
 
 
-def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any]]:
-    """What is defined in a file: whether a domain or a problem, and its tree."""
-    tokenizer = extra("plado.parser.tokenizer", "ppddl", PURPOSE)
+def _give_rewards(domain: Any, problem: Any) -> None:
+    """Declare the number of rewards, and maximise it if the problem has one and says nothing else."""
+    if not {":rewards", ":mdp"} & set(domain.requirements):
+        return
+    language = extra("plado.pddl", "ppddl", PURPOSE)
+    if all(each.name != REWARD for each in domain.functions):
+        domain.functions = (*domain.functions, language.Function(REWARD, []))
+    changed = functions_changed(action.effect for action in domain.actions)
+    if problem.metric is None and (REWARD in changed or problem.goal_reward is not None):
+        problem.metric = language.Metric(language.Metric.MAXIMIZE, language.FunctionCall(REWARD, []))
+
+
+def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """What is defined in a file: whether a domain or a problem, its tree, and its uncertain beginning."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -82,18 +118,29 @@ def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any]]:
     begins = [match.start() for match in re.finditer(r"\(\s*define\b", plain)]
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         # Lines before keep their places, so that a mistake is told with its line.
-        part = "\n" * text.count("\n", 0, begin) + text[begin:end]
+        part = "\n" * text.count("\n", 0, begin) + _with_synonyms(text[begin:end])
         is_domain = re.match(r"\(\s*define\s*\(\s*domain\b", plain[begin:end])
         read = parser.parse_domain if is_domain else parser.parse_problem
         try:
-            words = parser.LookaheadStreamer(tokenizer.tokenize(part))
+            given, chances = plain_words(part)
+            words = parser.LookaheadStreamer(iter(given))
             tree = read(words)
             left = next(iter(words), None)
+            begun = tuple(_effect(parser, each) for each in chances)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{path}: {each}" for each in error.violations) from error
         except (ValueError, StopIteration, AttributeError, RecursionError) as error:
             raise InvalidProblem([f"{path}: {_told(error)}"]) from error
         if left is not None:
             raise InvalidProblem([f"{path}: line {left.lno}: {left.tok!r} after the end of the definition"])
-        yield ("domain" if is_domain else "problem"), tree
+        yield ("domain" if is_domain else "problem"), tree, begun
+
+
+def _effect(parser: Any, words: list[Any]) -> Any:
+    """An effect by itself, which the parser knows only as that of an action."""
+    tokenizer = extra("plado.parser.tokenizer", "ppddl", PURPOSE)
+    action = [tokenizer.parse_token(each, words[0].lno, words[0].cno) for each in ("begin", ":effect")]
+    return parser.parse_action(parser.LookaheadStreamer(iter([*action, *words, words[-1]]))).effect
 
 
 def _refuse_unknown(text: str, path: Path) -> None:
@@ -106,6 +153,13 @@ def _refuse_unknown(text: str, path: Path) -> None:
     ]
     if found:
         raise UnsupportedProblem("; ".join(found[:3]) + ": this is not supported")
+
+
+def _with_synonyms(text: str) -> str:
+    """The text with the words that plado knows, in the same places."""
+    for word, known in _SYNONYMS.items():
+        text = re.sub(rf"{word}(?![\w-])", known.ljust(len(word)), text, flags=re.IGNORECASE)
+    return text
 
 
 def _without_comments(text: str) -> str:

@@ -8,6 +8,8 @@ cost ``fuel truck1``.
 The metric says what is minimised: ``(:metric minimize (time))``, or a sum of costs with factors. Without one
 it is the first cost that is declared, and without any the number of actions, ``steps``. All others can be
 bounded. A metric that is maximised becomes what is missed of it (:mod:`hcssp.solving.maximisation`).
+
+What ``:init`` leaves to chance is a distribution over the situations in which it begins.
 """
 
 from __future__ import annotations
@@ -24,11 +26,18 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.errors import InvalidProblem, UnsupportedProblem
-from hcssp.exchange.ppddl_actions import functions_changed, functions_read, ground_actions
+from hcssp.exchange.ppddl_actions import functions_read, ground_actions
+from hcssp.exchange.ppddl_beginning import begun
 from hcssp.exchange.ppddl_costs import STEPS, Counting
-from hcssp.exchange.ppddl_effects import Effects, Happening, moving_predicates
+from hcssp.exchange.ppddl_effects import (
+    Effects,
+    Happening,
+    all_parts,
+    functions_changed,
+    moving_predicates,
+)
 from hcssp.exchange.ppddl_grounding import Atom, Situation, Vocabulary, written
-from hcssp.exchange.ppddl_language import read_ppddl
+from hcssp.exchange.ppddl_language import PpddlTrees, read_ppddl
 from hcssp.solving.maximisation import maximise
 
 SUFFIXES = (".pddl", ".ppddl")
@@ -45,8 +54,8 @@ class PpddlModel:
 
     Parameters
     ----------
-    domain, problem
-        plado's trees; see :func:`~hcssp.exchange.ppddl_language.read_ppddl`.
+    trees
+        What :func:`~hcssp.exchange.ppddl_language.read_ppddl` has read.
     minimise
         The cost to minimise; by default as the metric says.
     counted
@@ -62,19 +71,24 @@ class PpddlModel:
         The primary cost, then the others in the order in which they are declared.
     reward
         The factors of the costs in the reward that the metric maximises; None if it maximises none.
+    initial
+        The situations in which it may begin, with their probabilities.
     """
 
     def __init__(
         self,
-        domain: Any,
-        problem: Any,
+        trees: PpddlTrees,
         minimise: str | None = None,
         counted: Collection[str] = (),
         added: Collection[str] = (),
     ) -> None:
+        domain, problem, chances = trees
         self.name = str(problem.name)
         read = functions_read(domain, problem)
-        self._words = Vocabulary(domain, problem, moving_predicates(domain), read & functions_changed(domain))
+        happening = [*(action.effect for action in domain.actions), *chances]
+        remembered = read & functions_changed(happening)
+        drawn = [each.variable for each in all_parts(chances) if hasattr(each, "variable")]
+        self._words = Vocabulary(domain, problem, moving_predicates(happening), remembered, drawn)
         self._effects = Effects(self._words)
         self._actions = ground_actions(self._words, self._effects, domain)
         self._number = {action.label: number for number, action in enumerate(self._actions)}
@@ -85,12 +99,8 @@ class PpddlModel:
         self._counting = Counting(domain, problem, self._effects.touched, read, minimise, counted, added)
         self.cost_names, self.reward = self._counting.names, self._counting.reward
         self._refuse_head_starts()
+        self.initial = begun(self._words, chances)
         self._turned = lru_cache(maxsize=_TURNS_KEPT)(self._turn)
-
-    @property
-    def initial(self) -> Situation:
-        """The situation in which everything begins."""
-        return self._words.initial
 
     def is_goal(self, situation: Situation) -> bool:
         """Whether the goal is reached."""
@@ -156,7 +166,7 @@ class PpddlModel:
         price
             What it costs to give up where nothing can be done; without it there is a dead end.
         """
-        met = {self.label(self.initial): self.initial}
+        met = {self.label(situation): situation for situation in self.initial}
 
         def actions(state: str) -> list[str]:
             found = self.actions(met[state])
@@ -177,7 +187,7 @@ class PpddlModel:
         def is_goal(state: str) -> bool:
             return state == GIVEN_UP or self.is_goal(met[state])
 
-        first = next(iter(met))
+        first = dict(zip(met, self.initial.values(), strict=True))
         return ImplicitCSSP(
             first, actions, transitions, costs, is_goal, heuristics, self.cost_names, bounds, name=self.name
         )
@@ -202,6 +212,11 @@ class PpddlModel:
             f"(= {written(what)} {_short(given[what])}) in :init: a cost begins at 0; take it off the bound"
             for what in self._counting.counted
             if given.get(what) and what not in self._words.numbers
+        ]
+        found += [
+            f"{written(what)} is a cost and is left to chance in :init; a cost begins at 0"
+            for what in self._counting.counted
+            if what in self._words.drawn and what not in self._words.numbers
         ]
         if found:
             raise InvalidProblem(found)
@@ -300,9 +315,9 @@ def _model(
     """The problem in files, and the price of giving up, by the names of costs."""
     trees = read_ppddl(domain, problem)
     named = dict(give_up) if isinstance(give_up, Mapping) else {}
-    known = {each.name for each in trees[0].functions} | {STEPS}
+    known = {each.name for each in trees.domain.functions} | {STEPS}
     added = [name for name in named if name.partition(" ")[0] not in known]
-    model = PpddlModel(*trees, minimise=minimise, counted=(*(bounds or {}), *costs, *named), added=added)
+    model = PpddlModel(trees, minimise=minimise, counted=(*(bounds or {}), *costs, *named), added=added)
     if give_up is None:
         return model, None
     return model, named if isinstance(give_up, Mapping) else {model.cost_names[0]: float(give_up)}
