@@ -121,9 +121,11 @@ def test_flipped_bytes_never_crash() -> None:
             data[rng.randrange(len(data))] = rng.randrange(256)
         if bytes(data) == DATA:
             continue
-        with pytest.raises(InvalidCertificate):
-            Certificate.from_bytes(bytes(data))
-        refused += 1
+        try:
+            # A few bits of the stream say how it was compressed, or nothing.
+            assert same(Certificate.from_bytes(bytes(data)), Certificate.from_bytes(DATA))
+        except InvalidCertificate:
+            refused += 1
     assert refused > 1_900
 
 
