@@ -137,12 +137,14 @@ def test_it_says_so_if_the_search_told_more(path: Path) -> None:
     plan = solve(retrying())
     prover = ProofSaver(path)
     prover.finish(plan)
-    assert "told more" not in prover.in_words("mine.yaml", "time")
+    assert "told more" not in prover.in_words("mine.yaml", retrying())
     forgetful = replace(plan, record=SearchRecord())
     prover.finish(forgetful)
-    assert "The search told more, 6.749999; that is not in" in prover.in_words("mine.yaml", "time")
+    assert "The search told more, 6.749999; that is not in" in prover.in_words("mine.yaml", retrying())
     prover.finish(replace(forgetful, found_policy=None, proof=Infeasible()))
-    assert "The search told more, that there is none; that is not in" in prover.in_words("mine.yaml", "time")
+    assert "The search told more, that there is none; that is not in" in prover.in_words(
+        "mine.yaml", retrying()
+    )
 
 
 def test_where_it_cannot_be_written_nothing_is_solved(

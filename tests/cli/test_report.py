@@ -28,7 +28,7 @@ def test_a_problem_is_solved_and_reported(tmp_path: Path, capsys: pytest.Capture
     assert f"The report is in {target}" in printed.out
     data = data_of(target)
     exact = solve(small_building(3.0), PolicyBranching(), [Gap(1e-6)])
-    assert data["plans"][data["reported"]]["upper"] == pytest.approx(exact.upper_bound)
+    assert data["plans"][data["reported"]]["own"] == pytest.approx(exact.upper_bound)
     assert data["plans"][data["reported"]]["bounds"] == {"damage": 3.0}
     assert len(data["plans"]) >= 4
     assert data["problem"]["name"] == "small-building"
@@ -56,9 +56,9 @@ def test_a_saved_plan_is_reported_as_it_is(tmp_path: Path, capsys: pytest.Captur
     assert answer["upper_bound"] == pytest.approx(saved["upper_bound"])
     data = data_of(target)
     (shown,) = data["plans"]
-    told = shown["claimed"], shown["upper"]
+    told = shown["claimed"], shown["own"]
     assert told == pytest.approx((saved["lower_bound"], saved["upper_bound"]))
-    assert shown["lower"] is None
+    assert shown["limit"] is None
     assert data["curve"] is None
     assert len(data["history"]) >= len(saved["trace"])
 
@@ -70,7 +70,7 @@ def test_a_plan_that_breaks_its_bounds_is_called_so(tmp_path: Path) -> None:
     assert main([*arguments, "--points", "0"]) == 0
     (shown,) = data_of(target)["plans"]
     assert "which breaks the bound of 1" in shown["words"][0]
-    assert shown["lower"] is None
+    assert shown["limit"] is None
 
 
 def test_pictures_are_drawn_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,7 +100,7 @@ def test_the_slider_moves_by_keys_and_redraws_plan_map_costs_and_prices(
     assert page.run("document.getElementById('bound').value") == "3"
     assert text(page, "#bound-value") == "4"
     plan = data["plans"][3]
-    assert f"{plan['upper']:.4f}" in text(page, "#tiles")
+    assert f"{plan['own']:.4f}" in text(page, "#tiles")
     assert "at most 4" in text(page, "#other")
     after = {part: text(page, part) for part in parts}
     assert {part for part in parts if before[part] == after[part]} <= {"#curve"}

@@ -59,7 +59,7 @@ def test_costs_executions_and_choices_are_those_of_the_evaluation(
     chosen = {problem.choices[i].name for i, count in enumerate(plan["choices"]) if count > 0}
     assert chosen == {"go-to-door", "open-door", "return-to-E", "leave-through-E", "leave-through-door"}
     assert plan["choices"][problem.choices_at(problem.start)[0]] == 1.0
-    assert data["plans"][data["reported"]]["lower"] == solved.lower_bound
+    assert data["plans"][data["reported"]]["limit"] == solved.lower_bound
 
 
 def test_cells_hold_the_policy_and_the_visits(reported: tuple[ProcedurePlan, dict[str, Any]]) -> None:
@@ -93,10 +93,10 @@ def test_the_curve_s_plans_are_in_order_and_the_reported_one_is_among_them(
     solved, data = reported
     assert [plan["bounds"]["damage"] for plan in data["plans"]] == [0.5, 1.0, 2.0, 4.0]
     assert data["reported"] == 2
-    uppers = [plan["upper"] for plan in data["plans"]]
+    uppers = [plan["own"] for plan in data["plans"]]
     assert uppers == sorted(uppers, reverse=True)
     for plan in data["plans"]:
-        assert plan["lower"] <= plan["upper"]
+        assert plan["limit"] <= plan["own"]
         assert plan["costs"]["damage"] <= plan["bounds"]["damage"] + 1e-9
     assert data["curve"]["points"][2]["bound"] == 2.0
     assert data["history"][-1][1] == pytest.approx(solved.lower_bound)

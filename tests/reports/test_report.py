@@ -64,17 +64,17 @@ def test_a_single_problem_on_a_grid_has_a_page(plan: Plan, tmp_path: Path) -> No
     assert data["samples"]["seed"] == 3
     shown = data["plans"][data["reported"]]
     assert shown["costs"] == pytest.approx({name: plan.cost(name) for name in ("time", "damage")})
-    assert (shown["lower"], shown["upper"]) == (plan.lower_bound, plan.upper_bound)
+    assert (shown["limit"], shown["own"]) == (plan.lower_bound, plan.upper_bound)
     assert shown["activities"][0]["executions"] == 1.0
     assert shown["runs"][0]["finished"]
     # The slider moves the only bound there is.
     assert data["varied"] == "damage"
     assert len(data["plans"]) > 2
     for point in data["curve"]["points"]:
-        if point["upper"] is not None:
+        if point["own"] is not None:
             exact = solve(hall(point["bound"]))
-            assert point["lower"] <= exact.upper_bound * (1.0 + 1e-9)
-            assert point["upper"] >= exact.lower_bound * (1.0 - 1e-9)
+            assert point["limit"] <= exact.upper_bound * (1.0 + 1e-9)
+            assert point["own"] >= exact.lower_bound * (1.0 - 1e-9)
 
 
 def test_the_passage_of_a_single_problem_is_what_its_plan_does(plan: Plan) -> None:
@@ -109,7 +109,7 @@ def test_whatever_was_solved_can_be_drawn_and_reported(problem: Any, tmp_path: P
     assert is_picture(tmp_path / "plan.png")
     plan.report(tmp_path / "page.html", points=0)
     data = data_of(tmp_path / "page.html")
-    assert data["plans"][0]["upper"] == plan.upper_bound
+    assert data["plans"][0]["own"] == plan.upper_bound
 
 
 def test_without_a_constraint_there_is_no_slider(tmp_path: Path) -> None:

@@ -17,10 +17,12 @@ from hcssp import maximise
 from hcssp.cli import main
 from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
+from hcssp.numerics import is_feasible
 from hcssp.reports.plan_words import plan_in_words
 from hcssp.reports.words import what_is_proven, what_it_costs
 from hcssp.solving import reward_potential
 from hcssp.solving.reward_potential import _Groups
+from random_nestings import random_limits
 from random_problems import random_cssp
 from random_procedures import random_procedure
 from referee.exact_policies import every_policy
@@ -165,6 +167,27 @@ def fishing(*, stay: float = 0.5) -> hcssp.HCSSP:
     return day.build(start=morning, end=home)
 
 
+@pytest.mark.parametrize("seed", some(range(24)))
+def test_limits_for_each_execution_are_kept(seed: int) -> None:
+    problem = random_limits(seed, cycles=seed % 2 == 1)[1]
+    try:
+        shaped = maximise(problem, problem.primary_name)
+    except hcssp.UnboundedReward:
+        return
+    limits = [each.name for each in shaped.constraints if each.per is not None]
+    assert limits == [each.name for each in problem.constraints if each.per is not None]
+    everything = brute_force_procedures.brute_force(problem).costs
+    kept = [costs[0] for costs in everything if is_feasible(costs, problem.bounds)]
+    plan = hcssp.solve(shaped)
+    assert plan.found == bool(kept)
+    if kept:
+        assert plan.reward is not None
+        assert plan.reward.value == pytest.approx(max(kept))
+        assert plan.reward.at_most >= max(kept) * (1.0 - 1e-12)
+    with pytest.raises(hcssp.InvalidProblem, match=f"say maximise: {problem.primary_name} in the file"):
+        hcssp.dump_problem(shaped)
+
+
 def test_choices_that_run_nothing_miss_what_they_miss() -> None:
     plan = hcssp.solve(maximise(fishing(), "fish"))
     assert plan.reward is not None
@@ -284,6 +307,53 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     assert told["name"] == "gold"
     assert told["expected"] == pytest.approx(6.0)
     assert told["at_most"] >= 6.0
+
+
+def test_no_command_speaks_of_what_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, saved, proof = tmp_path / "gold.yaml", tmp_path / "plan.json", tmp_path / "gold.cert"
+    file.write_text(GOLD, encoding="utf-8")
+    page, csv = tmp_path / "page.html", tmp_path / "curve.csv"
+    told = {}
+    for name, *options in (
+        ("solve", "--out", saved, "--certificate", proof),
+        ("evaluate", saved),
+        ("simulate", saved, "--runs", 50),
+        ("why", saved, "--at", "dig mine"),
+        ("robust", saved, "--within", "20%"),
+        ("check", proof),
+        ("show",),
+        ("curve", "--from", 2, "--to", 6, "--points", 2, "--csv", csv),
+        ("report", saved, "--output", page),
+    ):
+        assert main([name, str(file), *map(str, options)]) == 0
+        told[name], progress = capsys.readouterr()
+        assert "missed" not in told[name] + progress, name
+    assert "at most 2.0000   incumbent 2.0000" in main_progress(file, capsys)
+    # Half of the digs are followed by another: at the worst 0.4 of them, each worth 1.
+    assert "gold         2      1.6667" in told["robust"]
+    assert "proven: not above" in told["why"]
+    assert "has an expected gold above 2.00000" in told["check"]
+    assert "greatest expected gold as the bound on wear grows" in told["curve"]
+    assert csv.read_text(encoding="utf-8").splitlines()[0].endswith(",reward,reward_at_most")
+    assert "missed" not in page.read_text(encoding="utf-8")
+
+
+def main_progress(file: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["solve", str(file), "--verbose"]) == 0
+    return capsys.readouterr().err
+
+
+def test_the_parts_of_a_profit_are_told_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = hcssp.solve(maximise(load_text(GOLD.replace("maximise: gold\n", "")), {"gold": 2, "wear": -1}))
+    assert plan.reward is not None
+    words = plan_in_words(plan)
+    assert "greatest expected reward" in words
+    (line,) = [line for line in words.splitlines() if line.startswith("  in all")]
+    # The reward, then wear and its bound, then gold, which has none.
+    assert line.split() == ["in", "all", "2.0000", "2.0000", "4.0000", "2.0000", "inf"]
+    found = hcssp.robustness(plan.problem, plan.policy, within=0.2)
+    assert (found.cost_names, found.greatest) == (("reward", "wear", "gold"), True)
+    assert found.worst.tolist() == pytest.approx([2 - 1 / 3, 2.5, 2.5])
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _costs(problem: HCSSP, verdict: Verdict) -> dict[str, float]:
     """At most what the plan's costs are, by name: rational numbers, rounded upwards."""
     from math import inf, nextafter
 
-    names = [problem.primary_name, *(constraint.name for constraint in problem.constraints)]
+    names = [problem.primary_name, *problem.constraint_names]
     nearest = {name: (cost, float(cost)) for name, cost in zip(names, verdict.costs, strict=False)}
     return {name: near if near >= cost else nextafter(near, inf) for name, (cost, near) in nearest.items()}
 
@@ -147,10 +147,15 @@ def _words(
 ) -> str:
     from math import isfinite
 
-    from hcssp.reports.figures import rounded_down, rounded_up
+    from hcssp.procedure.aim import Aim
+    from hcssp.reports.figures import rounded, rounded_down, rounded_up
     from hcssp.reports.measures import Measure
 
-    measures = {name: Measure.of(problem, name) for name in (problem.primary_name, *problem.constraint_names)}
+    aim = Aim.of(problem)
+    measures = {
+        name: Measure.of(problem, name)
+        for name in (aim.name, problem.primary_name, *problem.constraint_names)
+    }
     bounds = [
         f"{measures[each.name].name} at most {measures[each.name].given(each.at_most)}"
         for each in problem.constraints
@@ -160,7 +165,7 @@ def _words(
     title = f"{arguments.certificate}, a proof about {title_of(arguments)}{under}"
     if isinstance(verdict, str):
         return f"{style.strong(f'{title}: NOT verified')}\n  {verdict}"
-    primary, status = measures[problem.primary_name].name, _status(verdict)
+    primary, status = measures[aim.name].name, _status(verdict)
     lines = [style.strong(f"{title}: verified")]
     if status == "infeasible":
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
@@ -168,11 +173,16 @@ def _words(
         kept = "no plan that keeps these bounds" if bounds else "no plan"
         if _holds_for_lots(problem, certificate):
             kept += ", not even one that draws lots,"
-        lines.append(f"  {kept} has an expected {primary} below {rounded_down(verdict.lower_bound, 6)}")
+        limit = aim.limit(verdict.lower_bound)
+        worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"
+        lines.append(f"  {kept} has an expected {primary} {worse}")
     if verdict.costs:
-        least, *others = _costs(problem, verdict).items()
-        used = "".join(f", {_at_most(measures[name], cost)}" for name, cost in others)
-        lines.append(f"  its plan has an expected {primary} of at most {rounded_up(least[1], 6)}{used}")
+        costs = _costs(problem, verdict)
+        used = "".join(f", {_at_most(measures[name], costs[name])}" for name in aim.others)
+        # Costs are known from above; a reward, which is a sum of some, only to these digits.
+        about, least = rounded(aim.value(costs), 6), rounded_up(costs[problem.primary_name], 6)
+        has = f"about {about}" if aim.greatest else f"at most {least}"
+        lines.append(f"  its plan has an expected {primary} of {has}{used}")
     if status == "optimal":
         lines.append("  so that its plan is optimal")
     rows = "all rows in integers" if arguments.exact else f"{verdict.num_exact} rows in integers"

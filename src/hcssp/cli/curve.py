@@ -115,11 +115,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.csv is not None:
         write_atomically(arguments.csv, curve_csv(curve))
     if arguments.plot is not None:
-        from hcssp.procedure.units import called
         from hcssp.reports.charts import draw_trade_off
         from hcssp.reports.pictures import save_picture
 
-        save_picture(arguments.plot, draw_trade_off(curve, called(problem, problem.primary_name)))
+        save_picture(arguments.plot, draw_trade_off(curve))
     if arguments.json:
         print(json.dumps(curve_document(arguments.problem, problem, curve), allow_nan=False))
     else:
@@ -183,12 +182,16 @@ def varied(problem: HCSSP, name: str | None) -> str:
     UsageError, UnknownName
         If it is not clear which one is meant.
     """
+    from hcssp.procedure.aim import Aim
+
     known = [constraint.name for constraint in problem.constraints]
     if name is None:
-        if len(known) != 1:
+        # What counts a reward is not meant unless it is named.
+        meant = Aim.of(problem).others
+        if len(meant) != 1:
             there_are = ", ".join(known) or "none"
             raise UsageError(f"--constraint: say whose bound varies; the constraints are: {there_are}")
-        return known[0]
+        return meant[0]
     if name not in known:
         raise UnknownName("constraint", name, known)
     return name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.procedure.units import called, probability_of
 from hcssp.reports.figures import given, in_table, percent, plain, rounded_down, rounded_up
+from hcssp.reports.judged import JudgedCurve, limit, own
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 from hcssp.reports.words import with_lots_explained
@@ -18,16 +19,25 @@ if TYPE_CHECKING:
     from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 _COLUMNS = ("kind", "bound", "stochastic", "price", "lower_bound", "upper_bound", "gap", "expected")
+_REWARD_COLUMNS = ("reward", "reward_at_most")
+"""What is told besides where a reward is maximised; the costs are then what is missed of it."""
 
 
 def point_line(point: CurvePoint) -> str:
     """One point in a line of progress."""
     if not point.plan.found:
         return f"{given(point.bound)}   no plan"
+    low, high = sorted((limit(point.plan), own(point.plan)))
     return (
-        f"{given(point.bound)}   between {rounded_down(point.lower_bound, 4)} and "
-        f"{rounded_up(point.upper_bound, 4)}   gap {percent(point.gap)}"
+        f"{given(point.bound)}   between {rounded_down(low, 4)} and {rounded_up(high, 4)}   "
+        f"gap {percent(_gap(point))}"
     )
+
+
+def _gap(point: CurvePoint) -> float:
+    """How much better a plan could be, as a share of what the plan of a point has."""
+    reward = point.plan.reward
+    return point.gap if reward is None else reward.gap
 
 
 def _expected(point: CurvePoint, constraint: str) -> float:
@@ -39,20 +49,20 @@ def _expected(point: CurvePoint, constraint: str) -> float:
 
 def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> str:
     """What ``hcssp curve`` prints for people."""
-    primary, varied = called(problem, problem.primary_name), called(problem, curve.constraint)
+    shown, varied = JudgedCurve.of(curve), called(problem, curve.constraint)
     told = Measure.of(problem, curve.constraint)
     unit = "100% more" if told.is_probability else "one more unit of"
     rows = [["bound", "with lots", "price", "without: from", "to", "gap", told.expected]]
     for point in curve.points:
         known = point.plan.found
+        lots = shown.stochastic(point)
         rows.append(
             [
                 told.given(point.bound),
-                in_table(point.stochastic) if isfinite(point.stochastic) else "-",
+                in_table(lots) if isfinite(lots) else "-",
                 "-" if point.price is None else in_table(point.price),
-                rounded_down(point.lower_bound, 4) if isfinite(point.lower_bound) else "-",
-                rounded_up(point.upper_bound, 4) if known else "no plan",
-                percent(point.gap) if known else "-",
+                *_interval(point),
+                percent(_gap(point)) if known else "-",
                 told.used(_expected(point, curve.constraint), point.bound) if known else "-",
             ]
         )
@@ -60,7 +70,7 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
     besides = "".join(
         f", {called(problem, c.name)} at most {Measure.of(problem, c.name).given(c.at_most)}" for c in others
     )
-    title = f"{name}: least expected {primary} as the bound on {varied} grows{besides}"
+    title = f"{name}: {shown.best} as the bound on {varied} grows{besides}"
     blocks = [style.strong(title), aligned(rows)]
     pieces = len(curve.prices)
     if pieces:
@@ -68,13 +78,13 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
         exact = (
             "Over plans that draw lots the curve is exact"
             if curve.exact
-            else "No plan lies below the curve, not even one that draws lots, but none may lie on it"
+            else f"No plan lies {shown.worse} the curve, not even one that draws lots, but none may lie on it"
         )
         blocks.append(
             f"{exact}: {pieces} straight "
             f"{'piece' if pieces == 1 else 'pieces'} between {told.given(first)} and {told.given(last)}.\n"
             f"The best plan without lots is proven to lie between the two figures given.\n"
-            f"The price is what {unit} {varied} saves, in {primary}."
+            f"The price is what {unit} {varied} {shown.gains}, in {shown.name}."
         )
     if isfinite(curve.least) and curve.least >= 1e-6:
         least = (
@@ -84,11 +94,22 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
     return with_lots_explained("\n\n".join(blocks))
 
 
+def _interval(point: CurvePoint) -> tuple[str, str]:
+    """From where to where the best is proven to lie."""
+    found, proven = own(point.plan), limit(point.plan)
+    if point.plan.reward is None:
+        low = rounded_down(proven, 4) if isfinite(proven) else "-"
+        return low, rounded_up(found, 4) if point.plan.found else "no plan"
+    high = rounded_up(proven, 4) if isfinite(proven) else "-"
+    return rounded_down(found, 4) if point.plan.found else "no plan", high
+
+
 def curve_document(name: str, problem: HCSSP, curve: TradeOff) -> dict[str, Any]:
     """The object that ``hcssp curve --json`` prints."""
     return {
         "problem": name,
         "primary": problem.primary_name,
+        **({} if problem.reward is None else {"reward": problem.reward.name}),
         "constraint": curve.constraint,
         **({"probability_of": of} if (of := probability_of(problem, curve.constraint)) else {}),
         "least": plain(curve.least),
@@ -108,7 +129,8 @@ def curve_csv(curve: TradeOff) -> str:
         rows.append({"kind": "breakpoint", "bound": bound, "stochastic": value, "price": price})
     rows.sort(key=lambda row: (row["bound"], row["kind"]))
     text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
+    columns = _COLUMNS if curve.problem.reward is None else (*_COLUMNS, *_REWARD_COLUMNS)
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -116,6 +138,8 @@ def curve_csv(curve: TradeOff) -> str:
 
 def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
     expected = _expected(point, curve.constraint) if point.plan.found else None
+    reward = point.plan.reward
+    figures = () if reward is None else (plain(reward.value), plain(reward.at_most))
     return {
         "bound": plain(point.bound),
         "stochastic": plain(point.stochastic),
@@ -124,4 +148,5 @@ def _point(curve: TradeOff, point: CurvePoint) -> dict[str, float | None]:
         "upper_bound": plain(point.upper_bound),
         "gap": plain(point.gap),
         "expected": plain(expected),
+        **({} if reward is None else dict(zip(_REWARD_COLUMNS, figures, strict=True))),
     }

@@ -68,10 +68,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) -> dict[str, Any]:
     from hcssp.contract.proof import FileClaim
+    from hcssp.procedure.aim import Aim
     from hcssp.reports.figures import plain
     from hcssp.reports.summary import plan_figures, verified_document
 
-    evaluation, claim = plan.costs, told.claim or FileClaim()
+    evaluation, claim, aim = plan.costs, told.claim or FileClaim(), Aim.of(plan.problem)
     figures = plan_figures(plan)
     for constraint in figures["constraints"].values():
         # Prices belong to a search, not to a plan.
@@ -81,6 +82,7 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
         "plan": str(arguments.plan),
         "keeps_bounds": plan.keeps_bounds(),
         "cost": plain(float(evaluation.costs[0])),
+        **({"reward": plain(aim.total(evaluation.costs))} if aim.greatest else {}),
         **figures,
         "violations": evaluation.violations(plan.tolerances.feasibility),
         "residual": plain(evaluation.residual),
@@ -94,6 +96,7 @@ def _document(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan) ->
 
 
 def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style: Style) -> str:
+    from hcssp.procedure.aim import Aim
     from hcssp.procedure.units import called
     from hcssp.reports.figures import rounded
     from hcssp.reports.measures import Measure
@@ -101,13 +104,16 @@ def _words(arguments: argparse.Namespace, told: Plan, plan: ProcedurePlan, style
     from hcssp.reports.words import verification_of, what_is_proven
 
     problem, evaluation = plan.problem, plan.costs
-    primary, cost = called(problem, problem.primary_name), float(evaluation.costs[0])
+    aim = Aim.of(problem)
+    primary, cost = called(problem, aim.name), aim.total(evaluation.costs)
     title = f"{arguments.plan}, a plan for {title_of(arguments)}: expected {primary} {rounded(cost, 6)}"
     blocks = [style.strong(title), *plan_blocks(plan, style)]
     lines = []
     violations = evaluation.violations(plan.tolerances.feasibility)
     for constraint in problem.constraints:
         name = constraint.name
+        if name not in aim.others:
+            continue
         verdict = f"broken, by {violations[name]:.6g}" if name in violations else "kept"
         told_as = Measure.of(problem, name)
         word = "" if told_as.is_probability else " expected"
@@ -127,20 +133,24 @@ def _claims(told: Plan, plan: ProcedurePlan) -> str:
     from math import isfinite
 
     from hcssp.contract.proof import FileClaim
+    from hcssp.procedure.aim import Aim
     from hcssp.procedure.units import called
-    from hcssp.reports.figures import rounded, rounded_down
+    from hcssp.reports.figures import rounded, rounded_down, rounded_up
     from hcssp.reports.words import verification_of
 
-    primary, claim = called(plan.problem, plan.problem.primary_name), told.claim or FileClaim()
+    aim, claim = Aim.of(plan.problem), told.claim or FileClaim()
+    primary = called(plan.problem, aim.name)
     lines = []
     if isfinite(claim.upper_bound):
         # A file that says anything else is refused.
-        lines.append(f"  expected {primary} {rounded(claim.upper_bound, 6)}, which is so")
+        own = aim.total(plan.costs.costs) if aim.greatest else claim.upper_bound
+        lines.append(f"  expected {primary} {rounded(own, 6)}, which is so")
     if told.bounds == plan.bounds and isfinite(claim.lower_bound):
-        least = rounded_down(claim.lower_bound, 6)
+        limit = aim.limit(claim.lower_bound)
+        worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"
         checked = "a claim, not checked here" if verification_of(plan) is None else "see below"
         lines.append(
-            f"  no plan that keeps these bounds has an expected {primary} below {least}, by the method "
+            f"  no plan that keeps these bounds has an expected {primary} {worse}, by the method "
             f"{told.method!r} ({checked})"
         )
     return "\n".join(lines) or "  nothing about these bounds"

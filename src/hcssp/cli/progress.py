@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from hcssp.cli.interruption import Interruption
     from hcssp.contract.progress import Progress
+    from hcssp.cssp.reward import Reward
 
 _REWRITE_EVERY = 0.1
 _FIRST_LINE_AFTER = 1.0
@@ -58,12 +59,15 @@ class ProgressPrinter:
         What the solver's iterations are.
     label
         Put before every line.
+    reward
+        What is maximised, if a reward is.
     """
 
     stream: TextIO
     talk: Talk
     counts: str = "nodes"
     label: str = ""
+    reward: Reward | None = None
     _next: float = field(default=0.0, init=False)
     _told: tuple[float, float] | None = field(default=None, init=False)
     _open: bool = field(default=False, init=False)
@@ -73,7 +77,7 @@ class ProgressPrinter:
         if not self._due(progress):
             return
         self._told = (progress.lower_bound, progress.upper_bound)
-        line = progress.in_words(self.counts)
+        line = progress.in_words(self.counts, self.reward)
         if self.talk is Talk.REWRITTEN_LINE:
             self._next = progress.seconds + _REWRITE_EVERY
             self._rewrite(self.label + line)

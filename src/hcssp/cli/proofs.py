@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hcssp.contract.plan import Plan
+    from hcssp.procedure import HCSSP
 
 WORTH_TELLING = 1e-9
 """A certificate that proves less than the search told by a larger share than this is said to."""
@@ -73,22 +74,29 @@ class ProofSaver:
             "infeasible": lower == inf,
         }
 
-    def in_words(self, problem: str, primary: str) -> str:
+    def in_words(self, title: str, problem: HCSSP) -> str:
         """What is written where, and how to check it."""
         if self.interval is None:
             return f"No certificate is written to {self._path}: nothing was found out."
-        from hcssp.reports.figures import between, rounded_down
+        from hcssp.procedure.aim import Aim
+        from hcssp.procedure.units import called
+        from hcssp.reports.figures import between, rounded_down, rounded_up
 
         lower, upper = self.interval
+        aim = Aim.of(problem)
+        primary, limit = called(problem, aim.name), aim.limit(lower)
         if lower == inf:
             proven = "no plan keeps the bounds"
-        elif isfinite(upper):
+        elif isfinite(upper) and not aim.greatest:
             proven = f"the best deterministic plan has an expected {primary} {between(lower, upper)}"
         else:
-            proven = f"no plan that keeps the bounds has an expected {primary} below {rounded_down(lower, 6)}"
+            worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"
+            proven = f"no plan that keeps the bounds has an expected {primary} {worse}"
         lines = [f"The certificate {self._path} proves: {proven}."]
         if self._told > lower + WORTH_TELLING * abs(lower):
-            more = "that there is none" if self._told == inf else f"{rounded_down(self._told, 6)}"
+            told = aim.limit(self._told)
+            figure = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
+            more = "that there is none" if self._told == inf else figure
             lines.append(f"The search told more, {more}; that is not in the certificate.")
-        lines.append(f"Verify it: hcssp check {problem} {self._path}")
+        lines.append(f"Verify it: hcssp check {title} {self._path}")
         return "\n".join(lines)

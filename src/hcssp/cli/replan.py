@@ -107,6 +107,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         printer.note(f"reading {arguments.problem}")
         try:
             rest, start = _rest(arguments, tolerances)
+            printer.reward = rest.reward
         except BudgetSpent as error:
             print(f"hcssp: no plan: {error}", file=sys.stderr)
             return NO_PLAN

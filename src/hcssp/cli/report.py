@@ -175,16 +175,17 @@ def _curves(
 ) -> list[TradeOff]:
     """The trade-off curves around the plan's bounds, as far as they get; none if they are not wanted."""
     from hcssp.reports.figures import given, rounded
+    from hcssp.reports.judged import own
     from hcssp.reports.report import curves_around
 
     if not arguments.points or interruption.requested:
         return []
 
+    has = "costs" if plan.reward is None else f"has {plan.reward.name}"
+
     def tell(constraint: str, point: CurvePoint) -> None:
         if isfinite(point.upper_bound):
-            told = (
-                f"another plan: {constraint} at most {given(point.bound)} costs {rounded(point.upper_bound)}"
-            )
+            told = f"another plan: {constraint} at most {given(point.bound)} {has} {rounded(own(point.plan))}"
         else:
             told = f"no plan yet for {constraint} at most {given(point.bound)}"
         printer.note(told)

@@ -80,13 +80,13 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 def _words(title: str, problem: HCSSP, style: Style) -> str:
     from hcssp.procedure import describe
+    from hcssp.procedure.aim import Aim
     from hcssp.procedure.units import called
     from hcssp.reports.plan_words import aligned
 
     flattening = problem.flattening
-    aim = f"minimise the expected {called(problem, problem.primary_name)}"
-    if problem.reward is not None:
-        aim = f"maximise the expected {called(problem, problem.reward.name)}"
+    wanted = Aim.of(problem)
+    aim = f"{'maximise' if wanted.greatest else 'minimise'} the expected {called(problem, wanted.name)}"
     sizes = [["activity", "states", "actions", "transitions", "starts", "goals"]]
     for activity in problem.activities:
         cssp = activity.cssp

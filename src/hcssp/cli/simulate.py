@@ -65,10 +65,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         legs = list(narrate_procedure(plan.policy, seed=arguments.seed))
     if arguments.json:
         document = {"problem": arguments.problem, "plan": str(arguments.plan)}
-        print(json.dumps(document | simulation_document(runs, plan.costs, legs), allow_nan=False))
+        document |= simulation_document(runs, plan.costs, legs, plan.problem)
+        print(json.dumps(document, allow_nan=False))
     else:
         title = f"{arguments.plan}, a plan for {title_of(arguments)}, followed {arguments.runs:,} times"
-        print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), problem))
+        print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), plan.problem))
     return SOLVED
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called, probability_of
 from hcssp.reports.figures import given, in_table, plain
+from hcssp.reports.judged import judged_runs
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 
@@ -26,16 +28,18 @@ _LONGEST = 40
 
 
 def simulation_document(
-    runs: ProcedureSimulation, evaluation: ProcedureEvaluation, legs: Sequence[Leg]
+    runs: ProcedureSimulation, evaluation: ProcedureEvaluation, legs: Sequence[Leg], problem: HCSSP
 ) -> dict[str, Any]:
     """The simulation as a JSON object."""
+    aim = Aim.of(problem)
+    runs, expected = _told_of(aim, runs, evaluation)
     return {
         "runs": runs.num_runs,
         "seed": runs.seed,
         "truncated": runs.num_truncated,
         "costs": {
             name: {
-                "expected": plain(evaluation.cost(name)),
+                "expected": plain(expected[name]),
                 "mean": _estimate(runs.mean(name)),
                 "percentiles": {str(p): plain(runs.percentile(name, p)) for p in PERCENTILES},
                 "at_most": None if index == 0 else plain(float(runs.bounds[index - 1])),
@@ -56,7 +60,7 @@ def simulation_document(
                 "choice": leg.choice,
                 "activity": leg.activity,
                 "actions": [[action, count] for action, count in condensed(leg)],
-                "costs": leg_costs(leg),
+                "costs": leg_costs(leg, aim),
                 "reaches": leg.reaches,
             }
             for leg in legs
@@ -73,13 +77,15 @@ def simulation_in_words(
     problem: HCSSP,
 ) -> str:
     """What ``hcssp simulate`` prints for people."""
+    aim = Aim.of(problem)
+    runs, expected = _told_of(aim, runs, evaluation)
     blocks = [
         style.strong(title),
         style.strong("Costs")
         + " (mean with its 95% confidence interval; percentiles)\n"
-        + _costs(runs, evaluation, problem),
+        + _costs(runs, expected, problem),
         style.strong("Chance that a run exceeds the bound") + "\n" + _chances(runs, problem),
-        style.strong("One run") + f" (seed {runs.seed})\n" + _told(legs),
+        style.strong("One run") + f" (seed {runs.seed})\n" + _told(legs, aim),
     ]
     if runs.num_truncated:
         blocks.append(
@@ -93,20 +99,31 @@ def condensed(leg: Leg) -> list[tuple[str, int]]:
     return [(str(action), len(list(group))) for action, group in groupby(each.action for each in leg.actions)]
 
 
-def leg_costs(leg: Leg) -> dict[str, float]:
-    """What the actions of a leg cost in all."""
+def leg_costs(leg: Leg, aim: Aim) -> dict[str, float]:
+    """What the actions of a leg cost in all, and what they gain where a reward is maximised."""
     totals: dict[str, float] = {}
     for action in leg.actions:
         for name, cost in action.costs.items():
             totals[name] = totals.get(name, 0.0) + cost
-    return totals
+    if not aim.greatest or not totals:
+        return totals
+    gained = sum(weight * totals.get(name, 0.0) for name, weight in aim.weights.items())
+    return {aim.name: gained, **{name: totals[name] for name in aim.others if name in totals}}
+
+
+def _told_of(
+    aim: Aim, runs: ProcedureSimulation, evaluation: ProcedureEvaluation
+) -> tuple[ProcedureSimulation, dict[str, float]]:
+    """The runs and the expectations of what people are told: the aim, then the other costs."""
+    expected = dict(zip(aim.names, aim.told(evaluation.costs), strict=True))
+    return judged_runs(aim, runs), expected
 
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
     return {name: plain(value) for name, value in estimate._asdict().items()}
 
 
-def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation, problem: HCSSP) -> str:
+def _costs(runs: ProcedureSimulation, expected: Mapping[str, float], problem: HCSSP) -> str:
     rows = [["cost", "expected", "mean", "from", "to", *(f"{p}%" for p in PERCENTILES)]]
     for name in runs.cost_names:
         mean = runs.mean(name)
@@ -114,7 +131,7 @@ def _costs(runs: ProcedureSimulation, evaluation: ProcedureEvaluation, problem: 
         rows.append(
             [
                 called(problem, name),
-                *(_figure(problem, name, value) for value in (evaluation.cost(name), *mean)),
+                *(_figure(problem, name, value) for value in (expected[name], *mean)),
                 *map(_short, percentiles),
             ]
         )
@@ -142,15 +159,15 @@ def _chances(runs: ProcedureSimulation, problem: HCSSP) -> str:
     return "\n".join(lines) or "  there are no bounds"
 
 
-def _told(legs: Sequence[Leg]) -> str:
+def _told(legs: Sequence[Leg], aim: Aim) -> str:
     """One run, a paragraph for each event."""
     totals: dict[str, float] = {}
     paragraphs = []
     for leg in legs:
         entered = "" if leg.entry is None else f", entered in {leg.entry},"
         text = f"At event {leg.event!r}{entered} the plan chooses {leg.choice}"
-        text += "." if leg.activity is None else _activity(leg)
-        for name, cost in leg_costs(leg).items():
+        text += "." if leg.activity is None else _activity(leg, aim)
+        for name, cost in leg_costs(leg, aim).items():
             totals[name] = totals.get(name, 0.0) + cost
         text += f" It reaches {leg.reaches!r}." if leg.reaches else " The run was cut off here."
         paragraphs.append(fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
@@ -159,7 +176,7 @@ def _told(legs: Sequence[Leg]) -> str:
     return "\n".join(paragraphs)
 
 
-def _activity(leg: Leg) -> str:
+def _activity(leg: Leg, aim: Aim) -> str:
     """How the sentence about a choice goes on where an activity is run."""
     name = "" if leg.activity == leg.choice else f" {leg.activity},"
     if not leg.actions:
@@ -169,7 +186,7 @@ def _activity(leg: Leg) -> str:
     rest = sum(count for _, count in groups[_LONGEST:])
     told = ", ".join(words[:_LONGEST]) + (f" and {rest} more steps" if rest else "")
     steps = f"{len(leg.actions)} steps" if len(leg.actions) > 1 else "1 step"
-    costs = ", ".join(f"{name} {cost:g}" for name, cost in leg_costs(leg).items())
+    costs = ", ".join(f"{name} {cost:g}" for name, cost in leg_costs(leg, aim).items())
     return f":{name} {steps} from {leg.actions[0].state}, {told} ({costs})."
 
 

@@ -130,6 +130,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
         problem, start, record = _read(arguments, tolerances)
+        printer.reward = problem.reward
     except KeyboardInterrupt:
         printer.close()
         return _tell_unread(arguments, interruption)
@@ -216,9 +217,7 @@ def _hand_over(
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
-        from hcssp.procedure.units import called
-
-        print("\n" + prover.in_words(arguments.problem, called(problem, problem.primary_name)))
+        print("\n" + prover.in_words(arguments.problem, problem))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.report import save_plot
 

@@ -10,6 +10,7 @@ from hcssp.contract.ending import Ending
 from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
+from hcssp.cssp.reward import Reward
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.numerics import relative_gap
 from hcssp.procedure.policy import ProcedurePolicy
@@ -75,8 +76,8 @@ class Progress:
         """The relative gap, ``inf`` while either bound is unknown."""
         return relative_gap(self.lower_bound, self.upper_bound)
 
-    def in_words(self, counts: str = "iterations") -> str:
-        """One line, for people; `counts` says what the iterations are.
+    def in_words(self, counts: str = "iterations", reward: Reward | None = None) -> str:
+        """One line, for people; `counts` says what the iterations are, `reward` what is maximised.
 
         >>> Progress(1.52, 12, lower_bound=144.8, upper_bound=145.2).in_words("nodes")
         '   1.5 s      12 nodes   lower bound 144.8000   incumbent 145.2000   gap 0.275%'
@@ -84,17 +85,21 @@ class Progress:
         '   0.1 s       0 nodes   lower bound 144.8000   no plan yet'
         >>> Progress(2.5, 90, workers=2, open_nodes=17).in_words("nodes")
         '   2.5 s      90 nodes   17 open, 2 workers   no plan yet'
+        >>> Progress(0.1, 7, lower_bound=1.0, upper_bound=1.5).in_words("nodes", Reward("gold", 6.0, {}))
+        '   0.1 s       7 nodes   at most 5.0000   incumbent 4.5000'
         """
         parts = [f"{self.seconds:6.1f} s", f"{self.iterations:5d} {counts}"]
         if self.workers is not None:
             parts.append(f"{self.open_nodes or 0} open, {self.workers} workers")
         if isfinite(self.lower_bound):
-            parts.append(f"lower bound {self.lower_bound:.4f}")
+            most = None if reward is None else reward.at_most(self.lower_bound)
+            parts.append(f"lower bound {self.lower_bound:.4f}" if most is None else f"at most {most:.4f}")
         if isfinite(self.upper_bound):
-            parts.append(f"incumbent {self.upper_bound:.4f}")
+            own = self.upper_bound if reward is None else reward.most - self.upper_bound
+            parts.append(f"incumbent {own:.4f}")
         else:
             parts.append("no plan yet")
-        if isfinite(self.gap):
+        if isfinite(self.gap) and reward is None:
             parts.append(f"gap {100 * self.gap:.3g}%")
         return "   ".join(parts)
 

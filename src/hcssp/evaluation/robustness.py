@@ -9,7 +9,9 @@ as much as it may on the dearest successors: sort them, and fill up. Policy iter
 exact evaluation of the chain that results. For a share below one no probability becomes nought, so every such
 chain ends almost surely as the policy does, and the iteration ends at the worst case.
 
-What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes.
+What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes. Of a reward
+that is maximised the worst case is the least: nature maximises its negative, from the rewards themselves.
+What is missed of it says nothing here, since what could be had depends on the probabilities as well.
 
 **Derivatives.** If one probability grows by a small :math:`\delta` at the expense of the others of its row,
 in proportion, a cost with values :math:`V` grows by
@@ -34,6 +36,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import CostOverflow, InvalidProblem, OutOfPrecision
 from hcssp.evaluation.chain import InducedChain, induced_chain, mismatch
 from hcssp.numerics import tolerated
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.chain import policy_chain
 from hcssp.procedure.labels import FlatActionLabels
 from hcssp.procedure.model import HCSSP
@@ -87,16 +90,18 @@ class Robustness:
     within
         The share of itself by which every probability may be wrong.
     cost_names, bounds
-        Of the problem.
+        Of the problem. Where a reward is maximised, its name stands first, in place of what is missed of it.
     expected
         The expected costs if no probability is wrong.
     worst
-        The largest expectation of each cost, over all probabilities within the share.
+        The largest expectation of each cost, over all probabilities within the share; of a reward, the least.
     bearable
         For each bound, the largest share within which it is kept; ``inf`` if every share below one is borne,
         and 0 if none is.
     influences
         For each cost, the figures it is most sensitive to, the strongest first.
+    greatest
+        Whether the first is a reward, which is to be as great as possible.
     """
 
     within: float
@@ -106,6 +111,7 @@ class Robustness:
     worst: FloatArray
     bearable: FloatArray
     influences: tuple[tuple[Influence, ...], ...]
+    greatest: bool = False
 
     def keeps_bounds(self) -> bool:
         """Whether every bound is kept in its worst case."""
@@ -152,18 +158,21 @@ def robustness(
         )
     chain, actions = _chain(problem, policy)
     chain.require_proper()
-    nature = _Nature(chain, actions)
-    bounds = np.asarray(problem.bounds)
+    aim = Aim.of(problem)
+    nature = _Nature(chain, actions, aim)
+    bounds = np.asarray(problem.bounds)[aim.kept]
     expected = nature.expected()
-    worst = np.array([nature.worst(cost, within) for cost in range(len(chain.costs))])
+    worst = np.array([nature.worst(cost, within) for cost in range(len(aim.names))])
     bearable = np.array(
         [
             nature.bearable(1 + index, float(limit), (within, float(worst[1 + index])))
             for index, limit in enumerate(tolerated(bounds))
         ]
     )
-    names = chain.problem.cost_names
-    return Robustness(within, names, bounds, expected, worst, bearable, nature.influences(most))
+    if aim.greatest:
+        worst[0] = -worst[0]
+    told = nature.influences(most)
+    return Robustness(within, aim.names, bounds, expected, worst, bearable, told, aim.greatest)
 
 
 def influences(
@@ -178,7 +187,7 @@ def influences(
     """
     chain, actions = _chain(problem, policy)
     chain.require_proper()
-    return _Nature(chain, actions).influences(most)
+    return _Nature(chain, actions, Aim.of(problem)).influences(most)
 
 
 def _chain(
@@ -200,8 +209,13 @@ def _chain(
 class _Nature:
     """The player who chooses the probabilities of a policy's rows."""
 
-    def __init__(self, chain: InducedChain, action: Callable[[int], Hashable]) -> None:
+    def __init__(self, chain: InducedChain, action: Callable[[int], Hashable], aim: Aim) -> None:
         self._chain = chain
+        self._told = aim.matrix
+        # What nature would have large: every cost, and the negative of a reward.
+        self._wanted: FloatArray = aim.matrix.copy()
+        if aim.greatest:
+            self._wanted[0] *= -1.0
         self._action = action
         self._inner: IntArray = np.flatnonzero(chain.reached & ~chain.problem.goals)
         rows = chain.transitions[self._inner]
@@ -212,25 +226,28 @@ class _Nature:
         self._nominal: FloatArray = rows.data / totals[self._row]
 
     def expected(self) -> FloatArray:
-        """Every cost if no probability is wrong."""
-        totals: FloatArray = self._evaluate(self._nominal, self._chain.costs).totals
+        """What is told of the costs if no probability is wrong."""
+        totals: FloatArray = self._told @ self._evaluate(self._nominal, self._chain.costs).totals
         return totals
 
     def worst(self, cost: int, share: float) -> float:
-        """The largest expectation of a cost within a share."""
-        costs, chosen = self._chain.costs[cost : cost + 1], self._nominal
+        """The largest expectation of a cost within a share; of a reward, of its negative."""
+        made_of = np.flatnonzero(self._wanted[cost])
+        weights, costs = self._wanted[cost, made_of], self._chain.costs[made_of]
+        chosen = self._nominal
         for _ in range(MAX_ITERATIONS):
             found = self._evaluate(chosen, costs)
+            total = float(weights @ found.totals)
             if share == 0.0:
-                return float(found.totals[0])
+                return total
             value = np.zeros(self._chain.problem.num_states)
-            value[self._inner] = found.values[:, 0]
+            value[self._inner] = found.values @ weights
             after = value[self._heads]
             dearest = self._dearest(after, share)
             now, then = self._means(chosen, after), self._means(dearest, after)
-            better = then > now * (1.0 + SWITCH_TOLERANCE)
+            better = then > now + np.abs(now) * SWITCH_TOLERANCE
             if not better.any():
-                return float(found.totals[0])
+                return total
             chosen = np.where(better[self._row], dearest, chosen)
         raise OutOfPrecision(f"the worst case was not found within {MAX_ITERATIONS} iterations")
 
@@ -260,10 +277,10 @@ class _Nature:
 
     def influences(self, most: int) -> tuple[tuple[Influence, ...], ...]:
         """For each cost the figures whose errors change it most."""
-        costs = self._chain.costs[:, self._inner]
+        costs = self._told @ self._chain.costs[:, self._inner]
         found = self._evaluate(self._nominal, self._chain.costs)
         value = np.zeros((self._chain.problem.num_states, len(costs)))
-        value[self._inner] = found.values
+        value[self._inner] = found.values @ self._told.T
         probabilities = self._nominal
         chancy = probabilities < 1.0
         told = []

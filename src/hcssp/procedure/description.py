@@ -48,7 +48,10 @@ def _one_level(problem: HCSSP) -> str:
             (outline.constraints, ("constraint", "constraints")),
         )
     )
-    lines = [f"{counts}; minimise {problem.primary_name}", outline.events[outline.start]]
+    wanted = f"minimise {problem.primary_name}"
+    if problem.reward is not None:
+        wanted = f"maximise {problem.reward.name}"
+    lines = [f"{counts}; {wanted}", outline.events[outline.start]]
     shown = {outline.start}
     # A stack of lines still to write instead of recursion: procedures may be long.
     waiting = _choices(problem, outline.start, 1)
@@ -63,7 +66,12 @@ def _one_level(problem: HCSSP) -> str:
                 shown.add(event)
                 waiting += _choices(problem, event, depth + 1)
         lines.append("  " * depth + text)
-    lines += [_constraint(outline, constraint) for constraint in outline.constraints]
+    lines += [
+        _constraint(outline, constraint)
+        for constraint in outline.constraints
+        # What only counts the reward bounds nothing.
+        if problem.reward is None or constraint.name not in problem.reward.weights or constraint.at_most < inf
+    ]
     lines += [
         f"limit {constraint.name} <= {constraint.limit:.6g} for each execution of "
         f"{problem.uses[constraint.per.use].name}"

@@ -12,9 +12,11 @@ import numpy as np
 
 from hcssp.contract.plan import Plan
 from hcssp.evaluation.exact import Evaluation
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.units import called, expected
 from hcssp.reports.figures import given, rounded
+from hcssp.reports.judged import JudgedCurve, judged, own
 from hcssp.reports.measures import Measure
 from hcssp.reports.outlook import CostOutlook, Outlook
 from hcssp.reports.pictures import (
@@ -28,7 +30,7 @@ from hcssp.reports.pictures import (
     tidy,
 )
 from hcssp.reports.words import history_of
-from hcssp.solving.trade_off import CurvePoint, TradeOff
+from hcssp.solving.trade_off import TradeOff
 
 
 @literally
@@ -111,14 +113,22 @@ def draw_histograms(outlook: Outlook, evaluation: Evaluation, problem: HCSSP | N
         If matplotlib is not installed.
     """
     figure = new_figure(4.6 * len(outlook.costs), 3.4)
-    bounds = [np.inf, *evaluation.bounds.tolist()]
+    bounds = dict(zip(evaluation.cost_names[1:], evaluation.bounds.tolist(), strict=True))
     places = figure.subplots(1, len(outlook.costs), squeeze=False)[0]
-    for axes, cost, bound in zip(places, outlook.costs, bounds, strict=True):
-        _draw(axes, cost, evaluation.cost(cost.name), bound, outlook.runs)
+    for axes, cost in zip(places, outlook.costs, strict=True):
+        mean = _expected_cost(evaluation, cost.name, problem)
+        _draw(axes, cost, mean, bounds.get(cost.name, np.inf), outlook.runs)
         if problem is not None:
             axes.set_xlabel(f"{called(problem, cost.name)} of a run")
     figure.suptitle(f"The costs of {outlook.runs:,} simulated runs")
     return figure
+
+
+def _expected_cost(evaluation: Evaluation, name: str, problem: HCSSP | None) -> float:
+    """The expectation of a cost, or of the reward that a problem maximises."""
+    if problem is not None and problem.reward is not None and problem.reward.name == name:
+        return Aim.of(problem).total(evaluation.costs)
+    return evaluation.cost(name)
 
 
 def _draw(axes: Any, cost: CostOutlook, mean: float, bound: float, runs: int) -> None:
@@ -172,7 +182,8 @@ def draw_history(plan: Plan) -> Any:
     tidy(axes)
     axes.set_xlabel("seconds")
     shown = plan.as_procedure().problem
-    axes.set_ylabel(f"expected {called(shown, shown.primary_name)}")
+    aim = Aim.of(shown)
+    axes.set_ylabel(f"expected {called(shown, aim.name)}")
     trace, word = history_of(plan)
     axes.set_title(f"The {word} interval over time")
     points = [*trace]
@@ -184,20 +195,21 @@ def draw_history(plan: Plan) -> Any:
     upper = np.array([point.upper_bound for point in points] + [points[-1].upper_bound])
     known_lower, known_upper = np.isfinite(lower), np.isfinite(upper)
     both = known_lower & known_upper
-    axes.fill_between(seconds[both], lower[both], upper[both], step="post", color=SHADE, alpha=0.6)
+    limits, owns = np.array(judged(aim, lower)), np.array(judged(aim, upper))
+    axes.fill_between(seconds[both], limits[both], owns[both], step="post", color=SHADE, alpha=0.6)
     axes.step(
-        seconds[known_upper], upper[known_upper], where="post", color=ACCENT, label="the best plan so far"
+        seconds[known_upper], owns[known_upper], where="post", color=ACCENT, label="the best plan so far"
     )
     axes.step(
-        seconds[known_lower], lower[known_lower], where="post", color=INK, linestyle=":", linewidth=2,
-        label=f"{word}: no deterministic plan below",
+        seconds[known_lower], limits[known_lower], where="post", color=INK, linestyle=":", linewidth=2,
+        label=f"{word}: no deterministic plan {'above' if aim.greatest else 'below'}",
     )  # fmt: skip
     if both.any():
         first, last = upper[both][0], lower[both][-1]
         bottom = max(float(lower[both].min()), float(last - _FIRST_BOUNDS * max(first - last, 1e-9)))
         margin = 0.08 * max(float(first) - bottom, 1e-9)
         if isfinite(bottom):
-            axes.set_ylim(bottom - margin, float(first) + margin)
+            axes.set_ylim(*sorted(judged(aim, (bottom - margin, float(first) + margin))))
     axes.set_xlim(left=0.0)
     axes.legend(frameon=False)
     return figure
@@ -208,7 +220,7 @@ _MANY = 60
 
 
 @literally
-def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
+def draw_trade_off(curve: TradeOff, primary: str | None = None) -> Any:
     """Draw a trade-off curve.
 
     Parameters
@@ -216,7 +228,7 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     curve
         What :func:`hcssp.solving.trade_off.trade_off` found.
     primary
-        What the cost is called.
+        What the cost, or the reward, is called, if that is not its name.
 
     Returns
     -------
@@ -231,16 +243,19 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     figure = new_figure(9.0, 5.4)
     costs = figure.add_subplot()
     tidy(costs)
-    handles = [*_deterministic(costs, curve), *_stochastic(costs, curve)]
+    shown = JudgedCurve.of(curve)
+    name = shown.name if primary is None else primary
+    handles = [*_deterministic(costs, curve, shown), *_stochastic(costs, curve, shown)]
     varied, told = curve.constraint, f"expected {curve.constraint}"
     if isinstance(curve.problem, HCSSP):
         varied, told = called(curve.problem, varied), expected(curve.problem, varied)
     costs.set_xlabel(f"bound on the {told}")
-    costs.set_ylabel(f"least expected {primary}")
+    costs.set_ylabel(f"{'greatest' if shown.aim.greatest else 'least'} expected {name}")
     if len(curve.prices):
         prices = costs.twinx()
         handles.append(_prices(prices, curve))
-        prices.set_ylabel(f"price: {primary} saved by one more unit of {varied}", color=WARNING)
+        won = "gained" if shown.aim.greatest else "saved"
+        prices.set_ylabel(f"price: {name} {won} by one more unit of {varied}", color=WARNING)
         prices.set_ylim(bottom=0.0)
         prices.spines["top"].set_visible(False)
         prices.tick_params(axis="y", colors=WARNING)
@@ -248,7 +263,8 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
         costs.set_zorder(prices.get_zorder() + 1)
         costs.patch.set_visible(False)
     if handles:
-        costs.legend(handles=handles, loc="upper right", frameon=True, framealpha=0.9, fontsize=9)
+        place = "lower right" if shown.aim.greatest else "upper right"
+        costs.legend(handles=handles, loc=place, frameon=True, framealpha=0.9, fontsize=9)
     else:
         costs.text(0.5, 0.5, "no plan keeps any of these bounds", transform=costs.transAxes, ha="center")
     impossible = [point.bound for point in curve.points if point.bound < curve.least]
@@ -262,12 +278,12 @@ def draw_trade_off(curve: TradeOff, primary: str = "cost") -> Any:
     return figure
 
 
-def _stochastic(axes: Any, curve: TradeOff) -> list[Any]:
+def _stochastic(axes: Any, curve: TradeOff, shown: JudgedCurve) -> list[Any]:
     if not len(curve.breakpoints):
         return []
-    bounds, values = curve.breakpoints.T
+    bounds, values = shown.breakpoints.T
     reached = "plans that draw lots: the optimum"
-    label = reached if curve.exact else "no plan below, not even one that draws lots"
+    label = reached if curve.exact else f"no plan {shown.worse}, not even one that draws lots"
     (line,) = axes.plot(
         bounds, values, color=ACCENT, linewidth=1.6, zorder=4, label=label,
         marker="o" if len(bounds) <= _MANY else "", markersize=3.2,
@@ -275,31 +291,27 @@ def _stochastic(axes: Any, curve: TradeOff) -> list[Any]:
     return [line]
 
 
-def _deterministic(axes: Any, curve: TradeOff) -> list[Any]:
+def _deterministic(axes: Any, curve: TradeOff, shown: JudgedCurve) -> list[Any]:
     known = [point for point in curve.points if isfinite(point.upper_bound)]
     if not known:
         return []
     bounds = np.array([point.bound for point in known])
-    lowers = np.array([_lower(point) for point in known])
-    uppers = np.array([point.upper_bound for point in known])
+    limits = np.array([shown.limit(point) for point in known])
+    owns = np.array([own(point.plan) for point in known])
     handles = []
     if len(known) > 1:
-        # Between two bounds a plan costs no more than at the smaller and no less than at the larger one.
+        # Between two bounds the best is no worse than at the smaller and no better than at the larger one.
         between = axes.fill_between(
-            np.repeat(bounds, 2)[1:-1], np.repeat(lowers[1:], 2), np.repeat(uppers[:-1], 2),
+            np.repeat(bounds, 2)[1:-1], np.repeat(limits[1:], 2), np.repeat(owns[:-1], 2),
             facecolor=SHADE, linewidth=0.0, alpha=0.55, zorder=1, label="... between those bounds",
         )  # fmt: skip
         handles.append(between)
     bars = axes.errorbar(
-        bounds, (lowers + uppers) / 2, yerr=(uppers - lowers) / 2, fmt="_", color=INK, markersize=9,
+        bounds, (limits + owns) / 2, yerr=np.abs(owns - limits) / 2, fmt="_", color=INK, markersize=9,
         markeredgewidth=2.0, elinewidth=2.0, capsize=3.5, zorder=5,
         label="the best plan without lots: proven interval",
     )  # fmt: skip
     return [bars, *handles]
-
-
-def _lower(point: CurvePoint) -> float:
-    return point.lower_bound if isfinite(point.lower_bound) else point.upper_bound
 
 
 def _prices(axes: Any, curve: TradeOff) -> Any:

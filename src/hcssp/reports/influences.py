@@ -9,6 +9,7 @@ from typing import Any
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.evaluation.robustness import Influence, influences
 from hcssp.procedure import HCSSP
+from hcssp.procedure.aim import Aim
 from hcssp.reports.figures import short
 from hcssp.reports.measures import Measure
 
@@ -48,7 +49,6 @@ def place_name(label: Hashable) -> str:
 def influence_data(plan: ProcedurePlan, most: int = MOST) -> dict[str, list[dict[str, Any]]]:
     """For each cost the strongest influences: in words, and where on the map."""
     problem = plan.problem
-    names = (problem.primary_name, *problem.constraint_names)
     found = influences(problem, plan.policy, most=most)
     return {
         name: [
@@ -59,7 +59,7 @@ def influence_data(plan: ProcedurePlan, most: int = MOST) -> dict[str, list[dict
             }
             for each in strongest
         ]
-        for name, strongest in zip(names, found, strict=True)
+        for name, strongest in zip(Aim.of(problem).names, found, strict=True)
     }
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from hcssp.contract.plan import Plan
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.evaluation.simulation import Estimate, Simulation
+from hcssp.procedure.aim import Aim
+from hcssp.reports.judged import judged_runs
 
 _BARS = 40
 _FEW_VALUES = 14
@@ -61,7 +63,7 @@ class Outlook:
 
 def look_ahead(plan: Plan, runs: int = 5000, seed: int = 0) -> Outlook:
     """Simulate a plan; `seed` names the runs for good."""
-    simulation = plan.simulate(runs, seed)
+    simulation = judged_runs(Aim.of(plan.problem), plan.simulate(runs, seed))
     costs = tuple(_cost_outlook(simulation, index) for index in range(len(simulation.cost_names)))
     return Outlook(runs, simulation.num_truncated, costs)
 

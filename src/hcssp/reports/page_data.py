@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.files.fingerprint import fingerprint
 from hcssp.procedure import HCSSP
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.candidates import along_curve
 from hcssp.reports.figures import given, plain, short
+from hcssp.reports.judged import JudgedCurve, limit, own
 from hcssp.reports.levels import levels_data
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.plan_data import PlanWriter
@@ -64,7 +66,9 @@ def page_data(
         "uses": uses,
         "status": str(plan.status),
         "stopped": why_it_stopped(plan),
-        "stochastic": None if plan.stochastic is None else plain(float(plan.stochastic.value)),
+        "stochastic": None
+        if plan.stochastic is None
+        else plain(Aim.of(problem).judged(float(plan.stochastic.value))),
         **views[0],
         # What the page shows once another bound is chosen; the first view is there already.
         "views": [{"varied": view["varied"]} | (view if number else {}) for number, view in enumerate(views)],
@@ -87,14 +91,15 @@ def _view_data(writer: PlanWriter, plan: ProcedurePlan, curve: TradeOff | None) 
 
 
 def _problem_data(problem: HCSSP, fingerprint: str) -> dict[str, Any]:
+    aim = Aim.of(problem)
     return {
         "name": problem.name or "plan",
         "description": problem.description,
         "fingerprint": fingerprint,
-        "primary": problem.primary_name,
-        "reward": None if problem.reward is None else problem.reward.name,
-        "called": {name: called(problem, name) for name in (problem.primary_name, *problem.constraint_names)},
-        "constraints": [each.name for each in problem.constraints],
+        "primary": aim.name,
+        "greatest": aim.greatest,
+        "called": {name: called(problem, name) for name in aim.names},
+        "constraints": list(aim.others),
         "probabilities": [each.name for each in problem.constraints if each.probability_of],
         "events": list(problem.events),
         "start": int(problem.start),
@@ -179,16 +184,17 @@ def _panel_data(problem: HCSSP, panel: Panel) -> dict[str, Any]:
 
 
 def _curve_data(curve: TradeOff) -> dict[str, Any]:
+    shown = JudgedCurve.of(curve)
     return {
         "least": plain(curve.least),
         "exact": curve.exact,
-        "breakpoints": [[short(float(x), 9), short(float(y), 9)] for x, y in curve.breakpoints],
+        "breakpoints": [[short(float(x), 9), short(float(y), 9)] for x, y in shown.breakpoints],
         "points": [
             {
                 "bound": plain(point.bound),
-                "stochastic": plain(float(point.stochastic)),
-                "lower": plain(float(point.lower_bound)),
-                "upper": plain(float(point.upper_bound)),
+                "stochastic": plain(shown.stochastic(point)),
+                "limit": plain(limit(point.plan)),
+                "own": plain(own(point.plan)),
                 "price": plain(point.price),
             }
             for point in curve.points
@@ -207,4 +213,7 @@ def _history(plan: Plan) -> list[list[float | None]]:
     if points and isfinite(plan.seconds) and plan.seconds > points[-1][0]:
         last = plan.claim if word == "claimed" and plan.claim is not None else plan
         kept.append([plan.seconds, last.lower_bound, last.upper_bound])
-    return [[short(seconds), plain(lower), plain(upper)] for seconds, lower, upper in kept]
+    aim = Aim.of(plan.problem)
+    return [
+        [short(seconds), plain(aim.limit(lower)), plain(aim.judged(upper))] for seconds, lower, upper in kept
+    ]

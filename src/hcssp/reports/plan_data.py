@@ -10,9 +10,11 @@ import numpy as np
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.procedure.aim import Aim
 from hcssp.reports.cells import CellPool
 from hcssp.reports.figures import plain, short
 from hcssp.reports.influences import influence_data
+from hcssp.reports.judged import limit, own
 from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.reports.words import (
@@ -52,15 +54,15 @@ class PlanWriter:
         problem, evaluation = plan.problem, plan.costs
         flattening = problem.flattening
         costs = {name: evaluation.cost(name) for name in evaluation.cost_names}
-        claim = plan.claim
+        aim, claim = Aim.of(problem), plan.claim
         drawn = draw_runs(plan.policy, self.runs, self.seed) if self.runs else []
         return {
             "bounds": {each.name: plain(each.at_most) for each in problem.constraints},
-            "costs": {name: plain(cost) for name, cost in costs.items()},
-            "lower": plain(plan.lower_bound),
-            "upper": plain(plan.upper_bound),
+            "costs": dict(zip(aim.names, map(plain, aim.told(evaluation.costs)), strict=True)),
+            "limit": plain(limit(plan)),
+            "own": plain(own(plan)),
             "word": "proven" if verification_of(plan) is None else "verified",
-            "claimed": None if claim is None else plain(claim.lower_bound),
+            "claimed": None if claim is None else plain(aim.limit(claim.lower_bound)),
             "prices": None
             if plan.prices is None
             else {name: short(price) for name, price in plan.prices.items()},
@@ -75,23 +77,23 @@ class PlanWriter:
                 if sentence
             ],
             "choices": [short(count, 9) for count in choice_counts(plan)],
-            "activities": [self._activity(plan, index) for index in range(problem.num_activities)],
+            "activities": [self._activity(plan, aim, index) for index in range(problem.num_activities)],
             "runs": [run_data(flattening, run) for run in drawn],
             "outlook": self._outlook(plan),
             "influences": influence_data(plan),
         }
 
-    def _activity(self, plan: ProcedurePlan, index: int) -> dict[str, Any]:
+    def _activity(self, plan: ProcedurePlan, aim: Aim, index: int) -> dict[str, Any]:
         flattening, share = plan.problem.flattening, plan.costs.activities[index]
         allotted = plan.budgets.get(share.name, {})
         written: dict[str, Any] = {
             "executions": short(share.expected_executions, 9),
-            "cost": short(share.cost, 9),
-            "usage": {name: short(used, 9) for name, used in share.usage.items()},
+            "cost": short(aim.share(share.cost, share.usage) or 0.0, 9),
+            "usage": {name: short(used, 9) for name, used in share.usage.items() if name in aim.others},
             "allotted": {
                 name: short(each * share.expected_executions, 9)
                 for name, each in allotted.items()
-                if name in share.usage
+                if name in share.usage and name in aim.others
             },
         }
         if not share.expected_executions > 0.0:

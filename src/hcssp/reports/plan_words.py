@@ -14,6 +14,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reward import RewardInterval
 from hcssp.numerics import OPTIMALITY_TOLERANCE
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.decisions import decision_summaries
 from hcssp.reports.figures import between, in_table, percent, rounded, rounded_down, rounded_up, times
@@ -29,6 +30,7 @@ from hcssp.reports.summary import (
 from hcssp.reports.words import (
     verification_of,
     what_is_claimed,
+    what_is_wanted,
     what_lots_could_do,
     with_lots_explained,
 )
@@ -75,10 +77,7 @@ def plan_in_words(plan: Plan, style: Style | None = None, name: str = "") -> str
         for c in problem.constraints
         if isfinite(c.at_most)
     )
-    aim = f"least expected {called(problem, problem.primary_name)}"
-    if problem.reward is not None:
-        aim = f"greatest expected {called(problem, problem.reward.name)}"
-    title = f"{name or plan.name or 'plan'}: {aim}, {bounds or 'no bounds'}"
+    title = f"{name or plan.name or 'plan'}: {what_is_wanted(problem)}, {bounds or 'no bounds'}"
     blocks = [emphasis.strong(title)]
     if plan.found:
         blocks += plan_blocks(plan, emphasis)
@@ -182,15 +181,18 @@ def _choices(plan: ProcedurePlan) -> str:
 
 def _activities(plan: ProcedurePlan) -> str:
     summaries = activity_summaries(plan)
+    aim = Aim.of(plan.problem)
     # Limits are about whole uses; a column for each of them would be a wide table.
-    constraints = [each for each in constraint_summaries(plan) if each.per is None]
+    constraints = [
+        each for each in constraint_summaries(plan) if each.per is None and each.name in aim.others
+    ]
     executed = [activity for activity in summaries if activity.expected_executions]
-    cost = plan.costs.cost(plan.problem.primary_name)
-    header = ["activity", "executions", called(plan.problem, plan.problem.primary_name), "share"]
+    cost = aim.total(plan.costs.costs)
+    header = ["activity", "executions", called(plan.problem, aim.name), "share"]
     for constraint in constraints:
         header += [called(plan.problem, constraint.name), "budget", "share"]
     measures = [Measure.of(plan.problem, constraint.name) for constraint in constraints]
-    rows = [header, *(_row(activity, cost, constraints, measures) for activity in executed)]
+    rows = [header, *(_row(activity, aim, cost, constraints, measures) for activity in executed)]
     total = ["in all", "", in_table(cost), ""]
     for constraint in constraints:
         told = Measure.of(plan.problem, constraint.name)
@@ -205,17 +207,14 @@ def _activities(plan: ProcedurePlan) -> str:
 
 def _row(
     activity: ActivitySummary,
+    aim: Aim,
     cost: float,
     constraints: Sequence[ConstraintSummary],
     measures: Sequence[Measure],
 ) -> list[str]:
     executions = activity.expected_executions
-    row = [
-        activity.name,
-        in_table(executions),
-        in_table(activity.cost),
-        _share(executions, activity.cost, cost),
-    ]
+    own = aim.share(activity.cost, activity.usage)
+    row = [activity.name, in_table(executions), in_table(own), _share(executions, own, cost)]
     for constraint, measure in zip(constraints, measures, strict=True):
         used = activity.usage.get(constraint.name)
         row += [
@@ -245,7 +244,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 def _bounds(plan: ProcedurePlan) -> str:
     lines = []
+    aim = Aim.of(plan.problem)
     for constraint in constraint_summaries(plan):
+        if constraint.name not in aim.others:
+            continue
         told = Measure.of(plan.problem, constraint.name)
         line = f"  {told.name}: "
         if constraint.expected is not None:
@@ -258,14 +260,11 @@ def _bounds(plan: ProcedurePlan) -> str:
         line += f"at most {told.given(constraint.at_most)} allowed" if bounded else "no bound"
         if constraint.price is not None and isfinite(constraint.at_most):
             # Deterministic plans improve in steps; the price is that of the relaxation.
-            reward = plan.problem.reward
-            gained = called(plan.problem, plan.problem.primary_name if reward is None else reward.name)
+            gained = called(plan.problem, aim.name)
             unit, price = (
                 ("percent", constraint.price / 100) if told.is_probability else ("unit", constraint.price)
             )
-            worth = (
-                f"{gained} that a little more would {'save' if reward is None else 'gain'} for each {unit}"
-            )
+            worth = f"{gained} that a little more would {'gain' if aim.greatest else 'save'} for each {unit}"
             line += f"; price {price:.4g}: {worth}, if plans could draw lots"
         elif plan.prices is not None and constraint.at_most == 0.0:
             line += "; a bound of 0 has no price: what costs any of it is left out"
@@ -291,8 +290,7 @@ def _proven(plan: ProcedurePlan) -> str:
         lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
     else:
         lines = ["  nothing yet"]
-    # What drawing lots could do is known of what is missed, and would be taken for the reward.
-    lots = what_lots_could_do(plan) if plan.reward is None else ""
+    lots = what_lots_could_do(plan)
     verification = verification_of(plan)
     if lots:
         lines.append(f"  {lots}")

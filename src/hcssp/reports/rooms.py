@@ -21,6 +21,7 @@ import numpy as np
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.cell_visits import visited_cells
 from hcssp.reports.figures import rounded
@@ -73,7 +74,7 @@ class Passage:
 def passages(plan: ProcedurePlan) -> list[Passage]:
     """The activities on grids that the plan runs, in the problem's order."""
     problem, policy, evaluation = plan.problem, plan.policy, plan.costs
-    flattening = problem.flattening
+    flattening, aim = problem.flattening, Aim.of(problem)
     found = []
     for index, activity in enumerate(problem.activities):
         share = evaluation.activities[index]
@@ -91,8 +92,9 @@ def passages(plan: ProcedurePlan) -> list[Passage]:
                 grid=grid,
                 executions=share.expected_executions,
                 each={
-                    problem.primary_name: share.cost / share.expected_executions,
-                    **{name: used / share.expected_executions for name, used in share.usage.items()},
+                    name: used / share.expected_executions
+                    for name, used in ((aim.name, aim.share(share.cost, share.usage)), *share.usage.items())
+                    if used is not None and name in aim.names
                 },
                 cells=cells,
                 headings=headings,
@@ -229,9 +231,11 @@ def _draw_panel(axes: Any, passage: Passage) -> None:
 def _title(plan: ProcedurePlan, letters: int) -> str:
     """The figures that matter, in lines of so many letters at most."""
     problem, costs = plan.problem, plan.costs
-    primary = problem.primary_name
-    figures = [f"expected {called(problem, primary)} {rounded(costs.cost(primary))}"]
+    aim = Aim.of(problem)
+    figures = [f"expected {called(problem, aim.name)} {rounded(aim.total(costs.costs))}"]
     for constraint in problem.constraints:
+        if constraint.name not in aim.others:
+            continue
         cost = costs.cost(constraint.name)
         told = Measure.of(problem, constraint.name)
         expected = f"{told.expected} {told.used(cost, constraint.at_most)}"

@@ -15,6 +15,7 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.evaluation.steps import Walk, steps_of
 from hcssp.procedure import Flattening, ProcedurePolicy, policy_chain
+from hcssp.procedure.aim import Aim
 from hcssp.reports.figures import short
 
 MAX_STEPS = 20_000
@@ -97,12 +98,13 @@ def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
         following = edges[edges > end][0] if np.any(edges > end) else len(run.states)
         events = [int(flattening.event_states[state][0]) for state in run.states[end:following]]
         legs.append(_leg(flattening, run.states[begin:end], run.states[end : end + 1], events))
-    acting = run.costs[~is_event]
+    aim = Aim.of(flattening.problem)
+    acting = run.costs[~is_event] @ aim.matrix.T
     return {
         "before": before,
         "legs": legs,
         "costs": _run_lengths(acting),
-        "totals": [short(total) for total in run.totals],
+        "totals": [short(total) for total in aim.told(run.totals)],
         "finished": run.finished,
     }
 

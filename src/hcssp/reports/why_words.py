@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from math import isfinite, isnan
 from typing import Any
 
+from hcssp.contract.plan import ProcedurePlan
 from hcssp.contract.proof import Status
-from hcssp.reports.figures import in_table, plain, rounded_down
+from hcssp.cssp.model import FloatArray
+from hcssp.procedure.aim import Aim
+from hcssp.reports.figures import in_table, plain, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 from hcssp.solving.deviation import told_costs
@@ -18,15 +21,16 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     """What ``hcssp why`` prints for people."""
     emphasis = style or Style()
     problem = reasons.plan.problem
-    measures = [Measure.of(problem, name) for name in reasons.cost_names]
+    aim = Aim.of(problem)
+    measures = [Measure.of(problem, name) for name in aim.names]
     names = [measure.name for measure in measures]
     comes = "which it always comes to" if reasons.comes_there > 1.0 - 1e-12 else _comes(reasons.comes_there)
     title = f"At {reasons.place}, {comes}, the plan takes {reasons.chosen}."
     if not reasons.alternatives:
         return f"{emphasis.strong(title)}\n\nThere is nothing else to do."
-    costs = told_costs(reasons.plan).tolist()
+    costs = aim.told(told_costs(reasons.plan))
     once = [["", *names], [reasons.chosen, *_figures(measures, costs)]]
-    once += [_deviating(each, measures) for each in reasons.alternatives]
+    once += [_deviating(each, aim, measures) for each in reasons.alternatives]
     notes = [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
     blocks = [
         emphasis.strong(title),
@@ -36,16 +40,16 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
         blocks[-1] += "\n  (*) breaks a bound"
     if any(each.once is None for each in reasons.alternatives):
         blocks[-1] += "\n  - nobody says what to do then, or it would not end"
-    best = [["", *names, "proven: not below", "comes there"]]
+    best = [["", *names, f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
     best.append(
         [
             reasons.chosen,
             *_figures(measures, costs),
-            _below(reasons.plan.lower_bound),
+            _limit(aim, reasons.plan.lower_bound),
             _share(reasons.comes_there),
         ]
     )
-    best += [_forced(each, measures) for each in reasons.alternatives]
+    best += [_forced(each, aim, measures) for each in reasons.alternatives]
     blocks.append(
         emphasis.strong("The best plan that keeps the bounds and always does so there") + "\n" + aligned(best)
     )
@@ -60,8 +64,11 @@ def _share(probability: float) -> str:
     return "never" if probability == 0.0 else f"{100.0 * probability:.4g}%"
 
 
-def _below(bound: float) -> str:
-    return rounded_down(bound) if isfinite(bound) else "-"
+def _limit(aim: Aim, bound: float) -> str:
+    """What is proven of the best, by a lower bound on the primary cost."""
+    if not isfinite(bound):
+        return "-"
+    return rounded_up(aim.limit(bound)) if aim.greatest else rounded_down(bound)
 
 
 def _figures(measures: Sequence[Measure], costs: Sequence[float]) -> list[str]:
@@ -71,49 +78,55 @@ def _figures(measures: Sequence[Measure], costs: Sequence[float]) -> list[str]:
     ]
 
 
-def _deviating(alternative: Alternative, measures: Sequence[Measure]) -> list[str]:
+def _deviating(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> list[str]:
     if alternative.once is None:
         return [alternative.action, *("-" for _ in measures)]
     mark = "" if alternative.keeps_bounds else " (*)"
-    return [f"{alternative.action}{mark}", *_figures(measures, alternative.once.tolist())]
+    return [f"{alternative.action}{mark}", *_figures(measures, aim.told(alternative.once))]
 
 
-def _forced(alternative: Alternative, measures: Sequence[Measure]) -> list[str]:
+def _forced(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> list[str]:
     best = alternative.best
     if not best.found:
         none = "there is none" if best.status is Status.INFEASIBLE or not best.method else "none found"
-        return [alternative.action, none, *("" for _ in measures[1:]), _below(best.lower_bound), ""]
-    costs = told_costs(best).tolist()
+        return [alternative.action, none, *("" for _ in measures[1:]), _limit(aim, best.lower_bound), ""]
+    costs = aim.told(told_costs(best))
     return [
         alternative.action,
         *_figures(measures, costs),
-        _below(best.lower_bound),
+        _limit(aim, best.lower_bound),
         _share(alternative.comes_there),
     ]
 
 
+def _reward(plan: ProcedurePlan) -> dict[str, Any]:
+    """What no such plan exceeds, where a reward is maximised."""
+    return {} if plan.reward is None else {"reward_at_most": plain(plan.reward.at_most)}
+
+
 def reasons_document(reasons: Reasons) -> dict[str, Any]:
     """The object that ``hcssp why --json`` prints."""
-    names = reasons.cost_names
+    aim = Aim.of(reasons.plan.problem)
+
+    def named(costs: FloatArray) -> dict[str, float | None]:
+        return dict(zip(aim.names, map(plain, aim.told(costs)), strict=True))
+
     return {
         "at": reasons.place,
         "chosen": reasons.chosen,
         "comes_there": plain(reasons.comes_there),
-        "costs": dict(zip(names, map(plain, told_costs(reasons.plan).tolist()), strict=True)),
+        "costs": named(told_costs(reasons.plan)),
         "alternatives": [
             {
                 "action": each.action,
-                "once": None
-                if each.once is None
-                else dict(zip(names, map(plain, each.once.tolist()), strict=True)),
+                "once": None if each.once is None else named(each.once),
                 "once_keeps_bounds": each.keeps_bounds,
                 "best": {
                     "status": str(each.best.status),
                     "lower_bound": plain(each.best.lower_bound),
                     "upper_bound": plain(each.best.upper_bound),
-                    "costs": dict(zip(names, map(plain, told_costs(each.best).tolist()), strict=True))
-                    if each.best.found
-                    else None,
+                    **_reward(each.best),
+                    "costs": named(told_costs(each.best)) if each.best.found else None,
                     "comes_there": plain(each.comes_there),
                 },
             }

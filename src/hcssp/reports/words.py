@@ -13,21 +13,27 @@ from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.procedure import HCSSP
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.figures import breaks, percent, rounded, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 
 
+def what_is_wanted(problem: HCSSP) -> str:
+    """What is minimised or maximised, in a few words."""
+    aim = Aim.of(problem)
+    return f"{'greatest' if aim.greatest else 'least'} expected {called(problem, aim.name)}"
+
+
 def what_it_costs(problem: HCSSP, costs: Mapping[str, float]) -> str:
     """The expected costs against their bounds, in a sentence."""
-    aim, value = problem.primary_name, costs[problem.primary_name]
-    if problem.reward is not None:
-        aim, value = problem.reward.name, problem.reward.value(costs)
-    sentence = f"Following this plan has an expected {called(problem, aim)} of {rounded(value)}"
+    aim = Aim.of(problem)
+    value = rounded(aim.value(costs))
+    sentence = f"Following this plan has an expected {called(problem, aim.name)} of {value}"
     kept = [
         _against_bound(Measure.of(problem, name), costs[name], bound)
         for name, bound in _bounds(problem).items()
-        if name != aim
+        if name in aim.others
     ]
     return sentence + (f", with {_listed(kept)}." if kept else ".")
 
@@ -97,12 +103,17 @@ def what_lots_could_do(plan: Plan) -> str:
     # Without bounds nobody gains by drawing lots.
     if plan.stochastic is None or not np.isfinite(plan.problem.bounds).any():
         return ""
-    reached, least = plan.randomised_cost, float(plan.stochastic.value)
-    below = f"no plan can be below {rounded_down(least, 6)}, not even one that draws lots"
+    found = plan.stochastic
+    reached, least = plan.randomised_cost, float(found.value)
+    aim = Aim.of(plan.problem)
+    most = rounded_up(aim.limit(least), 6)
+    limit = f"above {most}" if aim.greatest else f"below {rounded_down(least, 6)}"
+    below = f"no plan can be {limit}, not even one that draws lots"
     if reached is None:
         return below
-    found = f"a plan that draws lots could reach {rounded(reached, 6)}"
-    return found if relative_gap(least, reached) <= OPTIMALITY_TOLERANCE else f"{found}; {below}"
+    own = aim.total(found.weights @ found.costs)
+    told = f"a plan that draws lots could reach {rounded(own, 6)}"
+    return told if relative_gap(least, reached) <= OPTIMALITY_TOLERANCE else f"{told}; {below}"
 
 
 def verification_of(plan: Plan) -> Verification | None:
@@ -130,7 +141,7 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
     if not prices:
         return ""
     parts = []
-    primary = problem.primary_name if problem.reward is None else problem.reward.name
+    aim = Aim.of(problem)
     for name in _bounds(problem):
         price = prices.get(name)
         if price is None:
@@ -138,13 +149,13 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
         if price > 0.0:
             measure = Measure.of(problem, name)
             unit, worth = ("percent", price / 100.0) if measure.is_probability else ("unit", price)
-            amount = f"about {rounded(worth, 3)} of expected {called(problem, primary)}"
+            amount = f"about {rounded(worth, 3)} of expected {called(problem, aim.name)}"
             parts.append(f"{amount} for each {unit} of {measure.name}")
         else:
             parts.append(f"nothing for {name}, which is not scarce")
     if not parts:
         return ""
-    would = "save" if problem.reward is None else "gain"
+    would = "gain" if aim.greatest else "save"
     return (
         f"Allowing a little more would {would} plans that may draw lots {_listed(parts)}; a deterministic "
         "plan improves in steps."
@@ -154,8 +165,8 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
 def in_brief(plan: ProcedurePlan, costs: Mapping[str, float]) -> str:
     """The plan and what is proven about it in one line, for a title."""
     problem = plan.problem
-    primary = problem.primary_name
-    figures = [f"expected {called(problem, primary)} {rounded(costs[primary])}"]
+    aim = Aim.of(problem)
+    figures = [f"expected {called(problem, aim.name)} {rounded(aim.value(costs))}"]
     for name, bound in _bounds(problem).items():
         told = Measure.of(problem, name)
         figures.append(f"{told.expected} {told.used(costs[name], bound)} of at most {told.given(bound)}")

@@ -36,7 +36,7 @@ difference.
 
 In a procedure, choices cost nothing, so :math:`V` before a choice is that after it (up to the margin), and
 what a choice misses is paid in the activities that it runs. The activities keep their names, policies and
-budgets.
+budgets. Limits for each execution of a use are constraints like others: rewards do not enter them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def maximise(problem: AnyProblem, reward: str | Mapping[str, float]) -> AnyProbl
     UnboundedReward
         If some loop gains reward for ever and can still be left.
     UnsupportedProblem
-        If the rewards and losses of a loop cancel out exactly, or there are limits for each execution.
+        If the rewards and losses of a loop cancel out exactly.
     UnknownName
         If there is no such cost.
     DeadEnd
@@ -118,10 +118,6 @@ def _of_single(problem: CSSP, name: str, weights: Mapping[str, float]) -> CSSP:
 
 
 def _of_procedure(problem: HCSSP, name: str, weights: Mapping[str, float]) -> HCSSP:
-    if any(constraint.per is not None for constraint in problem.constraints):
-        raise UnsupportedProblem(
-            "limits for each execution cannot be kept while a reward is maximised; bound the whole instead"
-        )
     problem, found = _shaped_procedure(problem, weights)
     flattening, activities = problem.flattening, problem.activities
     known = {each for activity in activities for each in activity.cssp.cost_names}
@@ -162,7 +158,6 @@ def _of_procedure(problem: HCSSP, name: str, weights: Mapping[str, float]) -> HC
         problem,
         activities=tuple(changed),
         constraints=tuple(constraints),
-        nesting=None,
         reward=Reward(name, found.most, dict(weights)),
     )
 
@@ -209,20 +204,26 @@ def _with_steps_of_nothing(problem: HCSSP) -> HCSSP:
     entered: dict[int, list[Hashable | None]] = {}
     for event, entry in problem.flattening.event_states:
         entered.setdefault(event, []).append(entry)
+    begun = {use.start for use in problem.uses}
     activities, choices = list(problem.activities), []
     for choice in problem.choices:
         if not any(outcome.runs is not None for outcome in choice.outcomes):
             name, labels = problem.events[choice.event], entered.get(choice.event, [])
             if len(labels) > 1 and None in labels:
                 raise UnsupportedProblem(f"event {name!r} is entered in a state and without one; {_FLATTEN}")
-            likely = max(range(len(choice.outcomes)), key=lambda each: choice.outcomes[each].probability)
+            # What begins a use stays as it is, since executions are counted there; the use can pay.
+            free = [at for at, each in enumerate(choice.outcomes) if each.event not in begun]
+            if not free:
+                choices.append(choice)
+                continue
+            likely = max(free, key=lambda each: choice.outcomes[each].probability)
             outcomes = list(choice.outcomes)
             outcomes[likely] = replace(outcomes[likely], runs=len(activities))
             handed_on = [label for label in labels if label is not None]
             activities.append(free_step(f"{name}: {choice.name}", problem.primary_name, handed_on))
             choice = replace(choice, outcomes=tuple(outcomes))
         choices.append(choice)
-    return replace(problem, activities=tuple(activities), choices=tuple(choices), nesting=None)
+    return replace(problem, activities=tuple(activities), choices=tuple(choices))
 
 
 def _counts_all(constraints: list[Constraint], name: str, counts: Mapping[int, int]) -> bool:

@@ -60,6 +60,13 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     InvalidProblem
         If something has a name that a file cannot hold.
     """
+    if problem.reward is not None and problem.nesting is not None:
+        raise InvalidProblem(
+            [
+                "a file cannot hold procedures inside procedures whose reward was maximised already; write "
+                f"the original, and say maximise: {problem.reward.name} in the file"
+            ]
+        )
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)

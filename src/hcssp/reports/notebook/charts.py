@@ -9,16 +9,20 @@ import numpy as np
 
 from hcssp.contract.trace import Trace
 from hcssp.cssp.model import FloatArray
+from hcssp.procedure.aim import Aim
+from hcssp.reports.judged import JudgedCurve, judged, own
 from hcssp.reports.notebook.markup import Markup, element
 from hcssp.reports.notebook.svg import Chart, Point
-from hcssp.solving.trade_off import CurvePoint, TradeOff
+from hcssp.solving.trade_off import TradeOff
 
 _MOST_POINTS = 600
 _FIRST_BOUNDS = 1.5
 """How many times the first interval is shown below the last lower bound; more would flatten the rest."""
 
 
-def history_chart(trace: Trace, seconds: float, primary: str, word: str = "proven") -> Markup | None:
+def history_chart(
+    trace: Trace, seconds: float, aim: Aim, primary: str, word: str = "proven"
+) -> Markup | None:
     """How the interval narrowed, which is `word`: proven or claimed; None if nothing was."""
     stride = -(-len(trace) // _MOST_POINTS) or 1
     kept = [*trace[:-1][::stride], *trace[-1:]]
@@ -30,8 +34,10 @@ def history_chart(trace: Trace, seconds: float, primary: str, word: str = "prove
     high = uppers[0][1] if uppers else tight
     low = max(lowers[0][1], tight - _FIRST_BOUNDS * max(high - tight, 1e-9))
     end = max(seconds, kept[-1].seconds)
-    chart = Chart((0.0, end or 1.0), _with_room(low, high), ("seconds", f"expected {primary}"))
-    below, above = _steps(lowers, end), _steps(uppers, end)
+    room = sorted(judged(aim, _with_room(low, high)))
+    chart = Chart((0.0, end or 1.0), (room[0], room[1]), ("seconds", f"expected {primary}"))
+    below = _steps([(x, aim.judged(y)) for x, y in lowers], end)
+    above = _steps([(x, aim.judged(y)) for x, y in uppers], end)
     parts: list[object] = []
     if above:
         inside = [(max(x, above[0][0]), y) for x, y in below]
@@ -40,36 +46,36 @@ def history_chart(trace: Trace, seconds: float, primary: str, word: str = "prove
     return chart.draw(f"The {word} interval over {end:.1f} seconds", *parts)
 
 
-def curve_chart(curve: TradeOff, primary: str) -> Markup | None:
-    """The least expected cost against the bound; None if no bound can be kept."""
+def curve_chart(curve: TradeOff, shown: JudgedCurve) -> Markup | None:
+    """The least expected cost, or the greatest reward, against the bound; None if no bound can be kept."""
     known = [point for point in curve.points if isfinite(point.upper_bound)]
-    stochastic: list[Point] = [(float(x), float(y)) for x, y in _thinned(curve.breakpoints)]
-    values = [point.upper_bound for point in known] + [value for _, value in stochastic]
+    stochastic: list[Point] = [(float(x), float(y)) for x, y in _thinned(shown.breakpoints)]
+    values = [own(point.plan) for point in known] + [value for _, value in stochastic]
     if not values:
         return None
     chart = Chart(
         _range(curve),
         _with_room(min(values), max(values)),
-        (f"bound on the expected {curve.constraint}", f"least expected {primary}"),
+        (f"bound on the expected {curve.constraint}", shown.best),
         height=320.0,
     )
     parts: list[object] = [_impossible(chart, curve)]
     if len(known) > 1:
-        # Between two bounds a plan costs no more than at the smaller and no less than at the larger one.
+        # Between two bounds the best is no worse than at the smaller and no better than at the larger one.
         bounds = np.repeat([point.bound for point in known], 2)[1:-1].tolist()
-        ceiling = zip(bounds, np.repeat([point.upper_bound for point in known[:-1]], 2).tolist(), strict=True)
-        ground = zip(bounds, np.repeat([_lower(point) for point in known[1:]], 2).tolist(), strict=True)
+        ceiling = zip(bounds, np.repeat([own(point.plan) for point in known[:-1]], 2).tolist(), strict=True)
+        ground = zip(bounds, np.repeat([shown.limit(point) for point in known[1:]], 2).tolist(), strict=True)
         parts.append(chart.area([*ceiling, *reversed(list(ground))], "band"))
     parts.append(chart.line(stochastic, "curve dashed") if len(stochastic) > 1 else "")
     for point in known:
-        x, y = chart.place(point.bound, point.upper_bound)
-        _, bottom = chart.place(point.bound, _lower(point))
+        x, y = chart.place(point.bound, own(point.plan))
+        _, bottom = chart.place(point.bound, shown.limit(point))
         parts.append(element("path", {"class": "whisker", "d": f"M{x:.1f} {y:.1f}V{bottom:.1f}"}))
-        told = f"{curve.constraint} at most {point.bound:g}: expected {primary} {point.upper_bound:.4f}"
+        told = f"{curve.constraint} at most {point.bound:g}: expected {shown.name} {own(point.plan):.4f}"
         parts.append(
             element("circle", {"class": "dot", "cx": x, "cy": y, "r": 4.0}, element("title", {}, told))
         )
-    return chart.draw(f"The least expected {primary} against the bound on {curve.constraint}", *parts)
+    return chart.draw(f"The {shown.best} against the bound on {curve.constraint}", *parts)
 
 
 def price_chart(curve: TradeOff, primary: str) -> Markup | None:
@@ -105,10 +111,6 @@ def _impossible(chart: Chart, curve: TradeOff) -> Markup:
     area = chart.area([(low, bottom), (edge, bottom), (edge, top), (low, top)], "impossible")
     x, y = chart.place(low, top)
     return Markup(area + element("text", {"class": "faint", "x": x + 6, "y": y + 16}, "no plan keeps these"))
-
-
-def _lower(point: CurvePoint) -> float:
-    return point.lower_bound if isfinite(point.lower_bound) else point.upper_bound
 
 
 def _thinned(points: FloatArray) -> FloatArray:

@@ -14,8 +14,10 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Status
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, as_procedure
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
+from hcssp.reports.judged import JudgedCurve, limit, own
 from hcssp.reports.notebook.charts import curve_chart, history_chart, price_chart
 from hcssp.reports.notebook.markup import Markup, element, paragraphs, shortened, unfolding
 from hcssp.reports.notebook.procedure_drawing import procedure_drawing
@@ -40,7 +42,7 @@ from hcssp.reports.words import (
 )
 
 if TYPE_CHECKING:
-    from hcssp.solving.trade_off import TradeOff
+    from hcssp.solving.trade_off import CurvePoint, TradeOff
 
 
 def plan_html(plan: Plan) -> str:
@@ -65,10 +67,11 @@ def plan_html(plan: Plan) -> str:
     elif plan.found:
         parts.append(activities_table(solved))
     trace, word = history_of(plan)
-    primary = called(solved.problem, solved.problem.primary_name)
-    history = history_chart(trace, plan.seconds, primary, word)
+    aim = Aim.of(solved.problem)
+    history = history_chart(trace, plan.seconds, aim, called(solved.problem, aim.name), word)
     if history is not None and plan.status is not Status.INFEASIBLE:
-        told = f"The full line is the best plan so far, the dotted one the {word} lower bound."
+        side = "upper" if aim.greatest else "lower"
+        told = f"The full line is the best plan so far, the dotted one the {word} {side} bound."
         parts.append(unfolding("The proof over time", history, paragraphs(told)))
     return _fragment(*parts, paragraphs(why_it_stopped(plan)))
 
@@ -87,24 +90,32 @@ def problem_html(problem: CSSP | HCSSP) -> str:
     return _fragment(*parts)
 
 
+def _proven(aim: Aim, point: CurvePoint) -> tuple[str, str]:
+    """What no plan is better than at a point, and what its plan has."""
+    proven, found = limit(point.plan), own(point.plan)
+    down, up = (rounded_up, rounded_down) if aim.greatest else (rounded_down, rounded_up)
+    return down(proven) if isfinite(proven) else "–", up(found) if isfinite(found) else "–"
+
+
 def curve_html(curve: TradeOff) -> str:
     """A trade-off curve: what the optimum costs as the bound grows, and the price along it."""
     problem = curve.problem
     procedure = as_procedure(problem)
-    primary, varied = called(procedure, procedure.primary_name), called(procedure, curve.constraint)
+    judged, varied = JudgedCurve.of(curve), called(procedure, curve.constraint)
+    primary = judged.name
     parts: list[object] = [_heading(problem.name, f"{primary} against the bound on {varied}")]
-    chart = curve_chart(curve, primary)
+    chart = curve_chart(curve, judged)
     if chart is None:
         parts.append(paragraphs("No plan keeps any of these bounds."))
     else:
         told = (
-            "Dots are the best plans found, whiskers reach down to what is proven, the shaded steps hold the "
+            "Dots are the best plans found, whiskers reach to what is proven, the shaded steps hold the "
             "optimum between those bounds. "
         )
         told += (
             "The broken line is the optimum of plans that may draw lots."
             if curve.exact
-            else "No plan lies below the broken line."
+            else f"No plan lies {judged.worse} the broken line."
         )
         parts += [chart, price_chart(curve, primary) or "", paragraphs(told)]
     if isfinite(curve.least) and curve.least > 0.0:
@@ -114,16 +125,15 @@ def curve_html(curve: TradeOff) -> str:
     rows = [
         (
             given(point.bound),
-            rounded_down(point.lower_bound) if isfinite(point.lower_bound) else "–",
-            rounded_up(point.upper_bound) if isfinite(point.upper_bound) else "–",
+            *_proven(judged.aim, point),
             str(point.plan.status),
-            rounded(point.stochastic) if isfinite(point.stochastic) else "–",
+            rounded(judged.stochastic(point)) if isfinite(point.stochastic) else "–",
             "–" if point.price is None else rounded(point.price),
         )
         for point in curve.points
     ]
-    head = (f"{curve.constraint} at most", "proven: not below", f"{primary} of the best plan", "status",
-            f"{primary} if lots are drawn", "price")  # fmt: skip
+    head = (f"{curve.constraint} at most", f"proven: not {judged.worse}", f"{primary} of the best plan",
+            "status", f"{primary} if lots are drawn", "price")  # fmt: skip
     parts.append(unfolding(f"The points ({len(rows)})", capped(head, rows, texts=0)))
     return _fragment(*parts)
 

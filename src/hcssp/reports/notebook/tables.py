@@ -11,8 +11,9 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.procedure import HCSSP
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
-from hcssp.reports.figures import given, rounded, rounded_down
+from hcssp.reports.figures import given, rounded, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 from hcssp.reports.notebook.markup import Markup, joined, paragraphs, shortened, table, unfolding
 from hcssp.reports.summary import (
@@ -30,10 +31,11 @@ _MOST_HEADS = 4
 def figures_table(plan: ProcedurePlan) -> Markup:
     """The costs against their bounds, with prices, and what else is proven."""
     problem = plan.problem
-    primary = called(problem, problem.primary_name)
-    cost = rounded(plan.costs.cost(problem.primary_name)) if plan.found else "–"
+    aim = Aim.of(problem)
+    primary = called(problem, aim.name)
+    cost = rounded(aim.total(plan.costs.costs)) if plan.found else "–"
     rows = [
-        (primary, cost, "minimised", "–"),
+        (primary, cost, _sought(aim), "–"),
         *(
             (
                 shortened(called(problem, each.name)),
@@ -42,12 +44,15 @@ def figures_table(plan: ProcedurePlan) -> Markup:
                 _number(each.price),
             )
             for each in constraint_summaries(plan)
+            if each.name in aim.others
         ),
     ]
     shown = capped(("cost", "expected", "wanted", "price"), rows)
     told = ""
     if not plan.found and isfinite(plan.lower_bound):
-        told = f"It is proven that no plan has an expected {primary} below {rounded_down(plan.lower_bound)}."
+        limit = aim.limit(plan.lower_bound)
+        worse = f"above {rounded_up(limit)}" if aim.greatest else f"below {rounded_down(limit)}"
+        told = f"It is proven that no plan has an expected {primary} {worse}."
     lots = what_lots_could_do(plan)
     if lots:
         told += f" {lots[0].upper()}{lots[1:]}."
@@ -66,15 +71,16 @@ def choices_table(plan: ProcedurePlan) -> Markup:
 
 def activities_table(plan: ProcedurePlan) -> Markup:
     """What each activity costs and uses, for one execution."""
-    problem, names = plan.problem, plan.problem.constraint_names
-    head = ["activity", "executions", called(problem, problem.primary_name)]
+    problem, aim = plan.problem, Aim.of(plan.problem)
+    names = aim.others
+    head = ["activity", "executions", called(problem, aim.name)]
     head += [title for name in names for title in (called(problem, name), f"budget of {name}")]
     summaries = sorted(activity_summaries(plan), key=lambda each: -(each.expected_executions or 0.0))
     rows = [
         [
             shortened(each.name),
             _number(each.expected_executions),
-            _number(each.cost),
+            _number(aim.share(each.cost, each.usage)),
             *(_number(figures.get(name)) for name in names for figures in (each.usage, each.budget)),
         ]
         for each in summaries
@@ -100,14 +106,20 @@ def states_table(problem: CSSP, plan: Plan) -> Markup:
 
 def costs_table(problem: HCSSP) -> Markup:
     """What is wanted of each cost."""
+    aim = Aim.of(problem)
     rows = [
-        (called(problem, problem.primary_name), "minimised"),
+        (called(problem, aim.name), _sought(aim)),
         *(
             (shortened(called(problem, each.name)), _wanted(problem, each.name, each.at_most))
             for each in problem.constraints
+            if each.name in aim.others
         ),
     ]
     return capped(("expected cost", "wanted"), rows, texts=2)
+
+
+def _sought(aim: Aim) -> str:
+    return "maximised" if aim.greatest else "minimised"
 
 
 def _wanted(problem: HCSSP, name: str, at_most: float) -> str:

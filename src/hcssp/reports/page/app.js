@@ -54,8 +54,8 @@ function drawBar() {
   byId("bound-value").textContent = amount(data.varied, bound);
   slider.max = data.plans.length - 1;
   slider.value = state.plan;
-  slider.setAttribute("aria-valuetext", `${called(data.varied)} at most ${amount(data.varied, bound)}: expected ${called(primary)} ${figure(plan.upper)}`);
-  byId("bar-figure").textContent = `expected ${called(primary)} ${figure(plan.upper)}`;
+  slider.setAttribute("aria-valuetext", `${called(data.varied)} at most ${amount(data.varied, bound)}: expected ${called(primary)} ${figure(plan.own)}`);
+  byId("bar-figure").textContent = `expected ${called(primary)} ${figure(plan.own)}`;
   byId("back").disabled = state.plan === data.reported;
 }
 
@@ -86,7 +86,7 @@ function describe() {
   byId("bar").hidden = !data.curve || !several;
   if (data.curve) {
     byId("trade-off-title").textContent = isChance(data.varied) ? `What if a greater or smaller ${called(data.varied)} were allowed?` : `What if more or less ${called(data.varied)} were allowed?`;
-    byId("trade-off-text").textContent = several ? `${isChance(data.varied) ? "The smaller a" : "The less"} ${called(data.varied)} is allowed, the more ${called(primary)} must be expected.`
+    byId("trade-off-text").textContent = several ? `${isChance(data.varied) ? "The smaller a" : "The less"} ${called(data.varied)} is allowed, the ${greatest ? "less" : "more"} ${called(primary)} ${greatest ? "can" : "must"} be expected.`
       : `For other bounds on ${called(data.varied)} there is no other plan on this page.`;
     byId("bounds").replaceChildren(...data.plans.map((_, index) => html("option", { value: index })));
   }

@@ -1,6 +1,6 @@
 // The trade-off curve, the history of the proof, the distribution of costs, the shares of a budget.
 
-const primary = data.problem.primary;
+const primary = data.problem.primary, greatest = data.problem.greatest, worse = greatest ? "above" : "below";
 
 function drawCurve(current, choose) {
   const curve = data.curve, name = data.varied;
@@ -11,7 +11,7 @@ function drawCurve(current, choose) {
   const edge = last + 0.06 * (last - first || 1);
   const at = (plan) => (plan.bounds[name] === null ? edge : plan.bounds[name]);
   // Where hardly anything is proven, a whisker may leave the picture.
-  const values = [...data.plans.map((plan) => plan.upper), ...curve.breakpoints.map((point) => point[1])];
+  const values = [...data.plans.map((plan) => plan.own), ...curve.breakpoints.map((point) => point[1])];
   const low = Math.min(...values), high = Math.max(...values), room = 0.06 * (high - low || 1);
   const { picture, px, py, box } = frame(byId("curve"), {
     height: 320, x: [first - 0.02 * (edge - first), edge], y: [low - room, high + room],
@@ -24,31 +24,31 @@ function drawCurve(current, choose) {
   // A plan stays the best known one until the next bound is reached: a step function.
   const steps = [];
   data.plans.forEach((plan, index) => {
-    if (index) steps.push([px(at(plan)), py(data.plans[index - 1].upper)]);
-    steps.push([px(at(plan)), py(plan.upper)]);
+    if (index) steps.push([px(at(plan)), py(data.plans[index - 1].own)]);
+    steps.push([px(at(plan)), py(plan.own)]);
   });
   picture.append(svg("path", { class: "line", d: polyline(steps) }));
   const chosen = data.plans[current];
-  picture.append(svg("path", { class: "cross", d: `M${box.left} ${py(chosen.upper)}H${px(at(chosen))}V${box.bottom}` }));
+  picture.append(svg("path", { class: "cross", d: `M${box.left} ${py(chosen.own)}H${px(at(chosen))}V${box.bottom}` }));
   data.plans.forEach((plan, index) => {
     const x = px(at(plan));
-    if (plan.lower !== null && gapOf(plan) > OPTIMAL) {
-      const end = Math.min(py(plan.lower), box.bottom);
-      picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.upper)}M${x - 5} ${end}h10` }));
+    if (plan.limit !== null && gapOf(plan) > OPTIMAL) {
+      const end = Math.max(box.top, Math.min(py(plan.limit), box.bottom));
+      picture.append(svg("path", { class: "mean", d: `M${x} ${end}V${py(plan.own)}M${x - 5} ${end}h10` }));
     }
-    const label = `${called(name)} at most ${amount(name, plan.bounds[name])}: expected ${called(primary)} ${figure(plan.upper)}`;
-    picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.upper), r: index === current ? 7 : 5,
+    const label = `${called(name)} at most ${amount(name, plan.bounds[name])}: expected ${called(primary)} ${figure(plan.own)}`;
+    picture.append(svg("circle", { class: index === current ? "point current" : "point", cx: x, cy: py(plan.own), r: index === current ? 7 : 5,
       onclick: () => choose(index) }, svg("title", {}, label)));
   });
-  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches down to what is proven "
-    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies below the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
+  byId("curve-caption").textContent = "Circles are the plans of this page, the full one is the plan that is shown; a whisker reaches to what is proven "
+    + "where the two differ visibly. " + (curve.breakpoints.length > 1 ? `No plan lies ${worse} the broken line${curve.exact ? ", which plans that may draw lots can reach" : ""}.` : "");
   const rows = data.plans.map((plan, index) => {
-    const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.upper),
-      roundedDown(plan.lower), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices && name in plan.prices ? figure(plan.prices[name]) : "–"];
+    const row = [html("span", {}, amount(name, plan.bounds[name]) + (index === data.reported ? " (reported)" : "")), isChance(name) ? amount(name, plan.costs[name], figure) : beside(plan.costs[name], plan.bounds[name]), figure(plan.own),
+      roundedLimit(plan.limit), gapOf(plan) === null ? "–" : gapOf(plan) <= OPTIMAL ? "optimal" : percent(gapOf(plan)), plan.prices && name in plan.prices ? figure(plan.prices[name]) : "–"];
     row.className = index === current ? "current" : null;
     return row;
   });
-  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, shortened(expectedOf(name)), `expected ${shortened(called(primary))}`, "proven: not below", "gap", `price of ${shortened(called(name))}`], rows));
+  byId("curve-table").replaceChildren(table([`${shortened(called(name))} allowed`, shortened(expectedOf(name)), `expected ${shortened(called(primary))}`, `proven: not ${worse}`, "gap", `price of ${shortened(called(name))}`], rows));
 }
 
 function drawHistory() {
@@ -57,11 +57,13 @@ function drawHistory() {
   section.hidden = known.length === 0;
   if (!known.length) return;
   const end = known[known.length - 1];
-  const uppers = known.map((point) => point[2]).filter((value) => value !== null);
-  const lowers = known.map((point) => point[1]).filter((value) => value !== null);
+  const owns = known.map((point) => point[2]).filter((value) => value !== null);
+  const limits = known.map((point) => point[1]).filter((value) => value !== null);
   // The first bounds may be far off and would flatten all the rest.
-  const tight = Math.max(...lowers), spread = uppers.length ? Math.max(uppers[0] - tight, 1e-3 * Math.abs(tight), 1e-9) : 1;
-  const low = Math.max(Math.min(...lowers), tight - 1.5 * spread), high = uppers.length ? Math.max(...uppers) : tight + spread;
+  const sign = greatest ? -1 : 1, tight = Math.max(...limits.map((value) => sign * value));
+  const spread = owns.length ? Math.max(sign * owns[0] - tight, 1e-3 * Math.abs(tight), 1e-9) : 1;
+  const best = Math.max(Math.min(...limits.map((value) => sign * value)), tight - 1.5 * spread), worst = owns.length ? Math.max(...owns.map((value) => sign * value)) : tight + spread;
+  const low = Math.min(sign * best, sign * worst), high = Math.max(sign * best, sign * worst);
   // Two lines that are one from the beginning still need an axis with figures that differ.
   const room = Math.max(0.08 * (high - low), 1e-3 * Math.abs(high)) || 1;
   const { picture, px, py, box } = frame(byId("history"), {
@@ -72,7 +74,7 @@ function drawHistory() {
     const points = [];
     for (const point of known) {
       if (point[which] === null) continue;
-      const y = Math.min(box.bottom, py(point[which]));
+      const y = Math.max(box.top, Math.min(box.bottom, py(point[which])));
       if (points.length) points.push([px(point[0]), points[points.length - 1][1]]);
       points.push([px(point[0]), y]);
     }
@@ -88,10 +90,12 @@ function drawHistory() {
   // What was known at one instant only is a point and no line.
   for (const points of [lower, upper]) if (points.length === 1) picture.append(svg("circle", { class: "point", cx: points[0][0], cy: points[0][1], r: 4 }));
   const x = box.right - (upper.length === 1 || lower.length === 1 ? 10 : 4);
-  if (upper.length) picture.append(svg("text", { x, y: upper[upper.length - 1][1] - 8, "text-anchor": "end" }, "the best plan so far"));
-  picture.append(svg("text", { x, y: lower[lower.length - 1][1] + 18, "text-anchor": "end" }, `${data.historyWord}: no plan below`));
+  const over = greatest ? lower : upper, under = greatest ? upper : lower;
+  const told = (points) => (points === upper ? "the best plan so far" : `${data.historyWord}: no plan ${worse}`);
+  if (over.length) picture.append(svg("text", { x, y: over[over.length - 1][1] - 8, "text-anchor": "end" }, told(over)));
+  if (under.length) picture.append(svg("text", { x, y: under[under.length - 1][1] + 18, "text-anchor": "end" }, told(under)));
   byId("proof-text").textContent = data.stopped;
-  byId("history-caption").textContent = `The full line is the cost of the best plan found so far, the dotted one the ${data.historyWord} lower bound. `
+  byId("history-caption").textContent = `The full line is ${greatest ? "what" : "the cost of"} the best plan found so far${greatest ? " has" : ""}, the dotted one the ${data.historyWord} ${greatest ? "upper" : "lower"} bound. `
     + (data.historyWord === "proven" ? "The best possible deterministic plan lies in between, at every instant." : "So says the plan's file; it was not checked here.");
 }
 
@@ -155,7 +159,7 @@ function drawBudgets(plan) {
     const price = plan.prices ? plan.prices[name] : null;
     const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
       + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
-      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would save in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? " More of it would save nothing." : bound === 0 ? " A bound of 0 has no price." : "");
+      + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would ${greatest ? "gain" : "save"} in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);

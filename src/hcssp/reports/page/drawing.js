@@ -65,7 +65,8 @@ const percent = (share) => {
 };
 const times = (count) => (Math.abs(count - 1) < 1e-9 ? "once" : figure(count) + " times");
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const gapOf = (plan) => (plan.lower === null || plan.upper === null ? null : Math.max(0, (plan.upper - plan.lower) / plan.upper || 0));
+const gapOf = (plan) => (plan.limit === null || plan.own === null ? null : Math.max(0, (data.problem.greatest ? plan.limit - plan.own : plan.own - plan.limit) / Math.abs(plan.own) || 0));
+const roundedLimit = (value) => (data.problem.greatest ? roundedUp : roundedDown)(value);
 const OPTIMAL = 1e-6;
 
 // Round numbers that cover a range.

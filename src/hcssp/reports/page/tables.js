@@ -15,9 +15,9 @@ function drawBrief(current) {
       const told = isChance(constraint) ? amount(constraint, used, figure) : beside(used, bound);
       return tile(capital(expectedOf(constraint)), told, bound === null ? "no bound" : `${kept ? "✓ within" : "✗ beyond"} the ${amount(constraint, bound)} allowed`);
     }),
-    tile(`${capital(plan.word)} interval`, plan.lower === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(plan.lower)} –`), " ", html("span", {}, roundedUp(plan.upper))), data.problem.reward === null ? "holds the best plan's cost" : `holds what the best plan misses of ${shortened(data.problem.reward)}`),
+    tile(`${capital(plan.word)} interval`, plan.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${roundedDown(Math.min(plan.limit, plan.own))} –`), " ", html("span", {}, roundedUp(Math.max(plan.limit, plan.own)))), greatest ? `holds the best plan's ${shortened(primary)}` : "holds the best plan's cost"),
     tile("Quality", optimal ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, optimal ? `${plan.word}, to one part in a million` : gap === null ? "nothing is proven" : `of the best plan, ${plan.word}`),
-    ...(plan.lower === null && plan.claimed !== null ? [tile("Claimed, not checked", `not below ${roundedDown(plan.claimed)}`, "says the plan's file")] : []));
+    ...(plan.limit === null && plan.claimed !== null ? [tile("Claimed, not checked", `not ${worse} ${roundedLimit(plan.claimed)}`, "says the plan's file")] : []));
 }
 
 function activityFacts(plan, index) {
