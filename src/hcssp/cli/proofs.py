@@ -95,8 +95,9 @@ class ProofSaver:
         lines = [f"The certificate {self._path} proves: {proven}."]
         if self._told > lower + WORTH_TELLING * abs(lower):
             told = aim.limit(self._told)
-            figure = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
-            more = "that there is none" if self._told == inf else figure
+            more = "that there is none"
+            if isfinite(told):
+                more = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
             lines.append(f"The search told more, {more}; that is not in the certificate.")
         lines.append(f"Verify it: hcssp check {title} {self._path}")
         return "\n".join(lines)
