@@ -78,16 +78,6 @@ def test_the_error_is_what_is_told_or_less(seed: int) -> None:
     assert hard > 1e9
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3])
-def test_large_chains_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    chances, inner = random_chain(Random(7))
-    whole = absorb(csr_array(chances), np.arange(inner), np.eye(len(chances))[0], np.ones((2, inner)))
-    monkeypatch.setattr(absorption, "_ENTRIES_AT_ONCE", chunk)
-    monkeypatch.setattr(absorption, "_COLUMNS_AT_ONCE", chunk)
-    parts = absorb(csr_array(chances), np.arange(inner), np.eye(len(chances))[0], np.ones((2, inner)))
-    assert parts.visits.tolist() == pytest.approx(whole.visits.tolist(), rel=1e-12)
-
-
 def ring(size: int, escape: float) -> csr_array:
     """Round and round; only the last state has a small chance of leaving for the end."""
     rows = np.zeros((size + 1, size + 1))

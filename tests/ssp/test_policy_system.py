@@ -9,8 +9,9 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import MAX_WIDTH, Balance
+from hcssp.ssp.factoriser import Factoriser, Factors
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import MAX_CHANGED_STATES, Factoriser, Factors, PolicySystem
+from hcssp.ssp.policy_system import MAX_CHANGED_STATES, PolicySystem
 from hcssp.ssp.system import EXACT
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
@@ -124,8 +125,8 @@ def test_an_ordering_that_is_used_again_changes_no_answer(
         return found
 
     plain = answers(PolicySystem(balance))
-    monkeypatch.setattr("hcssp.ssp.policy_system.MIN_STATES_TO_KEEP_ORDERING", 10)
-    monkeypatch.setattr("hcssp.ssp.policy_system.MAX_FILL", max_fill)
+    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10)
+    monkeypatch.setattr("hcssp.ssp.factoriser.MAX_FILL", max_fill)
     factorised.clear()
     for kept, expected in zip(answers(PolicySystem(balance)), plain, strict=True):
         np.testing.assert_allclose(kept, expected, rtol=1e-9, atol=1e-12)
@@ -134,7 +135,7 @@ def test_an_ordering_that_is_used_again_changes_no_answer(
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_factors_solve_the_system_and_its_transpose(keep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_system.MIN_STATES_TO_KEEP_ORDERING", 10 if keep else 10_000)
+    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10 if keep else 10_000)
     problem = proper_problem(5, num_states=40)
     balance = Balance(problem)
     factoriser = Factoriser(balance)

@@ -28,7 +28,6 @@ Reference: Grassmann, Taksar and Heyman 1985; Alfa, Xue and Ye 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +57,6 @@ _ROUNDS = 3
 _MAX_JUMPS = 2_000
 _LAST_TERM = 1e-17
 _COLUMNS_AT_ONCE = 128
-_ENTRIES_AT_ONCE = 1 << 20
 _LONG_ROUNDING = np.finfo(np.longdouble).eps
 
 
@@ -148,7 +146,9 @@ class _Chain:
 
     def exits(self) -> FloatArray:
         """The probability of being absorbed with the next jump."""
-        return (_times(self.outside, np.ones(self.outside.shape[1])) / self.leaving).astype(np.float64)
+        return (self.outside @ np.ones(self.outside.shape[1], np.longdouble) / self.leaving).astype(
+            np.float64
+        )
 
     def solve(self, initial: FloatArray, costs: FloatArray) -> Absorbed:
         start = initial[self._inner]
@@ -156,7 +156,7 @@ class _Chain:
         spent = (costs * (self.total / self.leaving)).T.astype(np.float64)
         jumps, values, error = self._by_factors(start, spent) or self._by_hubs(start, spent)
         departures = jumps / self.leaving
-        ends = _gathered(self.outside, departures)
+        ends = self.outside.T @ departures
         totals = (spent.T @ jumps).astype(np.float64)
         # A cost too small for a number is still a cost: only the graph says that there is none.
         totals = np.maximum(totals, np.where(costs.any(axis=1), np.nextafter(0.0, 1.0), 0.0))
@@ -198,13 +198,13 @@ class _Chain:
 
     def _missing(self, start: FloatArray, visits: LongArray) -> LongArray:
         """How far visits are from those that the start and all jumps lead to."""
-        missing: LongArray = start - visits + _gathered(self.inside, visits / self.leaving)
+        missing: LongArray = start - visits + self.inside.T @ (visits / self.leaving)
         return missing
 
     def _unpaid(self, spent: FloatArray, values: LongArray) -> LongArray:
         """How far values are from what is spent at once and what comes after the next jump."""
-        onwards = np.stack([_times(self.inside, column) / self.leaving for column in values.T], axis=1)
-        unpaid: LongArray = onwards - values + spent
+        onwards: Any = self.inside @ values
+        unpaid: LongArray = onwards / self.leaving[:, np.newaxis] - values + spent
         return unpaid
 
     def _by_hubs(self, start: FloatArray, spent: FloatArray) -> tuple[LongArray, FloatArray, float]:
@@ -245,30 +245,6 @@ def _entries(
     counts = np.bincount(source[kept], minlength=rows.shape[0])
     pointers = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return csr_array((rows.data[kept], columns[kept], pointers), shape=(rows.shape[0], width))
-
-
-def _parts(rows: csr_array) -> Iterator[tuple[slice, IntArray]]:
-    """Slices of the entries of a matrix with their rows, so that long numbers are never many at once."""
-    for first in range(0, rows.nnz, _ENTRIES_AT_ONCE):
-        entries = np.arange(first, min(rows.nnz, first + _ENTRIES_AT_ONCE))
-        source = np.searchsorted(rows.indptr, entries, side="right") - 1
-        yield slice(first, first + len(entries)), source
-
-
-def _times(rows: csr_array, vector: npt.NDArray[Any]) -> LongArray:
-    """``rows @ vector`` in extended precision."""
-    product = np.zeros(rows.shape[0], dtype=np.longdouble)
-    for part, source in _parts(rows):
-        np.add.at(product, source, rows.data[part].astype(np.longdouble) * vector[rows.indices[part]])
-    return product
-
-
-def _gathered(rows: csr_array, vector: LongArray) -> LongArray:
-    """``vector @ rows`` in extended precision."""
-    product = np.zeros(rows.shape[1], dtype=np.longdouble)
-    for part, source in _parts(rows):
-        np.add.at(product, rows.indices[part], rows.data[part].astype(np.longdouble) * vector[source])
-    return product
 
 
 def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:

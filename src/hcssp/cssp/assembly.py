@@ -49,9 +49,12 @@ class Table:
 
     def without_actions_of(self, states: Collection[int]) -> Table:
         """The same without the rows of some states."""
-        kept = np.flatnonzero(~np.isin(self.row_states, list(states)))
-        if len(kept) == len(self.row_states):
+        gone = np.zeros(self.num_states, dtype=np.bool_)
+        gone[list(states)] = True
+        left_out = gone[self.row_states]
+        if not left_out.any():
             return self
+        kept = np.flatnonzero(~left_out)
         return replace(
             self,
             transitions=self.transitions[kept],
@@ -181,9 +184,8 @@ class Assembly:
         position[order] = np.arange(num_rows)
         rows = np.array(self._rows, dtype=np.int64)
         probabilities = np.array(self._probabilities, dtype=np.float64)
-        where = (position[rows], np.array(self._successors, dtype=np.int64))
-        transitions = csr_array((probabilities, where), shape=(num_rows, num_states))
-        tidy(transitions)
+        successors = np.array(self._successors, dtype=np.int64)
+        transitions = _matrix(probabilities, position[rows], successors, (num_rows, num_states))
         costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
         if self._paid_on_arrival:
             costs = costs + self._expected_on_arrival(rows, probabilities)
@@ -233,6 +235,22 @@ class Assembly:
         if found:
             raise InvalidProblem(found)
         return problem
+
+
+def _matrix(
+    probabilities: FloatArray, rows: IntArray, successors: IntArray, shape: tuple[int, int]
+) -> csr_array:
+    """The tidy matrix of transitions that come in any order."""
+    place = rows * shape[1] + successors
+    if not (place[1:] > place[:-1]).all() or not probabilities.all():
+        matrix = csr_array((probabilities, (rows, successors)), shape=shape)
+        tidy(matrix)
+        return matrix
+    # They come in order, as most do: a file may have thousands of tables of a few rows.
+    kind = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
+    pointers = np.zeros(shape[0] + 1, dtype=kind)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=pointers[1:])
+    return csr_array((probabilities, successors.astype(kind), pointers), shape=shape)
 
 
 def tidy(transitions: csr_array) -> None:

@@ -99,13 +99,24 @@ def unknown_cost(name: str, cost_names: Sequence[str]) -> str:
 
 def unsound_rows(transitions: SparseMatrix) -> Iterator[tuple[int, str]]:
     """The rows whose probabilities do not sum to one, each with what is wrong with it."""
-    sums = transitions.dot(np.ones(transitions.shape[1]))
+    sums = _row_sums(transitions)
     # A sum that is not a number comes from an entry that is wrong by itself.
     wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
     for row in np.flatnonzero(wrong & np.isfinite(sums)).tolist():
         empty = transitions.indptr[row] == transitions.indptr[row + 1]
         nowhere = "it leads nowhere; give it at least one next state"
         yield row, nowhere if empty else f"probabilities sum to {_short(sums[row])}, not 1"
+
+
+def _row_sums(transitions: SparseMatrix) -> FloatArray:
+    sums: FloatArray
+    pointers = transitions.indptr
+    if len(pointers) > 1 and (pointers[:-1] < pointers[1:]).all():
+        sums = np.add.reduceat(transitions.data, pointers[:-1])
+    else:
+        # Of rows without an entry it would make something else.
+        sums = transitions.dot(np.ones(transitions.shape[1]))
+    return sums
 
 
 def capped(found: Iterator[str], most: int = MOST_OF_A_KIND) -> Iterator[str]:
@@ -124,7 +135,7 @@ def _shapes(problem: CSSP) -> Iterator[str]:
     if len(row_start) < 2:
         yield "there is no state; add at least one, and a goal"
         return
-    if row_start[0] != 0 or (np.diff(row_start) < 0).any():
+    if row_start[0] != 0 or (row_start[1:] < row_start[:-1]).any():
         yield f"row_start must begin with 0 and never decrease, but is {row_start.tolist()[:20]}"
         return
     states, rows, names = problem.num_states, problem.num_rows, len(problem.cost_names)
@@ -145,8 +156,9 @@ def _shapes(problem: CSSP) -> Iterator[str]:
             sizes = f"{states} states, {rows} rows and {names} costs"
             yield f"{name} has shape {shape}, but {sizes} need {wanted}"
     indices = problem.transitions.indices
-    if len(indices) and (indices.min() < 0 or indices.max() >= states):
-        worst = int(indices.max()) if indices.max() >= states else int(indices.min())
+    least, most = (int(indices.min()), int(indices.max())) if len(indices) else (0, 0)
+    if least < 0 or most >= states:
+        worst = most if most >= states else least
         yield f"transitions lead to state {worst}, which is unknown; the states are 0 to {states - 1}"
 
 
@@ -277,7 +289,7 @@ def _initial(problem: CSSP) -> Iterator[str]:
 def _goals(problem: CSSP) -> Iterator[str]:
     if not problem.goals.any():
         yield "there is no goal; mark at least one state as a goal"
-    acting = problem.goals & (np.diff(problem.row_start) > 0)
+    acting = problem.goals & (problem.row_start[1:] > problem.row_start[:-1])
     for state in np.flatnonzero(acting).tolist():
         for row in range(int(problem.row_start[state]), int(problem.row_start[state + 1])):
             yield f"{_row(problem, row)}: the state is a goal, which ends everything; remove the action"

@@ -36,6 +36,7 @@ from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node, offer
 from hcssp.methods.coordinator import Coordinator
+from hcssp.methods.early_plan import early_plans, has_early_plan
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
 from hcssp.methods.replay import begin_with, resumed
 from hcssp.methods.reporter import Reporter
@@ -68,6 +69,15 @@ class PolicyBranching:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
         given = context or Context()
+        known_cost, prices = given.known_cost, given.prices
+        if (
+            self.oracle is None
+            and has_early_plan(problem)
+            and not given.memory.has_oracle(problem, self.evaluation)
+        ):
+            for step in early_plans(problem, began):
+                known_cost, prices = min(known_cost, step.upper_bound), step.prices
+                yield step
         if self.oracle is not None:
             oracle = self.oracle(problem)
         else:
@@ -80,10 +90,10 @@ class PolicyBranching:
             problem,
             oracle,
             began,
-            given.known_cost,
+            known_cost,
             given.record,
             given.node_memory,
-            given.prices,
+            prices,
             coordinator,
             given.guide,
         )

@@ -22,8 +22,8 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import is_feasible
 from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
+from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
-from hcssp.ssp.policy_system import Factors
 
 MAX_IMPROVEMENTS = 2
 """So often a closed policy is improved by policy iteration among the closed ones."""

@@ -15,7 +15,8 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import Factors, PolicySystem
+from hcssp.ssp.factoriser import Factors
+from hcssp.ssp.policy_system import PolicySystem
 
 MAX_DENSE_STATES = 120
 """With more live states, updates of a sparse factorisation are quicker."""

@@ -27,7 +27,8 @@ from scipy.sparse import csr_array
 from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import LARGEST_VALUE, Factors
+from hcssp.ssp.factoriser import Factors
+from hcssp.ssp.policy_system import LARGEST_VALUE
 from hcssp.ssp.scalar_problem import ScalarProblem, tie
 
 MAX_SHARE = 0.5

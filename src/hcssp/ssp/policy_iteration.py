@@ -61,6 +61,11 @@ PROPER_SHARE = 0.5
 share below one would do, and this leaves the rounding of the sweep far behind."""
 
 MIN_SWEEPS, MAX_SWEEPS = 3, 60
+
+NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
+"""A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
+each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
+
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
 
@@ -114,8 +119,9 @@ class PolicyIteration:
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(side / 9))
-        # Along a line or a corridor factors carry it for next to nothing: sweeps need only take it across.
-        self._sweeps_across = max(MIN_SWEEPS, int(side))
+        # Along a line or a corridor factors carry it for next to nothing, as fast as a few sweeps.
+        narrow = is_large and side <= NARROW_SIDE
+        self._sweeps_across = max(MIN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
         if isinstance(self.system, DenseSystem):

@@ -15,7 +15,7 @@ from typing import Any
 
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.source import Limits
-from hcssp.files.problem_file.tree import Entries, Items, Node, Scalar, joined, kind_of, shown
+from hcssp.files.problem_file.tree import Entries, Items, Node, Scalar, joined, shown
 
 _NULL = {"", "~", "null", "Null", "NULL"}
 _TRUTH = {text: text.lower() == "true" for text in ("true", "True", "TRUE", "false", "False", "FALSE")}
@@ -73,20 +73,21 @@ class _Composer:
         yaml, findings = self._yaml, self._findings
         # The parser written in C is ten times faster, where there is one.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        of_nodes = (yaml.NodeEvent, yaml.CollectionEndEvent)
         documents = 0
         try:
             for event in yaml.parse(text, Loader=loader):
-                line = event.start_mark.line + 1
-                if isinstance(event, yaml.DocumentStartEvent):
+                if isinstance(event, of_nodes):
+                    tag = getattr(event, "tag", None)
+                    if tag is not None:
+                        line = event.start_mark.line + 1
+                        findings.fatal(line, "", f"the tag {tag!r} is not allowed; remove it")
+                    yield event
+                elif isinstance(event, yaml.DocumentStartEvent):
                     documents += 1
                     if documents > 1:
                         told = "a second document begins here ('---'); a file holds one problem"
-                        findings.fatal(line, "", told)
-                elif isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
-                    tag = getattr(event, "tag", None)
-                    if tag is not None:
-                        findings.fatal(line, "", f"the tag {tag!r} is not allowed; remove it")
-                    yield event
+                        findings.fatal(event.start_mark.line + 1, "", told)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
             # A character that YAML forbids is told by its place, not its line.
@@ -161,7 +162,7 @@ class _Composer:
             return None
         if isinstance(node.value, str):
             return node.value
-        told = f"the key {shown(node)} is {kind_of(node)}, not a text; put it in quotes"
+        told = f"the key {shown(node)} is {node.kind}, not a text; put it in quotes"
         self._findings.add(node.line, path, told)
         return node.source
 

@@ -6,7 +6,9 @@ Nothing is ever constructed but text, numbers, truth values, lists and mappings.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
 
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters
@@ -33,10 +35,17 @@ class Scalar:
     source: str
     first_line: int
 
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        return _KIND_OF_VALUE[type(self.value)]
+
 
 @dataclass(frozen=True, slots=True)
 class Items:
     """A list."""
+
+    kind: ClassVar[str] = "a list"
 
     items: list[Node]
     line: int
@@ -46,12 +55,22 @@ class Items:
 class Entries:
     """A mapping; the keys are texts, each with its line."""
 
+    kind: ClassVar[str] = "a mapping"
+
     entries: dict[str, Node]
     key_lines: dict[str, int]
     line: int
 
 
 Node = Scalar | Items | Entries
+
+_KIND_OF_VALUE = {
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "a truth value",
+    type(None): "nothing",
+}
 
 HARD_TO_READ = re.compile(r"[.:\[\]'\" ]")
 """What would be taken for a part of the path."""
@@ -94,7 +113,7 @@ class Field:
     @property
     def kind(self) -> str:
         """What it is: "a text", "a number", "a truth value", "nothing", "a list" or "a mapping"."""
-        return kind_of(self.node)
+        return self.node.kind
 
     @property
     def shown(self) -> str:
@@ -119,7 +138,8 @@ class Field:
     def key(self, key: str) -> Field:
         """One of the keys of a mapping as a value of its own."""
         member = self.at(key)
-        return replace(member, node=Scalar(key, member.line, key, member.line))
+        named = Scalar(key, member.line, key, member.line)
+        return Field(named, member.path, member.line, self.findings, self.parameters)
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.node, Entries) and key in self.node.entries
@@ -129,41 +149,32 @@ class Field:
         field = self
         for key in keys:
             node = field.node
-            if isinstance(node, Items) and isinstance(key, int) and key < len(node.items):
+            if isinstance(node, Entries):
+                if isinstance(key, str) and key in node.entries:
+                    path, line = joined(field.path, key), node.key_lines[key]
+                    field = Field(node.entries[key], path, line, self.findings, self.parameters)
+            elif isinstance(node, Items) and isinstance(key, int) and key < len(node.items):
                 item = node.items[key]
                 # An item is as good as its line: aliases aside, that is where it stands.
                 field = Field(item, f"{field.path}[{key}]", item.line, self.findings, self.parameters)
-            elif isinstance(node, Entries) and isinstance(key, str) and key in node.entries:
-                path = joined(field.path, key)
-                line = node.key_lines[key]
-                field = Field(node.entries[key], path, line, self.findings, self.parameters)
         return field
 
 
 def joined(path: str, key: str) -> str:
     """The path of a field; keys that would be hard to read in it are quoted."""
+    return f"{path}.{_in_path(key)}" if path else _in_path(key)
+
+
+@lru_cache(maxsize=10_000)
+def _in_path(key: str) -> str:
     plain = key.isprintable() and key and not HARD_TO_READ.search(key)
     shortened = key if len(key) <= 60 else key[:57] + "..."
-    text = shortened if plain else repr(shortened)
-    return f"{path}.{text}" if path else text
-
-
-def kind_of(node: Node) -> str:
-    """What a value is, for messages."""
-    if isinstance(node, Items):
-        return "a list"
-    if isinstance(node, Entries):
-        return "a mapping"
-    if node.value is None:
-        return "nothing"
-    if isinstance(node.value, bool):
-        return "a truth value"
-    return "a text" if isinstance(node.value, str) else "a number"
+    return shortened if plain else repr(shortened)
 
 
 def shown(node: Node) -> str:
     """A value, for messages: short, and on one line."""
     if not isinstance(node, Scalar):
-        return kind_of(node)
+        return node.kind
     text = repr(node.value) if isinstance(node.value, str) else (node.source or "null")
     return text if len(text) <= 60 else text[:57] + "..."

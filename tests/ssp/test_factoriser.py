@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from hcssp.cssp.model import CSSP, IntArray
+from hcssp.ssp import factoriser as module
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.factoriser import Factoriser
+
+COUNT = 3_000
+
+
+def line_or_jumps() -> CSSP:
+    """A line along which one goes by steps, or falls back by up to thirty of them."""
+    state = np.arange(COUNT)
+    back = np.maximum(state - np.random.default_rng(0).integers(1, 31, COUNT), 0)
+    heads = np.stack([state + 1, state + 1, back], axis=1).ravel()
+    odds = np.tile([1.0, 0.98, 0.02], COUNT)
+    rows = np.stack([2 * state, 2 * state + 1, 2 * state + 1], axis=1).ravel()
+    return CSSP(
+        transitions=csr_array((odds, (rows, heads)), shape=(2 * COUNT, COUNT + 1)),
+        row_start=np.append(np.arange(0, 2 * COUNT + 1, 2), 2 * COUNT),
+        costs=np.ones((1, 2 * COUNT)),
+        initial=np.eye(1, COUNT + 1)[0],
+        goals=np.arange(COUNT + 1) == COUNT,
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+
+
+@pytest.fixture
+def orderings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How each system is ordered from now on; those of more than ten states keep their ordering."""
+    monkeypatch.setattr(module, "MIN_STATES_TO_KEEP_ORDERING", 10)
+    found: list[str] = []
+    eliminate = module.eliminate
+
+    def noting(system: csr_array, ordering: str = "anew") -> object:
+        found.append(ordering)
+        return eliminate(system) if ordering == "anew" else eliminate(system, ordering)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "eliminate", noting)
+    return found
+
+
+def falling(often: float, seed: int) -> IntArray:
+    """A policy that may fall back in some states."""
+    return 2 * np.arange(COUNT) + (np.random.default_rng(seed).random(COUNT) < often)
+
+
+def test_an_ordering_serves_policies_that_resemble_its_own(orderings: list[str]) -> None:
+    factoriser = Factoriser(Balance(line_or_jumps()))
+    rows = falling(0.5, seed=1)
+    factoriser.factorise(rows)
+    rows[:20] = 2 * np.arange(20)
+    factoriser.factorise(rows)
+    assert orderings == ["anew", "NATURAL"]
+
+
+def test_an_ordering_that_would_fill_the_factors_of_another_policy_is_found_anew(
+    orderings: list[str],
+) -> None:
+    balance = Balance(line_or_jumps())
+    factoriser = Factoriser(balance)
+    factoriser.factorise(falling(0.1, seed=1))
+    rows = falling(0.9, seed=2)
+    costs = balance.costs[0][rows]
+    values = factoriser.factorise(rows).solve(costs)
+    assert orderings == ["anew", "anew"]
+    np.testing.assert_allclose(balance.matrix[rows] @ values, costs, rtol=1e-9)
