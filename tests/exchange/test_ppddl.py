@@ -252,6 +252,17 @@ def test_a_problem_with_rewards_need_not_declare_them(tmp_path: Path) -> None:
     assert hcssp.solve(from_ppddl(file)).reward.value == pytest.approx(13.0)
 
 
+def test_what_is_true_may_be_bounded_in_its_probability() -> None:
+    files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
+    problem = from_ppddl(*files, give_up={"failure": 1}, bounds={"failure": 0.2})
+    assert all("(flat)" in str(label) for label in problem.groups["(flat)"])
+    flat = hcssp.with_probability(problem, "flat", of="(flat)", at_most=0.4)
+    plan = hcssp.solve(flat)
+    # A run in which it happens counts once, however many flats there are.
+    assert plan.cost("flat") < plan.cost("flats")
+    assert plan.upper_bound > hcssp.solve(problem).upper_bound
+
+
 def test_a_dead_end_is_told_and_may_be_ended_at_a_price() -> None:
     files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
     with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):

@@ -203,6 +203,24 @@ def test_names_that_there_are_not_are_told() -> None:
         hcssp.from_prism("nowhere.prism")
 
 
+def test_labels_are_what_a_probability_may_be_of() -> None:
+    text = """mdp
+    module m
+      x : [0..3] init 0;
+      [safe] x=0 -> (x'=3);
+      [quick] x=0 -> 0.7 : (x'=3) + 0.2 : (x'=1) + 0.1 : (x'=2);
+      [on] x=1 | x=2 -> (x'=3);
+    endmodule
+    label "done" = x=3;
+    label "wet" = x=1 | x=2;
+    rewards "time" [safe] true : 9; [quick] true : 1; [on] true : 1; endrewards"""
+    problem = hcssp.from_prism(text, goal="done")
+    assert problem.groups["wet"] == ["x=1", "x=2"]
+    wet = hcssp.with_probability(problem, "wet", of="wet", at_most=0.3)
+    assert hcssp.solve(wet).cost("wet") == pytest.approx(0.3)
+    assert hcssp.solve(wet.with_bounds(wet=0.29)).upper_bound == pytest.approx(9.0)
+
+
 def test_what_storm_has_built_is_a_problem() -> None:
     program = stormpy.parse_prism_program(str(MODELS / "jobs.prism"))
     built = stormpy.build_model(program)

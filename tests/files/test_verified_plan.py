@@ -128,7 +128,7 @@ def test_a_report_says_verified_or_claimed(folder: Path, capsys: pytest.CaptureF
     assert (answer["status"], answer["lower_bound"], answer["verified"]) == ("feasible", None, None)
     assert answer["claimed_lower_bound"] == pytest.approx(PLAN.lower_bound)
     (shown,) = page_of(page)["plans"]
-    assert (shown["lower"], shown["claimed"]) == (None, pytest.approx(PLAN.lower_bound))
+    assert (shown["limit"], shown["claimed"]) == (None, pytest.approx(PLAN.lower_bound))
     assert "claimed, not checked" in shown["brief"]
     assert shown["words"][1].startswith("The plan's file claims that no deterministic plan")
     assert page_of(page)["historyWord"] == "claimed"
@@ -150,7 +150,7 @@ def test_what_the_page_itself_proves_is_proven_whatever_the_file_claims(
     told(capsys, "report", folder / "problem.yaml", folder / "plan.json", "-o", page, "--points", 3)
     data = page_of(page)
     shown = data["plans"][data["reported"]]
-    assert shown["lower"] == pytest.approx(PLAN.upper_bound, rel=1e-3)
+    assert shown["limit"] == pytest.approx(PLAN.upper_bound, rel=1e-3)
     assert "proven within" in shown["brief"] or "proven optimal" in shown["brief"]
 
 

@@ -168,6 +168,45 @@ def test_without_a_second_entry_nothing_is_carried() -> None:
     assert never.cost("locked out") == 0.0
 
 
+PIT = """
+format: hcssp-problem
+version: 1
+costs: [time]
+activities:
+  cross:
+    grid:
+      map: |
+        #########
+        S...P...W
+        #.......#
+        #########
+      slip: 0.2
+      places: {pit: P, window: W}
+    goal: window
+constraints:
+  fall: {probability: {of: pit, at_most: 10%}}
+"""
+
+
+def test_places_and_cells_have_names() -> None:
+    by_place, by_cell = load_text(PIT), load_text(PIT.replace("of: pit", "of: {cross: [4, 1]}"))
+    assert by_place.activities[0].cssp.groups["pit"] == ((4, 1),)
+    told = solve(by_place)
+    assert told.cost("fall") == pytest.approx(solve(by_cell).cost("fall"))
+    bare = load_text(PIT.partition("constraints:")[0])
+    written = with_probability(bare, "fall", of="(4, 1)", at_most=0.1)
+    assert solve(written).upper_bound == pytest.approx(told.upper_bound)
+    # Two marks on every state, and the place is still the place.
+    both = with_probability(by_place, "under", of="(4, 2)", at_most=0.3)
+    message = solve(both).message
+    assert "with the probability of (4, 2) at most 30% no plan has a probability of pit below 70%" in message
+    alone = with_probability(bare, "leave", of="window", at_most=0.5)
+    assert (
+        "the probability of window: the least achievable one is 100%, above the bound 50%"
+        in solve(alone).message
+    )
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_a_file_says_the_same_in_the_same_words(again: bool) -> None:
     problem = flights(0.2, again)

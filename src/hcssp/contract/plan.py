@@ -165,7 +165,10 @@ class Plan:
     def message(self) -> str:
         """Why there is no policy, for people; empty if there is one."""
         if isinstance(self.proof, Infeasible):
-            return self.proof.explain(self.problem.constraint_names, self.problem.bounds.tolist())
+            stated = self.problem.constraints if isinstance(self.problem, HCSSP) else ()
+            chances = {each.name: each.probability_of for each in stated if each.probability_of}
+            bounds = self.problem.bounds.tolist()
+            return self.proof.explain(self.problem.constraint_names, bounds, chances)
         if self.found:
             return ""
         return f"no feasible policy was found before the stop ({self.ending}); one may still exist"

@@ -13,7 +13,7 @@ proven is a :class:`FileClaim`, from which nothing follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf, isfinite, isnan
@@ -133,9 +133,20 @@ class Infeasible:
         """What there is a lack of, in a word or three."""
         return "bounds" if self.ends else "no policy ends"
 
-    def explain(self, names: Sequence[str], bounds: Sequence[float]) -> str:
-        """Why nothing is feasible, for people, with the least achievable value of the offending cost."""
+    def explain(
+        self, names: Sequence[str], bounds: Sequence[float], chances: Mapping[str, str] | None = None
+    ) -> str:
+        """Why nothing is feasible, for people, with the least achievable value of the offending cost.
+
+        Parameters
+        ----------
+        names, bounds
+            The constraints.
+        chances
+            From constraints that bound a probability to what it is the probability of.
+        """
         proof = self.weights
+        of = chances or {}
         if not self.ends:
             return (
                 "no policy ends: whatever is done, it may come to where the end cannot be reached any more; "
@@ -147,22 +158,35 @@ class Infeasible:
         if len(used) == 1:
             name, weight = names[used[0]], proof.weights[used[0]]
             # The proof allows for rounding and may fall a hair below zero, which no expected cost can.
-            least = max(0.0, proof.least / weight)
+            least, allowed = max(0.0, proof.least / weight), proof.allowed / weight
+            if name in of:
+                told = f"the least achievable one is {100 * least:.9g}%, above the bound {100 * allowed:.9g}%"
+                return f"no policy keeps the bound on the probability of {of[name]}: {told}; raise the bound"
             return (
                 f"no policy keeps the bound on {name!r}: the least achievable {name} is {least:.9g}, "
-                f"above the bound {proof.allowed / weight:.9g}; raise the bound"
+                f"above the bound {allowed:.9g}; raise the bound"
             )
         # What the others may use at most leaves so much for this one.
         short = proof.least - proof.allowed
         parts = []
         for this in used:
-            others = " and ".join(f"{names[k]} at most {bounds[k]:.9g}" for k in used if k != this)
+            others = " and ".join(_at_most(names[k], bounds[k], of) for k in used if k != this)
             least = bounds[this] + short / proof.weights[this]
             # Six digits, and none of them rounded up.
             least -= 5e-7 * abs(least)
-            parts.append(f"with {others} no plan has an expected {names[this]} below {least:.6g}")
+            has = f"an expected {names[this]} below {least:.6g}"
+            if names[this] in of:
+                has = f"a probability of {of[names[this]]} below {100 * least:.6g}%"
+            parts.append(f"with {others} no plan has {has}")
         told = f"{', '.join(parts[:-1])} and {parts[-1]}"
         return f"no policy keeps the bounds together: {told}; raise one of them"
+
+
+def _at_most(name: str, bound: float, chances: Mapping[str, str]) -> str:
+    """A bound in words."""
+    if name not in chances:
+        return f"{name} at most {bound:.9g}"
+    return f"the probability of {chances[name]} at most {100 * bound:.9g}%"
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,7 @@ def with_levels(
         state_labels=LevelLabels(problem.state_labels, levels.texts),
         action_labels=SelectedLabels(problem.action_labels, chosen),
         world=_levelled(problem, count),
+        groups=problem.groups,
     )
 
 

@@ -90,6 +90,8 @@ class CSSP:
         The grid whose cells the states are, for pictures; None if they are no cells.
     reward
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
+    groups
+        Sets of states that have a name, such as the labels of a model: from names to labels of states.
 
     Raises
     ------
@@ -110,6 +112,7 @@ class CSSP:
     description: str = ""
     world: GridWorld | None = field(default=None, repr=False)
     reward: Reward | None = field(default=None, repr=False)
+    groups: Mapping[str, Sequence[Hashable]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.cssp.validation import violations
@@ -130,8 +133,8 @@ class CSSP:
         if unknown:
             raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
-        defaults = {"state_labels": (), "action_labels": (), "name": "", "description": "", "world": None}
-        defaults["reward"] = None
+        defaults: dict[str, Any] = {"state_labels": (), "action_labels": (), "name": "", "description": ""}
+        defaults |= {"world": None, "reward": None, "groups": {}}
         problem.__dict__.update(defaults | parts)
         problem._freeze(copy=False)
         return problem

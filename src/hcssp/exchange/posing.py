@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from hcssp.cssp.groups import MaskedGroups
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, states_of_rows
 from hcssp.cssp.preprocessing import with_giving_up
@@ -86,6 +87,7 @@ def posed(
         state_labels=model.state_names,
         action_labels=SelectedLabels(model.action_names, kept),
         name=model.name,
+        groups=MaskedGroups(model.state_names, model.labels),
     )
     if goals is None:
         problem = with_staying(problem)

@@ -37,6 +37,7 @@ from hcssp.exchange.ppddl_effects import (
     moving_predicates,
 )
 from hcssp.exchange.ppddl_grounding import Atom, Situation, Vocabulary, written
+from hcssp.exchange.ppddl_groups import AtomGroups
 from hcssp.exchange.ppddl_language import PpddlTrees, read_ppddl
 from hcssp.solving.maximisation import maximise
 
@@ -147,7 +148,8 @@ class PpddlModel:
             max_states,
         )
         situations: Any = found.state_labels
-        return found.derive(state_labels=tuple(map(self.label, situations)), name=self.name)
+        labels = tuple(map(self.label, situations))
+        return found.derive(state_labels=labels, name=self.name, groups=AtomGroups(labels, situations))
 
     def implicit(
         self,

@@ -52,7 +52,8 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         What to call the constraint, and the cost of the activities that it counts.
     of
         An event that is reached; or a state, cell or exit that is entered, of whichever activities have one
-        of that label; or from the names of activities to labels, a label or a list of them.
+        of that label; or states that have a name together, such as a place or a label of a model; or from the
+        names of activities to labels, a label or a list of them.
     at_most
         The most that is allowed, from 0 to 1; ``inf`` for no bound yet.
 
@@ -121,7 +122,8 @@ def _states(problem: HCSSP, of: What) -> list[BoolArray]:
         marked.append(found)
     _check_entries(problem, marked, by_label=not isinstance(of, Mapping))
     if isinstance(of, str) and not any(each.any() for each in marked):
-        labels = [str(label) for each in problem.activities for label in each.cssp.state_labels]
+        parts = [each.cssp for each in problem.activities]
+        labels = [str(label) for part in parts for label in (*part.groups, *part.state_labels)]
         raise UnknownName("event or state", of, [*problem.events, *dict.fromkeys(labels)])
     return marked
 
@@ -153,8 +155,18 @@ def _labelled(cssp: CSSP, wanted: Sequence[Hashable]) -> BoolArray:
     found = np.zeros(len(labels), dtype=np.bool_)
     if wanted:
         number = {label: index for index, label in enumerate(labels)}
-        found[[number[label] for label in wanted if label in number]] = True
+        meant = [label for each in wanted for label in _meant(cssp, each, number)]
+        found[[number[label] for label in meant if label in number]] = True
     return np.repeat(found, count)
+
+
+def _meant(cssp: CSSP, wanted: Hashable, known: Mapping[Hashable, int]) -> Sequence[Hashable]:
+    """The labels that are meant: one, one that is written so, as ``(4, 1)``, or those of a group's name."""
+    if wanted in known or not isinstance(wanted, str):
+        return (wanted,)
+    if wanted in cssp.groups:
+        return cssp.groups[wanted]
+    return [label for label in known if not isinstance(label, str) and str(label) == wanted]
 
 
 def _goals_to(problem: HCSSP, activity: int, event: int) -> BoolArray:
@@ -316,4 +328,5 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
         state_labels=LevelLabels(cssp.state_labels, texts),
         action_labels=SelectedLabels(cssp.action_labels, chosen),
         world=None if world is None else LevelledGrid.of(world, cells),
+        groups=cssp.groups,
     )

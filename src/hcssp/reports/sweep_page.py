@@ -10,7 +10,7 @@ from typing import Any
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
-from hcssp.reports.sweep_tables import aim_of, axis_name
+from hcssp.reports.sweep_tables import aim_of, axis_name, told_constraints
 from hcssp.solving.sweep import Sweep
 from hcssp.version import __version__
 
@@ -49,7 +49,8 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
             "primary": sweep.primary,
             "judged": sweep.judged,
             "greatest": sweep.reward is not None,
-            "constraints": list(sweep.constraints),
+            "constraints": told_constraints(sweep),
+            "probabilities": list(sweep.probabilities),
             "called": dict(sweep.called),
         },
         "axes": [
@@ -65,9 +66,7 @@ def sweep_data(sweep: Sweep) -> dict[str, Any]:
             {
                 "at": [axis.numbers.index(point.at(axis)) for axis in sweep.axes],
                 "status": point.status.value,
-                "lower": plain(point.lower_bound),
-                "upper": plain(point.upper_bound),
-                "figure": plain(point.figure) if point.found else None,
+                "own": plain(point.figure) if point.found else None,
                 "limit": plain(point.limit),
                 "randomised": plain(point.randomised),
                 "costs": {name: plain(value) for name, value in point.costs.items()},

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.reports.figures import given, rounded
+from hcssp.reports.figures import rounded
 from hcssp.reports.pictures import INK, WARNING, literally, new_figure, save_picture, tidy
-from hcssp.reports.sweep_tables import aim_of, axis_name
+from hcssp.reports.sweep_tables import aim_of, axis_name, value_on
 from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
 
@@ -67,8 +67,8 @@ def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) ->
         grid[row, column] = point.figure if point.found else nan
     image = axes.imshow(grid, origin="lower", aspect="auto", cmap="Blues")
     axes.set_facecolor("0.93")
-    axes.set_xticks(range(len(across.values)), [given(value) for value in across.numbers])
-    axes.set_yticks(range(len(down.values)), [given(value) for value in down.numbers])
+    axes.set_xticks(range(len(across.values)), [value_on(sweep, across, value) for value in across.numbers])
+    axes.set_yticks(range(len(down.values)), [value_on(sweep, down, value) for value in down.numbers])
     axes.set_xlabel(axis_name(sweep, across))
     axes.set_ylabel(axis_name(sweep, down))
     known = grid[np.isfinite(grid)]
@@ -102,7 +102,8 @@ def _lines(sweep: Sweep, varied: list[SweepAxis], primary: str) -> Any:
         shown = [shown[index] for index in picked.tolist()]
     for number, (where, points) in enumerate(shown):
         label = ", ".join(
-            f"{axis_name(sweep, axis)} {given(value)}" for axis, value in zip(others, where, strict=True)
+            f"{axis_name(sweep, axis)} {value_on(sweep, axis, value)}"
+            for axis, value in zip(others, where, strict=True)
         )
         _line(axes, along, points, label, number)
     axes.set_xlabel(axis_name(sweep, along))

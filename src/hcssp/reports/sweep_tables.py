@@ -9,7 +9,8 @@ from typing import Any
 
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
-from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up, used
+from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
+from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
@@ -18,6 +19,23 @@ from hcssp.solving.sweep_grid import SweepAxis
 def axis_name(sweep: Sweep, axis: SweepAxis) -> str:
     """What an axis is called for people."""
     return f"{sweep.called.get(axis.name, axis.name)} allowed" if axis.is_bound else axis.name
+
+
+def told_constraints(sweep: Sweep) -> list[str]:
+    """The constraints that are told: not what only counts the reward."""
+    bounded = {axis.name for axis in sweep.axes if axis.is_bound}
+    return [name for name in sweep.constraints if name != sweep.reward or name in bounded]
+
+
+def measure_of(sweep: Sweep, name: str) -> Measure:
+    """How to speak of a constraint."""
+    told, is_chance = sweep.called.get(name, name), name in sweep.probabilities
+    return Measure(told, told if is_chance else f"expected {told}", is_chance)
+
+
+def value_on(sweep: Sweep, axis: SweepAxis, value: float) -> str:
+    """A value on an axis; a bound on a probability is a percentage."""
+    return measure_of(sweep, axis.name).given(value) if axis.is_bound else given(value)
 
 
 def point_line(sweep_axes: tuple[SweepAxis, ...], point: SweepPoint) -> str:
@@ -50,20 +68,22 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     varied = [axis for axis in sweep.axes if len(axis.values) > 1]
     head = [axis_name(sweep, axis) for axis in varied]
     head += [f"{sweep.judged}: from", "to", "gap"]
-    head += [f"expected {sweep.called.get(each, each)}" for each in sweep.constraints]
+    measures = {each: measure_of(sweep, each) for each in told_constraints(sweep)}
+    head += [measure.expected for measure in measures.values()]
     rows = [head]
     for point in sweep.points:
-        row = [given(point.at(axis)) for axis in varied]
+        row = [value_on(sweep, axis, point.at(axis)) for axis in varied]
         row += _ends(point)
         row.append(
             "-" if not point.found else "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
         )
-        for constraint in sweep.constraints:
+        for constraint, measure in measures.items():
             bound = point.bounds.get(constraint, float("inf"))
-            row.append(used(point.costs[constraint], bound) if point.found else "-")
+            row.append(measure.used(point.costs[constraint], bound) if point.found else "-")
         rows.append(row)
     fixed = [
-        f"{axis.name} {'at most ' if axis.is_bound else '= '}{given(float(axis.values[0]))}"
+        f"{measure_of(sweep, axis.name).name if axis.is_bound else axis.name} "
+        f"{'at most ' if axis.is_bound else '= '}{value_on(sweep, axis, float(axis.values[0]))}"
         for axis in sweep.axes
         if len(axis.values) == 1
     ]

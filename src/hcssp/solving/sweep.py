@@ -138,6 +138,8 @@ class Sweep:
         How long it took, from beginning to end.
     reward
         The reward that is maximised; None if the primary cost is minimised.
+    probabilities
+        The constraints that bound probabilities.
     """
 
     problem: str
@@ -148,6 +150,7 @@ class Sweep:
     points: tuple[SweepPoint, ...] = field(repr=False)
     seconds: float = 0.0
     reward: str | None = None
+    probabilities: tuple[str, ...] = ()
 
     @property
     def judged(self) -> str:
@@ -286,6 +289,7 @@ def sweep_of(problem: Problem, grid: Grid, done: Mapping[int, SweepPoint], secon
         tuple(done[index] for index in sorted(done)),
         seconds,
         None if problem.reward is None else problem.reward.name,
+        tuple(each.name for each in procedure.constraints if each.probability_of),
     )
 
 

@@ -97,7 +97,11 @@ class GridModel:
         world = replace(self.room, start=starts, goal=cells)
         step_cost = world.step_cost if isinstance(world.step_cost, float) else self._paid(world.step_cost)
         hazards = tuple(replace(hazard, costs=self._paid(hazard.costs)) for hazard in world.hazards)
-        return replace(world, step_cost=step_cost, hazards=hazards, cost_names=self.cost_names).to_cssp()
+        return (
+            replace(world, step_cost=step_cost, hazards=hazards, cost_names=self.cost_names)
+            .to_cssp()
+            .derive(groups=dict(self.places))
+        )
 
     def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:
         """How much of each capacity the rows of what was made use, or give back if negative."""

@@ -98,7 +98,11 @@ class TableModel:
         table = self.table.without_actions_of(goals)
         # What is given back makes a cost no less.
         costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
-        return validated(replace(table, costs=costs, cost_names=self.cost_names).cssp(starts, goals))
+        made = validated(replace(table, costs=costs, cost_names=self.cost_names).cssp(starts, goals))
+        labels = table.state_labels
+        return made.derive(
+            groups={name: [labels[state] for state in states] for name, states in self.places.items()}
+        )
 
     def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:
         """How much of each capacity the rows of what was made use, or give back if negative."""
