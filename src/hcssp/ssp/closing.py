@@ -225,7 +225,7 @@ class Closing:
             values = np.zeros(costs.shape)
         else:
             try:
-                values = Factors(eliminate(system), None).solve(np.ascontiguousarray(costs))
+                values = Factors(eliminate(system)).solve(np.ascontiguousarray(costs))
             except RuntimeError:
                 return None
         largest = values.max(axis=0, initial=0.0)

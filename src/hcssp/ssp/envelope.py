@@ -233,7 +233,7 @@ def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> Float
 def envelope_factors(balance: Balance, states: IntArray, rows: IntArray) -> Factors | None:
     """The factors of the policy's system in `states`; None if it is singular."""
     try:
-        return Factors(eliminate(_part(balance, states, rows[states])), None)
+        return Factors(eliminate(_part(balance, states, rows[states])))
     except RuntimeError:
         return None
 
