@@ -176,8 +176,9 @@ def test_limits_of_procedures_inside_are_kept_beside_it(seed: int) -> None:
     try:
         problem = with_probability(limited, "chance", of="middle", at_most=0.6)
     except InvalidProblem as error:
+        if "it begins in one of several states after another activity" not in str(error):
+            raise
         # Where it may happen twice the states carry a mark, which such a beginning cannot.
-        assert "it begins in one of several states after another activity" in str(error)
         return
     costs = brute_force(problem).costs
     kept = [each[0] for each in costs if is_feasible(each, problem.bounds)]
