@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.expansion import Expansion
-from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
@@ -225,7 +224,7 @@ class Closing:
             values = np.zeros(costs.shape)
         else:
             try:
-                values = Factors(eliminate(system)).solve(np.ascontiguousarray(costs))
+                values = Factors.of(system).solve(np.ascontiguousarray(costs))
             except RuntimeError:
                 return None
         largest = values.max(axis=0, initial=0.0)

@@ -26,9 +26,6 @@ MAX_CHANGED_STATES = 100
 """A policy that differs from the reference in more states becomes the reference. A solve costs about 1/60 of
 a factorisation on grids of any size, so some dozens of columns pay."""
 
-MAX_CHANGED_ALONG_A_LINE = 4
-"""The same where one ordering serves all policies: there a solve costs about a fifth of a factorisation."""
-
 COLUMN_MEMORY = 32 * 2**20
 """Bytes of columns kept for one reference."""
 
@@ -49,24 +46,22 @@ PIVOT_TOLERANCE = 1e-9
 policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
+MAX_CHANGED_IN_FLOW = 8
+"""Where factors are those of a flow they are soon made, and more columns than this take longer."""
+
+
 class PolicySystem:
     """Evaluates policies of one problem by factorisation, see :class:`hcssp.ssp.system.System`.
 
     Every answer is exact up to rounding. Asked for a smaller tolerance than that, it factorises anew, because
     updates lose some of the last digits.
-
-    Parameters
-    ----------
-    balance, order
-        As for :class:`~hcssp.ssp.factoriser.Factoriser`.
     """
 
     default_tolerance = EXACT
 
-    def __init__(self, balance: Balance, order: IntArray | None = None) -> None:
+    def __init__(self, balance: Balance) -> None:
         self.balance = balance
-        self._factoriser = Factoriser(balance, order)
-        self._most_changed = MAX_CHANGED_STATES if order is None else MAX_CHANGED_ALONG_A_LINE
+        self._factoriser = Factoriser(balance)
         self._capacity = int(
             max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live))))
         )
@@ -144,7 +139,7 @@ class PolicySystem:
     def release(self) -> None:
         """Give back the factors and all that was computed with them."""
         self._reference = self._visits = None
-        self._factors = Factors()
+        self._factors = Factors(None, None)
         self._columns = np.empty((0, 0))
         self._slots = {}
 
@@ -153,8 +148,11 @@ class PolicySystem:
         if self._reference is None:
             return None
         changed = np.flatnonzero(rows != self._reference)
-        if len(changed) > min(self._most_changed, self._capacity):
+        if len(changed) > min(MAX_CHANGED_STATES, self._capacity):
             return None
+        if self._factors.flows and len(changed) > MAX_CHANGED_IN_FLOW:
+            missing = sum(state not in self._slots for state in changed.tolist())
+            return changed if missing <= MAX_CHANGED_IN_FLOW else None
         return changed
 
     def _refer_to(self, rows: IntArray) -> None:
