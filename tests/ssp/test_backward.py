@@ -56,6 +56,7 @@ def test_one_pass_finds_what_policy_iteration_finds(seed: int) -> None:
             assert allowed[rows].all()
             np.testing.assert_allclose(values, iteration.system.values(rows), rtol=1e-12, atol=1e-14)
             np.testing.assert_allclose(values @ weights, best.values @ weights, rtol=1e-12, atol=1e-14)
+            np.testing.assert_allclose(passing.visits(rows), iteration.visits(rows), rtol=1e-12, atol=1e-14)
             through = PolicyIteration(balance).minimise(weights, allowed)
             assert through is not None
             np.testing.assert_array_equal(through.rows, rows)

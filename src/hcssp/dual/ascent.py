@@ -106,6 +106,7 @@ def maximise(
     known: Sequence[V] = (),
     start: FloatArray | None = None,
     cutoff: float = inf,
+    proven: float = -inf,
 ) -> Dual[V]:
     """Maximise the dual of `region`; stop early once the bound reaches `cutoff`.
 
@@ -119,9 +120,11 @@ def maximise(
         Multipliers near the answer, such as those of a larger region.
     cutoff
         A bound at which the caller loses interest, such as the incumbent's cost.
+    proven
+        A bound that holds at `start`, such as that of a larger region.
     """
     dual: Dual[V] = Dual()
-    for dual in ascend(oracle, region, known, start, cutoff):
+    for dual in ascend(oracle, region, known, start, cutoff, proven):
         if dual.bound >= cutoff:
             break
     return dual
@@ -133,6 +136,7 @@ def ascend(
     known: Sequence[V] = (),
     start: FloatArray | None = None,
     cutoff: float = inf,
+    proven: float = -inf,
 ) -> Iterator[Dual[V]]:
     """The ascent step by step: what is known after every solved multiplier.
 
@@ -141,13 +145,13 @@ def ascend(
     """
     ascent = Ascent(oracle, region, known)
     try:
-        yield from _ascend(ascent, start, cutoff)
+        yield from _ascend(ascent, start, cutoff, proven)
     except OutOfPrecision as error:
         logger.info("the dual of a region is left as it is: %s", error)
         yield ascent.snapshot()
 
 
-def _ascend(ascent: Ascent[V], start: FloatArray | None, cutoff: float) -> Iterator[Dual[V]]:
+def _ascend(ascent: Ascent[V], start: FloatArray | None, cutoff: float, proven: float) -> Iterator[Dual[V]]:
     bounded = np.flatnonzero(np.isfinite(ascent.oracle.bounds))
     if len(bounded) == 0:
         minimum = ascent.explore(ascent.prices)
@@ -155,7 +159,7 @@ def _ascend(ascent: Ascent[V], start: FloatArray | None, cutoff: float) -> Itera
             ascent.converge([minimum.vertex], np.ones(1))
         yield ascent.snapshot()
     elif len(bounded) == 1:
-        yield from intersect_lines(ascent, int(bounded[0]), start, cutoff)
+        yield from intersect_lines(ascent, int(bounded[0]), start, cutoff, proven)
     else:
         yield from cut_planes(ascent, bounded, start, cutoff)
 

@@ -8,6 +8,7 @@ for the whole problem. Where that is not to be had, the whole problem is solved 
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +29,10 @@ MIN_STATES = 100
 
 MAX_REACHED_SHARE = 0.2
 """Where policies touch more than this share of the states, the whole problem is planned as fast as a part."""
+
+
+MAX_KNOWN_VALUES = 8
+"""So many policies of the whole stand for what policies of a part do elsewhere: the latest of them."""
 
 
 MIN_ATTEMPTS = 10
@@ -63,7 +68,12 @@ class EnvelopeVertex(FlatVertex):
 
     @cached_property
     def visits(self) -> FloatArray:
-        return envelope_visits(self._balance, self.optimum.states, self._rows)
+        visits, optimum = np.zeros(self._balance.num_live), self.optimum
+        inside = optimum.visits
+        if inside is None:
+            inside = envelope_visits(self._balance, optimum.states, self._rows)
+        visits[optimum.states] = inside
+        return visits
 
     @property
     def rounding(self) -> FloatArray:
@@ -83,6 +93,8 @@ class EnvelopeOracle(FlatOracle):
         super().__init__(problem, evaluation, affordable=affordable, thin=True)
         self._floors = Floors()
         self._num_attempts = self._num_successes = 0
+        # Costs to go under policies of the whole, by the weights under which they are best.
+        self._known_values: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=MAX_KNOWN_VALUES)
 
     def minimise(
         self, weights: FloatArray, region: Region, near: FlatVertex | None = None
@@ -95,6 +107,7 @@ class EnvelopeOracle(FlatOracle):
         minimum = self._solve(weights, region, None if near is None else near.rows, values)
         if minimum is not None and weights[0] == 1.0 and not region.forbidden:
             self._floors.add(weights, minimum.vertex.values @ weights)
+            self._known_values.append((weights, minimum.vertex.values))
         return minimum
 
     @property
@@ -103,6 +116,15 @@ class EnvelopeOracle(FlatOracle):
         if self._num_attempts >= MIN_ATTEMPTS and self._num_successes < MIN_SUCCESS * self._num_attempts:
             return False
         return len(self._floors) > 0 and isinstance(self._solver.system, PolicySystem)
+
+    def _values_about(self, vertex: FlatVertex, prices: FloatArray) -> FloatArray:
+        if not isinstance(vertex, EnvelopeVertex):
+            return vertex.values
+        # Outside of what was planned, those of the best policy at about the same prices.
+        nearest = min(self._known_values, key=lambda known: float(np.abs(known[0][1:] - prices).sum()))
+        values = nearest[1].copy()
+        values[vertex.optimum.states] = vertex.optimum.values
+        return values
 
     def values_of(self, vertex: FlatVertex, weights: FloatArray) -> FloatArray:
         if not isinstance(vertex, EnvelopeVertex):

@@ -14,6 +14,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.dual.crossing import cross, crossings
+from hcssp.dual.foresight import TurningPoint, turning_point
 from hcssp.dual.oracle import AffordableOracle, Minimum, Vertex, estimated_rounding
 from hcssp.dual.repair import Part, improve
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
@@ -141,7 +142,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         optimum = self._solver.minimise(weights, allowed, rows, values)
         if optimum is None:
             return None
-        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system)
+        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver)
         return Minimum(vertex, optimum.bound)
 
     def deviations(
@@ -232,6 +233,31 @@ class FlatOracle(AffordableOracle[FlatVertex]):
             return FlatVertex(rows, balance.initial @ values, values, system)
 
         return cross(kept, differing[order].tolist(), mixed, self.bounds)
+
+    @property
+    def foresees(self) -> bool:
+        return not isinstance(self._solver.system, SweepSystem)
+
+    def foresee(
+        self, vertex: FlatVertex, prices: FloatArray, region: Region, index: int, excess: float
+    ) -> TurningPoint | None:
+        balance = self._balance
+        states = np.flatnonzero(vertex.visits > 0.0)
+        allowed = region.allowed(balance.num_rows) if region.forbidden else None
+        return turning_point(
+            balance,
+            states,
+            vertex.visits,
+            self._values_about(vertex, prices),
+            np.append(1.0, prices),
+            index,
+            excess,
+            allowed,
+        )
+
+    def _values_about(self, vertex: FlatVertex, prices: FloatArray) -> FloatArray:
+        """The costs to go from every live state, or about them where they are not known."""
+        return vertex.values
 
     def round_up(self, bound: float) -> float:
         unit, scale = self._granularity

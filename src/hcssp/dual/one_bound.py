@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
+from hcssp.dual.guessing import Guessing
 from hcssp.dual.oracle import V
 from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, Precision
 from hcssp.numerics import tolerated
@@ -51,7 +52,11 @@ class Pair(NamedTuple, Generic[V]):
 
 
 def intersect_lines(
-    ascent: Ascent[V], index: int, start: FloatArray | None = None, cutoff: float = inf
+    ascent: Ascent[V],
+    index: int,
+    start: FloatArray | None = None,
+    cutoff: float = inf,
+    proven: float = -inf,
 ) -> Iterator[Dual[V]]:
     """Find the multiplier of constraint `index` at which the model of the known policies is highest.
 
@@ -65,8 +70,12 @@ def intersect_lines(
         Multipliers near the answer.
     cutoff
         A bound at which the caller loses interest.
+    proven
+        The bound that holds at `start`.
     """
     search = LineSearch(ascent, index, start, cutoff)
+    if start is not None:
+        search.inherit(start, proven)
     for _ in ascent.rounds():
         search.solve()
         if not ascent.decided and not search.close():
@@ -110,6 +119,28 @@ class LineSearch(Generic[V]):
         self._nearby = NEARBY if start is not None and self.multiplier > 0.0 else ()
         self._raises = -len(self._nearby)
         self._lowerings = -len(self._nearby)
+        # From far away a guess is a step in the right direction at best: there lines are better.
+        self._guessing = None if start is None else Guessing(ascent, index, self.bound, cutoff)
+
+    def inherit(self, start: FloatArray, proven: float) -> None:
+        """Begin with what is `proven` at the multipliers `start` of a larger region.
+
+        If a policy of this region costs no more there, nothing is to be learnt from solving it once more.
+        """
+        ascent, multiplier = self.ascent, float(start[self.index])
+        if not self._guessing or not ascent.vertices or multiplier == 0.0 or proven == -inf:
+            return
+        ascent.bound, ascent.prices = proven, start
+        best = min(ascent.vertices, key=lambda vertex: self.line(vertex, multiplier))
+        if self.line(best, multiplier) - proven > ascent.tolerance(self.cutoff):
+            self.multiplier = multiplier
+            return
+        self._met = best
+        onwards = self._guessing.beyond(best, multiplier)
+        if onwards is not None:
+            self.multiplier = onwards
+        elif self.pair.kept is None or self.pair.broken is None:
+            self.bracket()
 
     def solve(self) -> None:
         """Solve at the multiplier, and find the best pair of what is known then."""
@@ -147,15 +178,25 @@ class LineSearch(Generic[V]):
         elif is_there:
             self.precision.refine(distance / abs(ascent.bound) if ascent.bound else inf)
         else:
-            self._go_to(crossing)
+            self._go_to(self._nearer(crossing))
         return True
+
+    def _nearer(self, crossing: float) -> float:
+        """Where lines meet, or a guess that is nearer."""
+        onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
+        if onwards is None or abs(onwards - self.multiplier) >= abs(crossing - self.multiplier):
+            return crossing
+        return onwards
 
     def bracket(self) -> None:
         """One step towards the member of the pair that is missing."""
         kept = self.pair.kept
+        onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
         if self.is_rough:
             # Before going elsewhere, know what is here.
             self.precision.coarsen()
+        elif onwards is not None:
+            self._go_to(onwards)
         elif kept is None:
             self._raise()
         elif self.multiplier > 0.0:

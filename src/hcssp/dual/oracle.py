@@ -63,6 +63,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.dual.foresight import TurningPoint
 from hcssp.dual.known_model import KnownCosts
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
@@ -285,6 +286,29 @@ class Oracle(ABC, Generic[V]):
         """A quick way to the costs of the best policy *known* in a region, under any weights.
 
         By default None: there is no such way. It is a first look, see :mod:`hcssp.dual.known_model`.
+        """
+        return None
+
+    @property
+    def foresees(self) -> bool:
+        """Whether :meth:`foresee` is quickly answered."""
+        return False
+
+    def foresee(
+        self, vertex: V, prices: FloatArray, region: Region, index: int, excess: float
+    ) -> TurningPoint | None:
+        """Where another policy is best that is on the other side of a bound, about.
+
+        By default None: it is not known. It is a guess that saves solves, see :mod:`hcssp.dual.foresight`.
+
+        Parameters
+        ----------
+        vertex, prices, region
+            The best policy of a region, and the multipliers at which it is.
+        index
+            The constraint whose multiplier is moved.
+        excess
+            By how much the policy breaks its bound; below zero if it keeps it.
         """
         return None
 

@@ -20,6 +20,7 @@ from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
+from hcssp.numerics import PRUNE_TOLERANCE
 from hcssp.proofs.search_record import SearchRecord, write_down
 from hcssp.ssp.region import Region
 
@@ -27,8 +28,10 @@ logger = logging.getLogger(__name__)
 
 NODE_ROUNDS = 4
 IMPROVE_EVERY = 16
+MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
-costs as much as a node."""
+costs as much as many nodes. Where it leads to nothing better, twice as many nodes pass before it is tried
+again, up to the maximum."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class Branching(Generic[V]):
         Those of open nodes.
     expanded, next_settling
         How many nodes were looked at, and when the oracle is asked next to settle one at once.
+    next_improving, pause
+        When policies are improved next, and how many nodes pass from one time to the next.
     """
 
     oracle: Oracle[V]
@@ -80,6 +85,8 @@ class Branching(Generic[V]):
     duals: OpenDuals[V]
     expanded: int = 0
     next_settling: int = 0
+    next_improving: int = IMPROVE_EVERY
+    pause: int = IMPROVE_EVERY
 
     def run(self) -> Iterator[None]:
         """Expand nodes, one a step, until none is left that could hold anything better."""
@@ -129,14 +136,17 @@ class Branching(Generic[V]):
             # The support is one policy: nothing of the region is below its bound.
             search.prune(waiting)
             return
-        rounds = 0 if self.reporter.iterations % IMPROVE_EVERY else NODE_ROUNDS
+        rounds = NODE_ROUNDS if self.reporter.iterations >= self.next_improving else 0
+        cost = search.upper_bound
         children: list[tuple[float, Node, Dual[V]]] = []
         numbers = self.record.split(node.number, row)
         for region, number in zip(split(oracle, node.region, row), numbers, strict=True):
             # The node's policies lie in its region; only what is new can exclude them.
             new = Region(region.forbidden - node.region.forbidden)
             known = [v for v in parent.vertices if v.lies_in(new, oracle.row_state)]
-            dual = maximise(oracle, region, known, start=parent.prices, cutoff=search.cutoff)
+            dual = maximise(
+                oracle, region, known, start=parent.prices, cutoff=search.cutoff, proven=parent.bound
+            )
             write_down(self.record, number, dual)
             if dual.infeasible:
                 continue
@@ -144,6 +154,10 @@ class Branching(Generic[V]):
             bound = oracle.round_up(max(dual.bound, node.bound))
             prices = dual.prices if dual.bound > -inf else parent.prices
             children.append((bound, Node(region, prices, max(dual.bound, node.bound), number), dual))
+        if rounds:
+            is_better = search.upper_bound < cost - PRUNE_TOLERANCE * abs(search.upper_bound)
+            self.pause = IMPROVE_EVERY if is_better else min(2 * self.pause, MAX_IMPROVE_EVERY)
+            self.next_improving = self.reporter.iterations + self.pause
         for bound, child, dual in sorted(children, key=lambda each: -each[0]):
             if bound < search.cutoff:
                 self.duals.put(child.region, dual)

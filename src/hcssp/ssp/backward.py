@@ -126,6 +126,19 @@ class BackwardPass:
         values[self._order] = costs[:-1]
         return rows, values
 
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`, from the start to the end."""
+        balance, order = self._balance, self._order
+        every = np.arange(balance.num_live)
+        action = rows[order] - balance.row_start[order]
+        heads, probabilities = self._heads[every, action], self._probabilities[every, action]
+        found = np.append(balance.initial[order], 0.0)
+        for layer in reversed(self._layers):
+            np.add.at(found, heads[layer], probabilities[layer] * found[layer, np.newaxis])
+        visits = np.empty(balance.num_live)
+        visits[order] = found[:-1]
+        return visits
+
 
 def _steps(balance: Balance) -> tuple[IntArray, IntArray, IntArray]:
     """Of every step between live states its row, where it leads, and its entry in the matrix."""

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import eliminate
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factors
@@ -62,6 +61,8 @@ class EnvelopeOptimum:
         What proves the bound: a number for each live state.
     bound
         A certified lower bound on the weighted cost of every policy of the region.
+    visits
+        Expected visits of each state of the envelope; None if the policy is the one that was given.
     """
 
     rows: IntArray
@@ -69,6 +70,7 @@ class EnvelopeOptimum:
     values: FloatArray
     potential: FloatArray
     bound: float
+    visits: FloatArray | None = None
 
 
 def minimise_above(
@@ -93,6 +95,7 @@ def minimise_above(
     precision
         The share of the bound that may be lost where that saves work.
     """
+    visits = None
     envelope = _Envelope(problem, floor, rows.copy(), reached.copy())
     states = np.flatnonzero(reached)
     if values is not None:
@@ -111,17 +114,18 @@ def minimise_above(
                 if len(wrong):
                     envelope.switch(wrong)
                     continue
-            values = envelope_values(problem.balance, states, envelope.rows)
-            if values is None:
+            evaluated = envelope_values(problem.balance, states, envelope.rows)
+            if evaluated is None:
                 # The floor is so low that going in circles looks cheap.
                 envelope.raise_floor(states)
                 envelope.switch(states)
                 continue
+            values, visits = evaluated
             envelope.take(states, values @ problem.weights)
         wrong = envelope.improvable(states)
         if len(wrong) == 0:
             bound = problem.lower_bound(problem.estimate(envelope.potential), precision)
-            return EnvelopeOptimum(envelope.rows, states, values, envelope.potential, bound)
+            return EnvelopeOptimum(envelope.rows, states, values, envelope.potential, bound, visits)
         envelope.switch(wrong)
         values = None
     return None
@@ -208,8 +212,13 @@ class _Envelope:
         return rows[first], least, bool(np.isinf(least).any())
 
 
-def envelope_values(balance: Balance, states: IntArray, rows: IntArray) -> FloatArray | None:
-    """Expected costs to go in `states`, which the policy `rows` does not leave; None if it may not end."""
+def envelope_values(
+    balance: Balance, states: IntArray, rows: IntArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Expected costs to go in `states`, which the policy `rows` does not leave, and the visits of each.
+
+    None if it may not end.
+    """
     costs = np.ascontiguousarray(balance.costs[:, rows[states]].T)
     factors = envelope_factors(balance, states, rows)
     if factors is None:
@@ -218,22 +227,23 @@ def envelope_values(balance: Balance, states: IntArray, rows: IntArray) -> Float
     largest = costs.max(axis=0, initial=0.0)
     if not np.all((values >= -RESIDUAL_TOLERANCE * largest) & (values <= LARGEST_VALUE * largest)):
         return None
-    return np.maximum(values, 0.0)
+    return np.maximum(values, 0.0), _visits(factors, balance, states)
 
 
 def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> FloatArray:
-    """Expected visits of each live state under a policy that does not leave `states`."""
-    visits = np.zeros(balance.num_live)
+    """Expected visits of each of `states`, which the policy `rows` does not leave."""
     factors = envelope_factors(balance, states, rows)
-    if factors is not None:
-        visits[states] = np.maximum(factors.solve_transposed(balance.initial[states]), 0.0)
-    return visits
+    return np.zeros(len(states)) if factors is None else _visits(factors, balance, states)
+
+
+def _visits(factors: Factors, balance: Balance, states: IntArray) -> FloatArray:
+    return np.maximum(factors.solve_transposed(balance.initial[states]), 0.0)
 
 
 def envelope_factors(balance: Balance, states: IntArray, rows: IntArray) -> Factors | None:
     """The factors of the policy's system in `states`; None if it is singular."""
     try:
-        return Factors(eliminate(_part(balance, states, rows[states])))
+        return Factors.of(_part(balance, states, rows[states]))
     except RuntimeError:
         return None
 

@@ -354,6 +354,10 @@ class PolicyIteration:
         rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
+    def visits(self, rows: IntArray) -> FloatArray:
+        """Expected visits of each live state under the policy `rows`."""
+        return self.system.visits(rows) if self._backward is None else self._backward.visits(rows)
+
     def proper_policy(self, row_costs: FloatArray) -> IntArray:
         """Some policy that ends from every live state; `row_costs` only say which is preferred."""
         if self._proper is None:

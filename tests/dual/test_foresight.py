@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.dual.ascent import maximise
+from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.foresight import turning_point
+from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.region import Region
+from random_problems import random_cssp
+from volume import some
+
+PRICES = (0.5, 2.0, 3.0, 7.0)
+"""What a unit of risk is worth in each step before it is better spared."""
+
+
+def steps(bound: float = 2.0) -> CSSP:
+    """Steps one after the other, each with a risk of 1, which can be spared at some price."""
+    plan = CSSPBuilder(cost_names=("time", "risk"))
+    states = [plan.add_state(f"step {each}") for each in range(len(PRICES))]
+    out = plan.add_goal("out")
+    for state, after, price in zip(states, [*states[1:], out], PRICES, strict=True):
+        plan.add_action(state, "fast", to=after, costs=(1.0, 1.0))
+        plan.add_action(state, "safe", to=after, costs=(1.0 + price, 0.0))
+    plan.set_bound("risk", at_most=bound)
+    return plan.build()
+
+
+@pytest.mark.parametrize(
+    ("price", "bound", "distance"), [(0.0, 2.5, 2.0), (1.0, 1.5, 2.0), (4.0, 1.5, -1.0), (4.0, 3.5, -3.5)]
+)
+def test_steps_change_one_after_the_other(price: float, bound: float, distance: float) -> None:
+    balance = Balance(steps())
+    weights = np.array([1.0, price])
+    best = PolicyIteration(balance).minimise(weights)
+    assert best is not None
+    excess = float(best.costs[1]) - bound
+    every = np.arange(balance.num_live)
+    visits = np.ones(balance.num_live)
+    turn = turning_point(balance, every, visits, best.values, weights, 0, excess)
+    assert turn.step == pytest.approx(abs(distance))
+    assert (excess > 0.0) == (distance > 0.0)
+    assert turn.beyond == pytest.approx(0.5)
+    # A single state does not make up for all of it, unless that is all there is to make up for.
+    alone = turning_point(balance, every[:1], visits, best.values, weights, 0, np.sign(excess) * 0.5)
+    can_change = (best.rows[0] == 0) == (excess > 0.0)
+    assert alone.step == pytest.approx(abs(price - PRICES[0]) if can_change else inf)
+
+
+def test_what_is_not_allowed_changes_nothing() -> None:
+    balance = Balance(steps())
+    best = PolicyIteration(balance).minimise(np.array([1.0, 0.0]))
+    assert best is not None
+    every, visits = np.arange(4), np.ones(4)
+    allowed = np.arange(8) != 3
+    turn = turning_point(balance, every, visits, best.values, np.array([1.0, 0.0]), 0, 1.5, allowed)
+    assert turn.step == pytest.approx(3.0)
+    allowed[[1, 5, 7]] = False
+    turn = turning_point(balance, every, visits, best.values, np.array([1.0, 0.0]), 0, 1.5, allowed)
+    assert turn.step == inf
+
+
+@pytest.mark.parametrize("seed", some(range(40)))
+def test_what_a_region_inherits_does_not_change_its_dual(seed: int) -> None:
+    problem = random_cssp(seed, max_constraints=1)
+    oracle = FlatOracle(problem, affordable=True)
+    whole = maximise(oracle, Region())
+    if whole.infeasible or len(whole.support) < 2:
+        return
+    first, second = whole.support
+    state = np.flatnonzero((first.rows != second.rows) & first.reached & second.reached)[0]
+    for row in (int(first.rows[state]), int(second.rows[state])):
+        region = Region().forbid([row])
+        alone = maximise(oracle, region)
+        known = [vertex for vertex in whole.vertices if vertex.lies_in(region, oracle.row_state)]
+        heir = maximise(oracle, region, known, start=whole.prices, proven=whole.bound)
+        assert heir.infeasible == alone.infeasible
+        assert heir.bound == pytest.approx(alone.bound, rel=1e-8)
+        if not alone.infeasible:
+            assert heir.bound >= whole.bound
+            assert heir.converged
+            value = oracle.minimise(np.append(1.0, heir.prices), region)
+            assert value is not None
+            assert value.bound - heir.prices @ oracle.bounds == pytest.approx(heir.bound, rel=1e-8)
