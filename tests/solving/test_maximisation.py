@@ -18,6 +18,8 @@ from hcssp.cli import main
 from hcssp.errors import OutOfPrecision
 from hcssp.files.problem_file.loading import load_text
 from hcssp.numerics import is_feasible
+from hcssp.reports import draw_budget, draw_histograms, draw_history, look_ahead
+from hcssp.reports.charts import draw_trade_off
 from hcssp.reports.plan_words import plan_in_words
 from hcssp.reports.words import what_is_proven, what_it_costs
 from hcssp.solving import reward_potential
@@ -336,6 +338,23 @@ def test_no_command_speaks_of_what_is_missed(tmp_path: Path, capsys: pytest.Capt
     assert "greatest expected gold as the bound on wear grows" in told["curve"]
     assert csv.read_text(encoding="utf-8").splitlines()[0].endswith(",reward,reward_at_most")
     assert "missed" not in page.read_text(encoding="utf-8")
+
+
+def test_notebooks_and_pictures_speak_of_the_reward() -> None:
+    plan = hcssp.solve(load_text(GOLD))
+    curve = hcssp.trade_off(plan.problem, "wear", [2.0, 6.0])
+    assert repr(plan).startswith("<Plan for problem: optimal, gold in [2, 2.0")
+    for shown in (plan, plan.problem, curve):
+        assert "missed" not in shown._repr_html_()
+    assert "maximised" in plan._repr_html_()
+    assert "greatest expected gold" in curve._repr_html_()
+    labels = [axes.get_ylabel() for axes in draw_trade_off(curve).axes]
+    assert labels == ["greatest expected gold", "price: gold gained by one more unit of wear"]
+    assert draw_history(plan).axes[0].get_ylabel() == "expected gold"
+    outlook = look_ahead(plan, 50)
+    panels = draw_histograms(outlook, plan.as_procedure().costs, plan.problem).axes
+    assert [axes.get_xlabel() for axes in panels] == ["gold of a run", "wear of a run"]
+    assert len(draw_budget(plan).axes) == 1
 
 
 def main_progress(file: Path, capsys: pytest.CaptureFixture[str]) -> str:

@@ -359,8 +359,11 @@ class Plan:
 
     def __repr__(self) -> str:
         name = self.name or type(self.problem).__name__
-        interval = f"[{self.lower_bound:.10g}, {self.upper_bound:.10g}]"
-        return f"<Plan for {name}: {self.status.value}, cost in {interval}, by {self.method or 'nobody'}>"
+        reward = self.reward
+        known = f"cost in [{self.lower_bound:.10g}, {self.upper_bound:.10g}]"
+        if reward is not None:
+            known = f"{reward.name} in [{reward.value:.10g}, {reward.at_most:.10g}]"
+        return f"<Plan for {name}: {self.status.value}, {known}, by {self.method or 'nobody'}>"
 
     def _repr_html_(self) -> str:
         html: str = verb("plan.html")(self)

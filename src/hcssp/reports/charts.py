@@ -54,14 +54,15 @@ def draw_budget(plan: Plan) -> Any:
     """
     solved = plan.as_procedure()
     problem, evaluation = solved.problem, solved.costs
-    panels = max(1, problem.num_constraints)
+    drawn = [each for each in problem.constraints if each.name in Aim.of(problem).others]
+    panels = max(1, len(drawn))
     shares = [share for share in evaluation.activities if share.expected_executions > 0.0]
     figure = new_figure(4.2 + 4.2 * panels, 1.4 + 0.32 * max(2, len(shares)))
-    if not problem.constraints:
+    if not drawn:
         figure.text(0.5, 0.5, "there are no constraints", ha="center")
         return figure
     places = figure.subplots(1, panels, squeeze=False)[0]
-    for axes, constraint in zip(places, problem.constraints, strict=True):
+    for axes, constraint in zip(places, drawn, strict=True):
         tidy(axes)
         axes.grid(visible=False)
         used = sorted(

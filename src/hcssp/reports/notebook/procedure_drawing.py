@@ -11,6 +11,7 @@ from typing import Any
 
 from hcssp.contract.plan import ProcedurePlan
 from hcssp.procedure import HCSSP
+from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.figures import rounded, times
 from hcssp.reports.notebook.markup import Markup, element, number
@@ -72,10 +73,11 @@ def _figures(problem: HCSSP, plan: ProcedurePlan | None, activity: int) -> str:
     if plan is None:
         return f"{problem.activities[activity].cssp.num_states:,} states"
     share = plan.costs.activities[activity]
-    each = share.cost_per_execution
+    aim = Aim.of(problem)
+    each = aim.share(share.cost_per_execution, share.usage_per_execution or {})
     if each is None:
         return "never executed"
-    primary = called(problem, problem.primary_name)
+    primary = called(problem, aim.name)
     return f"{times(share.expected_executions)}, {primary} {rounded(each, 2)} each"
 
 
