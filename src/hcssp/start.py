@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+
+_IMPORTED = time.perf_counter()
 
 INTERRUPTED = 130
 """The exit code of whatever was ended by Ctrl-C, as from any other tool."""
@@ -20,6 +23,11 @@ def is_command() -> bool:
     # Not by pathlib, which takes longer to import than all that comes before.
     name = sys.argv[0].replace(os.sep, "/").rpartition("/")[2] if sys.argv else ""
     return name in ("hcssp", "hcssp.exe", "hcssp-script.py")
+
+
+def began() -> float:
+    """When the command began, by ``time.perf_counter()``, before its imports; now if nobody started one."""
+    return _IMPORTED if is_command() else time.perf_counter()
 
 
 def leave_quietly_if_interrupted() -> None:

@@ -18,6 +18,8 @@ from math import isfinite
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from hcssp.start import began
+
 if TYPE_CHECKING:
     from hcssp.contract.ending import Ending
     from hcssp.contract.progress import Progress
@@ -47,7 +49,7 @@ class Interruption:
     def __init__(self) -> None:
         self.requested = False
         self.expired = False
-        self._began = time.perf_counter()
+        self._began = began()
         self._count = 0
         self._working = False
         self._before: dict[signal.Signals, Any] = {}
