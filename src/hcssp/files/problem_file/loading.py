@@ -6,7 +6,9 @@ Loading executes nothing, reads nothing outside of the problem's folder, and kee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -122,7 +124,8 @@ def _whole(
     """The problem of a document that is inside of no other, with what the user sets."""
     settings = Settings.given(parameters)
     try:
-        problem = _load(text, json, findings, source, folder, limits, settings)
+        with _all_kept():
+            problem = _load(text, json, findings, source, folder, limits, settings)
     except InvalidProblem:
         # What is set under a wrong name may be the cause of all the rest.
         if settings.declared:
@@ -130,6 +133,22 @@ def _whole(
         raise
     settings.check()
     return problem
+
+
+@contextmanager
+def _all_kept() -> Iterator[None]:
+    """Let nobody look for garbage while a document is read: all of its values are kept until the end.
+
+    Looking at them again and again would take a tenth of the time.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _load(

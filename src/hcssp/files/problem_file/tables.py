@@ -99,6 +99,8 @@ class TableModel:
         # What is given back makes a cost no less.
         costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
         made = validated(replace(table, costs=costs, cost_names=self.cost_names).cssp(starts, goals))
+        if not self.places:
+            return made
         labels = table.state_labels
         return made.derive(
             groups={name: [labels[state] for state in states] for name, states in self.places.items()}
