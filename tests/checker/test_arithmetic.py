@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from hcssp.checker.arithmetic import MODERATE, decimal, decimal_integers, holds, integers, slack
+from hcssp.checker.arithmetic import GRAIN, MODERATE, decimal, grains, holds, integers, slack, spans
 from hcssp.checker.layout import Block
 from hcssp.cssp.model import CSSP, FloatArray
 from random_problems import random_cssp
@@ -59,9 +59,50 @@ def test_integers_have_one_divisor() -> None:
     array, divisor = integers([Fraction(1, 4), Fraction(-2, 3), Fraction(5)])
     assert divisor == 12
     assert array.tolist() == [3, -8, 60]
-    array, divisor = decimal_integers(np.array([[0.25, 0.1], [0.1, 0.0]]))
-    assert divisor == 20
-    assert array.tolist() == [[5, 2], [2, 0]]
+    assert array.dtype == object
+    array, divisor = integers([])
+    assert (array.tolist(), divisor) == ([], 1)
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False), st.floats(0.0, allow_nan=False, allow_infinity=False)
+)
+def test_grains_are_exact(number: float, share: float) -> None:
+    assert Fraction(grains(number, share.as_integer_ratio()), 2**GRAIN) == Fraction(number) * Fraction(share)
+    assert Fraction(grains(number), 2**GRAIN) == Fraction(number)
+
+
+def test_spans_follow_one_another() -> None:
+    assert spans(np.array([5, 2, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert spans(np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_of_all_lengths_have_their_slack(seed: int) -> None:
+    """One row leads to everything and others to little, so that long ones are cut into pieces."""
+    rng = np.random.default_rng(seed)
+    states, rows = 12, 9
+    moves = np.where(rng.random((rows, states)) < 0.15, rng.random((rows, states)), 0.0)
+    moves[:, -1] = 0.25
+    moves[int(rng.integers(rows))] = 1.0 / states
+    block = Block(
+        CSSP.unchecked(
+            transitions=csr_array(moves),
+            row_start=np.minimum(np.arange(states + 1), rows),
+            costs=rng.random((2, rows)),
+            initial=np.eye(states)[0],
+            goals=np.arange(states) >= rows,
+            cost_names=("time", "risk"),
+            bounds=np.array([np.inf]),
+        )
+    )
+    assert len(block.columns[0]) > rows
+    weights, values = np.array([1.0, -0.5]), 10.0 * rng.normal(size=states)
+    computed, error = slack(block, weights, values)
+    truth = exact_slack(block, weights, values)
+    misses = [abs(Fraction(float(own)) - each) for own, each in zip(computed, truth, strict=True)]
+    assert all(miss <= Fraction(float(most)) for miss, most in zip(misses, error, strict=True))
+    assert error.max() <= 1e-12
 
 
 @given(st.integers(0, 2**32 - 1))

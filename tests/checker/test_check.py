@@ -49,6 +49,7 @@ PROOF = Certificate(
     tree=(RUN, -1, -1),
     leaves=((0, inf), (1, 3.0)),
     plan=(0, -1, WALK),
+    ranks=(2, 0, 1),
     upper_bound=3.0,
     plan_statements=(2, 3),
     statements=(
@@ -112,7 +113,7 @@ def test_no_plan_at_all() -> None:
         upper_bound=inf,
         statements=(PROOF.statements[0], zero),
     )
-    assert check(problem, refuted) == Verdict(inf, inf, (), check(problem, refuted).num_exact)
+    assert check(problem, refuted) == Verdict(inf, inf, (), check(problem, refuted).num_exact, False)
     # What a refuted leaf says about its bound does not matter.
     assert check(problem, replace(refuted, leaves=((0, nan), (1, -inf)))).lower_bound == inf
 
@@ -165,6 +166,9 @@ def with_potential(number: int, **changes: Any) -> Certificate:
         (with_statement(3, events=(-1.1, 0.0)), "the plan, cost 1: it may be 1.1, above 1.000000001"),
         (replace(PROOF, upper_bound=2.9), "the plan, cost 0: it may be 3.0, above 2.9"),
         (replace(PROOF, plan=(0, -1, -1)), "the plan: it does not reach the end almost surely"),
+        (replace(PROOF, plan=(-1, -1, WALK)), "the plan: it does not reach the end almost surely"),
+        (replace(PROOF, ranks=(2, 0, 0)), "the plan: it does not reach the end almost surely"),
+        (replace(PROOF, ranks=(1, 0, 1)), "the plan: it does not reach the end almost surely"),
         (replace(PROOF, plan=(0, WALK, -1)), "the plan: it takes a row in a state that does not have it"),
         (replace(PROOF, plan=(0, 0, WALK)), "the plan: it takes a row in a state that does not have it"),
         (replace(PROOF, plan=(0, -1, RUN)), "potential 3: it does not hold in .*action 'run'"),
@@ -204,6 +208,7 @@ def test_what_does_not_follow_is_told(spoilt: Certificate, message: str) -> None
         (replace(PROOF, leaves=((0, inf), (1, nan))), "do not fit the problem"),
         (replace(PROOF, plan=(0, -1, 99)), "do not fit the problem"),
         (replace(PROOF, plan=(0, -1)), "do not fit the problem"),
+        (replace(PROOF, ranks=(2, 0)), "do not fit the problem"),
         (replace(PROOF, plan_statements=(2,)), "do not fit the problem"),
         (replace(PROOF, plan_statements=(2, 9)), "do not fit the problem"),
         (replace(PROOF, upper_bound=nan), "do not fit the problem"),
@@ -309,6 +314,8 @@ def test_costs_without_chance_are_whole() -> None:
     )
     # 2.75 is proven, and no plan costs anything between 2 and 3.
     assert check(problem, proof).lower_bound == 3.0
+    assert not check(problem, proof).for_lots
+    assert check(problem, replace(proof, leaves=((0, 2.7),))).for_lots
     with pytest.raises(NotProven, match=r"it claims 3\.1, but 3\.0 is proven"):
         check(problem, replace(proof, leaves=((0, 3.1),)))
 
@@ -332,6 +339,7 @@ def test_dead_ends_need_not_hold() -> None:
         tree=(2, -1, -1),
         leaves=((None, inf), (0, 3.0)),
         plan=(),
+        ranks=(),
         upper_bound=inf,
         plan_statements=(),
         statements=(Statement((1.0,), (3.0, 0.0), ((0, 0, 1.0),)),),
@@ -339,7 +347,7 @@ def test_dead_ends_need_not_hold() -> None:
     )
     verdict = check(problem, proof)
     assert verdict.lower_bound == 3.0
-    jumping = replace(proof, plan=(0, -1, 2, 3), upper_bound=9.0, plan_statements=(0,))
+    jumping = replace(proof, plan=(0, -1, 2, 3), ranks=(2, 0, 1, 1), upper_bound=9.0, plan_statements=(0,))
     with pytest.raises(NotProven, match="the plan: it does not reach the end almost surely"):
         check(problem, jumping)
 
@@ -363,6 +371,7 @@ def test_a_choice_that_cannot_end_need_not_hold() -> None:
         tree=(walk_of_second, -1, -1),
         leaves=((0, 0.0), (1, 3.0)),
         plan=(),
+        ranks=(),
         upper_bound=inf,
         plan_statements=(),
         statements=(
@@ -390,6 +399,7 @@ def test_a_potential_is_not_for_other_arrays() -> None:
         tree=(-1,),
         leaves=((0, 3.0),),
         plan=(),
+        ranks=(),
         upper_bound=inf,
         plan_statements=(),
         statements=(Statement((1.0,), (3.0, 0.0), ((0, 0, 1.0), (1, 0, 1.0))),),
@@ -401,11 +411,65 @@ def test_a_potential_is_not_for_other_arrays() -> None:
         check(problem, proof)
 
 
+def test_the_plan_of_one_activity_says_nothing_about_another_with_the_same_arrays() -> None:
+    """Both walk or run; the plan walks first (3), then runs (2); no potential of one is the other's."""
+    plan = ProcedureBuilder()
+    start, between, out = (plan.add_event(name) for name in ("start", "between", "out"))
+    first, second = (plan.add_activity(name, walk_or_run()) for name in ("first", "second"))
+    plan.add_choice(start, "go", to=[Outcome(1.0, between, runs=first)])
+    plan.add_choice(between, "go on", to=[Outcome(1.0, out, runs=second)])
+    problem = plan.build(start=start, end=out)
+    walks, runs = (potential((-1.0, 0.0), level, of_plan=True) for level in (-3.0, -2.0))
+    proof = Certificate(
+        fingerprint=Layout(problem).fingerprint,
+        bounds=(),
+        tree=(-1,),
+        leaves=((0, 0.0),),
+        plan=(0, 1, -1, 2, 5),
+        ranks=(4, 2, 0, 3, 1),
+        upper_bound=5.0,
+        plan_statements=(1,),
+        statements=(
+            Statement((1.0,), (0.0, 0.0, 0.0), ()),
+            Statement((-1.0,), (-5.0, -2.0, 0.0), ((0, 0, 1.0), (1, 1, 1.0))),
+        ),
+        potentials=(walks, replace(runs, activity=1)),
+    )
+    assert check(problem, proof).costs == (5,)
+    cheaper = Statement((-1.0,), (-4.0, -2.0, 0.0), ((0, 1, 1.0), (1, 1, 1.0)))
+    spoilt = replace(proof, upper_bound=4.0, statements=(proof.statements[0], cheaper))
+    with pytest.raises(NotProven, match="cost 0, activity 0, potential 1: it need not hold on rows that are"):
+        check(problem, spoilt)
+
+
+def test_a_plan_that_may_go_where_it_has_no_row_is_refused() -> None:
+    problem = trap()
+    proof = Certificate(
+        fingerprint=Layout(problem).fingerprint,
+        bounds=(),
+        tree=(-1,),
+        leaves=((0, 0.0),),
+        plan=(0, -1, 2, -1),
+        ranks=(2, 0, 1, 0),
+        upper_bound=1.0,
+        plan_statements=(1,),
+        statements=(Statement((1.0,), (0.0, 0.0), ()), Statement((-1.0,), (-1.0, 0.0), ((0, 0, 1.0),))),
+        potentials=(Potential(0, (-1.0,), (), np.array([-1.0, 0.0, 0.0]), of_plan=True),),
+    )
+    with pytest.raises(NotProven, match="the plan: it does not reach the end almost surely"):
+        check(problem, proof)
+
+
+def test_a_bound_that_is_rounded_up_or_branched_for_is_not_for_lots() -> None:
+    assert check(PROBLEM, ROOT_ONLY).for_lots
+    assert not check(PROBLEM, PROOF).for_lots
+
+
 def test_every_policy_is_in_a_leaf() -> None:
     layout = Layout(retrying())
     starts = layout.flattening.row_start
     tree = (2, 4, -1, -1, 5, -1, -1)
-    regions = list(leaf_regions(tree, starts))
+    regions = list(leaf_regions(tree, starts, layout.superfluous))
     assert [np.flatnonzero(region).tolist() for region in regions] == [[3, 5], [3, 4], [2, 4], [2, 5]]
     for cross in (2, 3):
         for leave in (4, 5):

@@ -67,7 +67,7 @@ def test_a_certificate_of_nothing_can_be_written() -> None:
     ("data", "message"),
     [
         (b"", "does not begin with"),
-        (b"hcssp-certificate 2\n" + DATA[len(MAGIC) :], "does not begin with"),
+        (b"hcssp-certificate 1\n" + DATA[len(MAGIC) :], "does not begin with"),
         (DATA[:-1], "cut off"),
         (DATA[: len(MAGIC)], "cut off"),
         (DATA + b"x", "followed by something"),

@@ -79,9 +79,8 @@ def test_a_flat_problem_is_one_activity() -> None:
     assert layout.flattening.num_event_rows == 1
     assert layout.exits == [[(1, 1)]]
     assert layout.own_weights(0, [Fraction(1), Fraction(3)]) == [1, 3]
-    (state, (way,)) = layout.event_rows[0]
-    assert (state, way.activity, way.starts) == (0, 0, ((0, Fraction(1)),))
-    assert layout.rows_of(0) == slice(1, 3)
+    assert layout.event_rows == ((0, [], [(1, 0, 0)]),)
+    assert layout.flattening.rows_of(0) == slice(1, 3)
 
 
 def test_weights_of_an_activity_add_up_over_constraints() -> None:
@@ -100,9 +99,12 @@ def test_exits_lead_to_the_event_states_of_their_labels() -> None:
 
 def test_starts_sum_to_one_exactly() -> None:
     problem = replace(risky_room(), initial=np.array([1 / 7, 6 / 7]))
-    ((_, (way,)),) = Layout(problem).event_rows
-    assert sum(share for _, share in way.starts) == 1
-    assert decimal(1 / 7) + decimal(6 / 7) != 1
+    ((_, _, ways),) = Layout(problem).event_rows
+    whole = sum(way.probability for way in ways)
+    shares = [decimal(1 / 7), decimal(6 / 7)]
+    assert [Fraction(way.probability, whole) for way in ways] == [each / sum(shares) for each in shares]
+    assert [way.start for way in ways] == [0, 1]
+    assert sum(shares) != 1
 
 
 def steps(*costs: float, chance: bool = False) -> CSSP:
@@ -188,5 +190,5 @@ def test_the_fingerprint_knows_everything_but_bounds_and_names() -> None:
 
 def test_rows_have_names() -> None:
     layout = Layout(retrying())
-    assert layout.row_name(0) == "state 'start', action 'cross' (flat row 0)"
-    assert layout.row_name(3) == "state ('cross', 'in'), action 'dash' (flat row 3)"
+    assert layout.flattening.row_name(0) == "state 'start', action 'cross' (flat row 0)"
+    assert layout.flattening.row_name(3) == "state ('cross', 'in'), action 'dash' (flat row 3)"

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Swept, absorb
-from hcssp.cssp.fill import SMALL, fills_in, mean_width
+from hcssp.cssp.fill import SMALL, fills_in, mean_width, narrow_order
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
@@ -99,3 +99,17 @@ def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors()
     assert found.values[:, 0] == pytest.approx(dense, rel=1e-11)
     assert found.totals[0] == pytest.approx(dense[0], rel=1e-11)
     assert Swept.of(csr_array(0.99999999 * np.eye(2))) is None
+
+
+def test_layers_come_one_after_the_other_and_hubs_last() -> None:
+    graph = Balance(problem_of(line_with_restarts(500))).graph
+    order = narrow_order(graph)
+    assert order is not None
+    assert sorted(order.tolist()) == list(range(graph.shape[0]))
+    # All restarts lead to the first state, which is eliminated last; the others are neighbours of the next.
+    assert order[-1] == 0
+    assert np.abs(np.diff(order[:-1])).max() == 1
+
+
+def test_wide_problems_have_no_such_order() -> None:
+    assert narrow_order(Balance(hazard_grid(60, 60, bound=10.0)).graph) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,40 @@ def test_several_initial_states_are_equally_probable() -> None:
     ]
     assert values[2] == pytest.approx((values[0] + values[1]) / 2)
     assert values[0] < values[1]
+
+
+def test_several_initial_states_and_rewards_of_states_in_jani() -> None:
+    less, same = ({"op": each, "left": "x", "right": value} for each, value in (("<", 2), ("=", 0)))
+    try_again = [
+        {"location": "l", "probability": {"exp": 0.5}, "assignments": [{"ref": "x", "value": 2}]},
+        {"location": "l", "probability": {"exp": 0.5}},
+    ]
+    step = [{"ref": "x", "value": {"op": "+", "left": "x", "right": 1}}, {"ref": "t", "value": 1}]
+    waiting = [{"ref": "t", "value": {"op": "ite", "if": same, "then": 1, "else": 0}}]
+    model = {
+        "jani-version": 1, "name": "m", "type": "mdp", "features": ["derived-operators"], "properties": [],
+        "actions": [{"name": "a"}, {"name": "b"}],
+        "variables": [
+            {"name": "x", "type": {"kind": "bounded", "base": "int", "lower-bound": 0, "upper-bound": 2}},
+            {"name": "t", "type": "real", "transient": True, "initial-value": 0},
+        ],
+        "restrict-initial": {"exp": less},
+        "automata": [{
+            "name": "m", "initial-locations": ["l"],
+            "locations": [{"name": "l", "transient-values": waiting}],
+            "edges": [
+                {"location": "l", "action": "a", "guard": {"exp": less},
+                 "destinations": [{"location": "l", "assignments": step}]},
+                {"location": "l", "action": "b", "guard": {"exp": same}, "destinations": try_again},
+            ],
+        }],
+        "system": {"elements": [{"automaton": "m"}], "syncs": [
+            {"synchronise": [name], "result": name} for name in ("a", "b")]},
+    }  # fmt: skip
+    problem = hcssp.from_jani(json.dumps(model, indent=1), goal="x=2", minimise="t")
+    assert sorted(problem.initial.tolist()) == [0.0, 0.5, 0.5]
+    # From 0 two tries at 1 each, from 1 a step at 1.
+    assert hcssp.solve(problem).upper_bound == pytest.approx(1.5)
 
 
 def test_states_and_actions_have_the_names_of_the_model() -> None:

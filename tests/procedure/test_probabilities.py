@@ -13,7 +13,9 @@ from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import FloatArray
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
+from hcssp.numerics import is_feasible
 from hcssp.procedure import Outcome, ProcedureBuilder
+from random_nestings import random_limits
 from random_procedures import random_procedure
 from volume import some
 
@@ -166,6 +168,30 @@ def test_without_a_second_entry_nothing_is_carried() -> None:
     never = solve(bounded.with_bounds({"locked out": 0.1}))
     assert never.policy.choice("start") == "go-to-E"
     assert never.cost("locked out") == 0.0
+
+
+@pytest.mark.parametrize("seed", some(range(16)))
+def test_limits_of_procedures_inside_are_kept_beside_it(seed: int) -> None:
+    limited = random_limits(seed, cycles=seed % 2 == 1)[1]
+    try:
+        problem = with_probability(limited, "chance", of="middle", at_most=0.6)
+    except InvalidProblem as error:
+        if "it begins in one of several states after another activity" not in str(error):
+            raise
+        # Where it may happen twice the states carry a mark, which such a beginning cannot.
+        return
+    costs = brute_force(problem).costs
+    kept = [each[0] for each in costs if is_feasible(each, problem.bounds)]
+    plan = solve(problem)
+    assert plan.found == bool(kept)
+    if kept:
+        assert plan.upper_bound == pytest.approx(min(kept))
+        for each in plan.as_procedure().costs.limits:
+            assert (each.usage_per_execution or 0.0) <= each.limit * (1.0 + 1e-6)
+    with pytest.raises(
+        InvalidProblem, match="a file cannot hold what was added to procedures that run inside"
+    ):
+        dump_problem(problem)
 
 
 PIT = """

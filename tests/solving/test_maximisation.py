@@ -256,6 +256,35 @@ def test_what_cannot_be_maximised_is_told() -> None:
         maximise(jump_or_walk(walk=False), "time")
 
 
+def test_the_rest_of_a_plan_has_a_reward_of_its_own() -> None:
+    made = hcssp.CSSPBuilder(cost_names=("hours", "fish", "torn"))
+    water, deep, shore = made.add_state("water"), made.add_state("deep"), made.add_goal("shore")
+    net = {"hours": 2, "fish": 4, "torn": 0.4}
+    made.add_action(water, "net", to={water: 0.5, deep: 0.2, shore: 0.3}, costs=net)
+    made.add_action(water, "rod", to={water: 0.8, shore: 0.2}, costs={"hours": 1, "fish": 2})
+    made.add_action(deep, "dive", to=shore, costs={"hours": 3, "fish": 10, "torn": 1})
+    made.add_action(deep, "row", to=shore, costs={"hours": 1, "fish": 2})
+    made.set_initial(water)
+    plan = hcssp.solve(maximise(made.build(), {"fish": 1, "hours": -1}).with_bounds(torn=1, hours=9))
+    for torn, reward in ((0.4, 1.0), (0.0, 7.0)):
+        rest = plan.replan("deep", {"torn": torn, "hours": 2, "fish": 4})
+        assert rest.reward is not None
+        # Seven of the nine hours are left, and a dive tears one net.
+        assert (rest.reward.name, rest.reward.value) == ("reward", pytest.approx(reward))
+        assert rest.problem.with_bounds().bounds.tolist() == pytest.approx([7.0, np.inf, 1.0 - torn])
+        assert rest.reward.at_most >= reward
+
+
+def test_the_rest_of_a_procedure_has_a_reward_of_its_own() -> None:
+    problem = maximise(load_text(GOLD.replace("maximise: gold\n", "")), "gold").with_bounds(wear=9)
+    plan = hcssp.solve(problem)
+    rest = plan.replan(("dig", "mine"), {"wear": 5, "gold": 5})
+    assert rest.reward is not None
+    assert rest.reward.value == pytest.approx(2.0)
+    assert rest.problem.constraint_names == problem.constraint_names
+    assert "missed" not in plan_in_words(rest)
+
+
 def test_another_problem_forgets_what_was_maximised() -> None:
     shaped = maximise(walk(gold=1.0, back=False), "gold")
     assert shaped.with_bounds(steps=3.0).reward == shaped.reward

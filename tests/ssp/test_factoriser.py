@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from hcssp.cssp import factorisation
+from hcssp.cssp.fill import narrow_order
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.ssp import factoriser as module
 from hcssp.ssp.balance import Balance
@@ -41,7 +43,8 @@ def orderings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(ordering)
         return eliminate(system) if ordering == "anew" else eliminate(system, ordering)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "eliminate", noting)
+    for user in (module, factorisation):
+        monkeypatch.setattr(user, "eliminate", noting)
     return found
 
 
@@ -70,3 +73,19 @@ def test_an_ordering_that_would_fill_the_factors_of_another_policy_is_found_anew
     values = factoriser.factorise(rows).solve(costs)
     assert orderings == ["anew", "anew"]
     np.testing.assert_allclose(balance.matrix[rows] @ values, costs, rtol=1e-9)
+
+
+def test_one_ordering_serves_all_policies_along_a_line(orderings: list[str]) -> None:
+    balance = Balance(line_or_jumps())
+    order = narrow_order(balance.graph)
+    assert order is not None
+    factoriser = Factoriser(balance, order)
+    for often in (0.0, 0.5, 1.0):
+        rows = falling(often, seed=3)
+        costs = balance.costs[0][rows]
+        factors = factoriser.factorise(rows)
+        np.testing.assert_allclose(balance.matrix[rows] @ factors.solve(costs), costs, rtol=1e-9)
+        np.testing.assert_allclose(
+            factors.solve_transposed(costs) @ balance.matrix[rows], costs, rtol=1e-9, atol=1e-9
+        )
+    assert orderings == ["NATURAL"] * 3

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,16 @@ if TYPE_CHECKING:
 
 UNIT = 2.0**-53  # the largest relative error of one rounding, and of a decimal's double
 MODERATE = 2.0**300  # numbers between this and its inverse keep all products clear of over- and underflow
+GRAIN = 2148  # every product of two doubles is a multiple of 2 ** -GRAIN
 
 
+def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
+    """A double times a share, which is another as a ratio, as a multiple of ``2 ** -GRAIN``: no rounding."""
+    numerator, divisor = number.as_integer_ratio()
+    return numerator * share[0] << GRAIN + 1 - (divisor * share[1]).bit_length()
+
+
+@lru_cache(maxsize=1 << 16)
 def decimal(number: float) -> Fraction:
     """What a number of the problem means: 0.05 is one twentieth."""
     return Fraction(repr(float(number)))
@@ -35,24 +44,19 @@ def decimal(number: float) -> Fraction:
 def integers(numbers: Iterable[Fraction]) -> tuple[Any, int]:
     """The numbers as an array of Python's integers, and what to divide them all by."""
     fractions = list(numbers)
-    divisor = lcm(*{number.denominator for number in fractions})
-    array = np.empty(len(fractions), dtype=object)
-    array[:] = [number.numerator * (divisor // number.denominator) for number in fractions]
-    return array, divisor
+    divisor = lcm(*{each.denominator for each in fractions})
+    return np.array([each.numerator * (divisor // each.denominator) for each in fractions], object), divisor
 
 
-def decimal_integers(numbers: FloatArray) -> tuple[Any, int]:
-    """As :func:`integers`, for numbers of the problem; equal ones are converted once."""
-    different, places = np.unique(numbers, return_inverse=True)
-    array, divisor = integers(decimal(number) for number in different.tolist())
-    return array[places.reshape(numbers.shape)], divisor
+def spans(begins: IntArray, lengths: IntArray) -> IntArray:
+    """The integers from each of `begins`, as many as `lengths` says, one span after the other."""
+    return np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
 
 
 def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray) -> BoolArray:
     """Whether the potential `values` holds on each of `rows`, of which there is one at least."""
     lengths = np.diff(block.pointers)[rows]
-    begins = np.cumsum(lengths) - lengths
-    entries = np.repeat(block.pointers[rows] - begins, lengths) + np.arange(lengths.sum())
+    begins, entries = np.cumsum(lengths) - lengths, spans(block.pointers[rows], lengths)
     states, places = np.unique([block.entry_state[entries], block.successors[entries]], return_inverse=True)
     before, after = places.reshape(2, -1)
     probabilities, costs, cost_divisor = block.exact[0][entries], *block.exact[1:]
@@ -68,16 +72,21 @@ def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray)
 
 def slack(block: Block, weights: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The slack R of every row in double precision, and its largest error (docs/certificates.md)."""
-    if not (block.is_moderate and is_moderate(weights) and is_moderate(values)):
+    if not (block.is_moderate and is_moderate(np.concatenate((values, weights)))):
         return np.zeros(block.num_rows), np.full(block.num_rows, np.inf)
-    steps = (values[block.successors] - values[block.entry_state]) * block.probabilities
-    computed = np.bincount(block.entry_row, steps, block.num_rows) + block.totals * (weights @ block.costs)
-    paid = block.totals * (np.abs(weights) @ block.costs)
-    sizes = np.bincount(block.entry_row, np.abs(steps), block.num_rows) + paid
+    rows, states, successors, probabilities = block.columns
+    steps = values.take(successors)
+    steps -= values.take(states)
+    steps *= probabilities
+    computed, sizes = np.add.reduce(steps), np.add.reduce(np.abs(steps, out=steps))
+    if len(rows) > block.num_rows:
+        computed, sizes = (np.bincount(rows, each, block.num_rows) for each in (computed, sizes))
+    computed += weights @ block.dues
+    sizes += np.abs(weights) @ block.dues
     return computed, block.error_factor * sizes
 
 
 def is_moderate(numbers: FloatArray) -> bool:
     """Whether every number is zero, or neither huge nor tiny."""
     sizes = np.abs(numbers)
-    return bool(np.all((sizes == 0.0) | ((sizes >= 1.0 / MODERATE) & (sizes <= MODERATE))))
+    return bool(np.count_nonzero((sizes >= 1.0 / MODERATE) & (sizes <= MODERATE)) == np.count_nonzero(sizes))

@@ -19,7 +19,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from hcssp.checker.arithmetic import decimal, holds, slack
+from hcssp.checker.arithmetic import GRAIN, decimal, grains, holds, slack, spans
 from hcssp.checker.format import Certificate, Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
@@ -27,22 +27,23 @@ from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.model import HCSSP
 
-Allowed = list[Fraction | None]  # the largest costs that count as keeping the bounds; None: every cost does
-Parts = list[tuple[int, Fraction]]  # the stored potentials that an activity uses, and how much of each
+Parts = list[tuple[Potential, tuple[int, int]]]  # what potentials an activity uses; the ratio says how much
 
 
 @dataclass(frozen=True)
 class Verdict:
     """No deterministic plan that keeps the bounds costs less than `lower_bound`; ``inf`` if there is none.
 
-    The certificate's plan keeps them, with at most these `costs`; without one, `upper_bound` is ``inf``.
-    Bounds count as kept up to the tolerance of :mod:`hcssp.numerics`. Integers decided `num_exact` rows.
+    The certificate's plan keeps them, up to the tolerance, at `costs` or less; without it, `upper_bound` is
+    ``inf``. Integers decided `num_exact` rows. If nothing was branched or rounded up, the lower bound holds
+    `for_lots`: for plans that draw them, too.
     """
 
     lower_bound: float
     upper_bound: float
     costs: tuple[Fraction, ...]
     num_exact: int
+    for_lots: bool
 
 
 def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = False) -> Verdict:
@@ -57,172 +58,174 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
     if certificate.bounds != bounds:
         raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, but the problem has {bounds}")
     try:
-        lower, allowed = inf, tolerated(bounds)
+        lower, for_lots = inf, len(certificate.leaves) == 1
         evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
-        regions = leaf_regions(certificate.tree, layout.flattening.row_start)
+        regions = leaf_regions(certificate.tree, layout.flattening.row_start, layout.superfluous)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
-            proven = leaf_bound(f"leaf {number}", evidence, statement, region | layout.superfluous, allowed)
+            proven = leaf_bound(f"leaf {number}", evidence, statement, region)
+            if proven is not None and bound < inf and proven < Fraction(bound) and layout.unit:
+                proven, for_lots = ceil(proven / layout.unit) * layout.unit, False
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
-        costs = plan_costs(evidence, certificate, allowed) if certificate.plan else ()
+        costs = plan_costs(evidence, certificate) if certificate.plan else ()
     except (IndexError, ValueError, OverflowError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
         raise NotProven(f"the plan: there is none for the upper bound {certificate.upper_bound}")
-    return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact)
+    return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact, for_lots)
 
 
 class Evidence:
     """Stored potentials beside a problem: whether they hold, and what follows from statements about them."""
 
     def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: Sequence[int]) -> None:
-        self.layout, self.potentials = layout, potentials
-        self.beside_plan = np.ones(layout.flattening.num_rows, dtype=np.bool_)
-        self.beside_plan[[row for row in plan if row >= 0]] = False
+        self.layout, self.flattening, self.potentials = layout, layout.flattening, potentials
+        self.plan, self.beside_plan = np.array(plan, dtype=np.int64), layout.superfluous | True
+        self.beside_plan[self.plan[self.plan >= 0]] = False
+        self.most = tolerated([constraint.at_most for constraint in layout.procedure.constraints])
+        self.rows = [layout.flattening.rows_of(activity) for activity in range(len(layout.blocks))]
+        self._allowed: dict[int, BoolArray] = {}
 
-    def excepted(self, potential: Potential) -> BoolArray:
-        """The rows of its activity on which a potential need not hold."""
-        beside = self.beside_plan[self.layout.rows_of(potential.activity)]
-        rows = (beside if potential.of_plan else self.layout.blocks[potential.activity].superfluous).copy()
-        rows[list(potential.forbidden)] = True
-        return rows
+    def allowed(self, number: int) -> BoolArray:
+        """The rows of its activity on which a potential must hold."""
+        if number not in self._allowed:
+            each = self.potentials[number]
+            rows = self.beside_plan if each.of_plan else self.layout.superfluous
+            self._allowed[number] = ~rows[self.rows[each.activity]]
+            self._allowed[number][list(each.forbidden)] = False
+        return self._allowed[number]
 
     def check_potential(self, number: int, exact: bool) -> int:
-        """A potential must hold where it is not excepted; the number of rows that integers decided."""
-        potential = self.potentials[number]
-        block, weights = self.layout.blocks[potential.activity], np.array(potential.weights)
-        allowed = ~self.excepted(potential)
-        undecided = np.flatnonzero(allowed)
-        if not exact:
-            computed, error = slack(block, weights, potential.values)
-            undecided = undecided[(computed < error)[undecided]]
-        if len(undecided):
-            broken = undecided[~holds(block, weights, potential.values, undecided)]
+        """A potential must hold where that is asked for; the number of rows that integers decided."""
+        each, allowed = self.potentials[number], self.allowed(number)
+        block, weights = self.layout.blocks[each.activity], np.array(each.weights)
+        computed, error = (-1.0, 0.0) if exact else slack(block, weights, each.values)
+        rows = np.flatnonzero(allowed & (computed < error))
+        if len(rows):
+            broken = rows[~holds(block, weights, each.values, rows)]
             # No proper policy takes a row after which the exits are not reached almost surely.
             if len(broken) and len(broken := broken[block.almost_sure(allowed)[1][broken]]):
-                name = self.layout.row_name(self.layout.rows_of(potential.activity).start + int(broken[0]))
-                raise NotProven(f"potential {number}: it does not hold in {name}")
-        return len(undecided)
+                row = self.rows[each.activity].start + int(broken[0])
+                raise NotProven(f"potential {number}: it does not hold in {self.flattening.row_name(row)}")
+        return len(rows)
 
-    def least(self, where: str, statement: Statement, weights: list[Fraction], region: BoolArray) -> Fraction:
+    def least(self, where: str, given: Statement, weights: Sequence[float], region: BoolArray) -> Fraction:
         """What proper policies that avoid the flat rows of `region` cost at least under `weights`."""
-        flattening, parts = self.layout.flattening, self.parts(where, statement, weights, region)
-        events = [Fraction(value) for value in statement.events]
-        if events[flattening.end] > 0:
-            raise NotProven(f"{where}: the potential of the end is {float(events[flattening.end])}, not 0")
-        for row in np.flatnonzero(~region[: flattening.num_event_rows]).tolist():
+        prices, events = [grains(weight) for weight in weights], [grains(value) for value in given.events]
+        parts = self.parts(where, given, prices, region)
+        if (end := given.events[self.flattening.end]) > 0.0:
+            raise NotProven(f"{where}: the potential of the end is {end}, not 0")
+        for row in np.flatnonzero(~region[: self.flattening.num_event_rows]).tolist():
             # No proper policy makes a choice after which the end is not reached almost surely.
-            if self.gain(row, events, parts, weights) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
-                raise NotProven(f"{where}: it does not hold in {self.layout.row_name(row)}")
-        return events[flattening.start]
+            if self.gain(row, events, parts, prices) < 0 and self.layout.flat.almost_sure(~region)[1][row]:
+                raise NotProven(f"{where}: it does not hold in {self.flattening.row_name(row)}")
+        return Fraction(given.events[self.flattening.start])
 
-    def parts(self, where: str, given: Statement, weights: list[Fraction], region: BoolArray) -> list[Parts]:
-        """What each activity uses, if it may do so under `weights` and where `region` is forbidden."""
+    def parts(self, where: str, given: Statement, prices: list[int], region: BoolArray) -> list[Parts]:
+        """What each activity uses, if it may do so under `prices` and where `region` is forbidden."""
         found: list[Parts] = [[] for _ in self.layout.blocks]
         for activity, number, share in given.uses:
-            potential, place = self.potentials[number], f"{where}, activity {activity}, potential {number}"
+            potential, wrong = self.potentials[number], f"its share is {share}" if share < 0.0 else ""
             if self.layout.blocks[activity] is not self.layout.blocks[potential.activity]:
-                raise NotProven(f"{place}: it is for an activity with other arrays")
-            if (self.excepted(potential) & ~region[self.layout.rows_of(activity)]).any():
-                raise NotProven(f"{place}: it need not hold on rows that are allowed there")
-            if share < 0.0:
-                raise NotProven(f"{place}: its share is {share}, which is negative")
-            found[activity].append((number, Fraction(share)))
-        ways = [way for _, each in compress(self.layout.event_rows, ~region) for way in each]
+                wrong = "it is for an activity with other arrays"
+            elif np.count_nonzero(region[self.rows[activity]] | (rows := self.allowed(number))) < len(rows):
+                wrong = "it need not hold on rows that are allowed there"
+            if wrong:
+                raise NotProven(f"{where}, activity {activity}, potential {number}: {wrong}")
+            found[activity].append((potential, share.as_integer_ratio()))
+        ways = [way for *_, each in compress(self.layout.event_rows, ~region) for way in each]
         for activity in {way.activity for way in ways if way.activity is not None}:
-            for cost, limit in enumerate(self.layout.own_weights(activity, weights)):
-                used = sum(share * Fraction(self.potentials[n].weights[cost]) for n, share in found[activity])
+            for cost, limit in enumerate(self.layout.own_weights(activity, prices)):
+                used = sum(grains(potential.weights[cost], share) for potential, share in found[activity])
                 if used > limit:
-                    told = f"a weight of {float(used)!r} on cost {cost}, above {float(limit)!r}"
+                    told = f"a weight of {used / 2**GRAIN!r} on cost {cost}, above {limit / 2**GRAIN!r}"
                     raise NotProven(f"{where}, activity {activity}: its potentials add up to {told}")
         return found
 
-    def gain(self, row: int, events: list[Fraction], parts: list[Parts], weights: list[Fraction]) -> Fraction:
+    def gain(self, row: int, events: list[int], parts: list[Parts], prices: list[int]) -> Fraction | int:
         """What a choice costs, which is something if a limit counts it, and what the potential rises by."""
-        gain, (state, ways) = Fraction(0), self.layout.event_rows[row]
-        costs = zip(weights, self.layout.flattening.event_costs[:, row].tolist(), strict=True)
-        paid = sum(weight * decimal(cost) for weight, cost in costs if cost)
-        for probability, activity, starts in ways:
+        state, costs, ways = self.layout.event_rows[row]
+        gain: Fraction | int = 0
+        before = events[state] - sum(prices[cost] * amount for cost, amount in costs)
+        for probability, activity, start in ways:
             if activity is None:
-                after = events[starts[0][0]]
+                after = events[start]
             else:
                 # The activity's potential, lifted until an exit is as high as the event state it leads to.
-                exits, own = self.layout.exits[activity], parts[activity]
-                after = min((events[to] - self.level(own, goal) for goal, to in exits), default=Fraction(0))
-                after += sum(share * self.level(own, start) for start, share in starts)
-            gain += probability * (paid + after - events[state])
+                own, exits = parts[activity], self.layout.exits[activity]
+                after = min((events[to] - level(own, goal) for goal, to in exits), default=0)
+                after += level(own, start)
+            gain += probability * (after - before)
         return gain
 
-    def level(self, parts: Parts, state: int) -> Fraction:
-        """The potential of an activity in one of its states."""
-        return sum((part * Fraction(self.potentials[n].values.item(state)) for n, part in parts), Fraction(0))
+
+def level(parts: Parts, state: int) -> int:
+    """The potential of an activity in one of its states."""
+    return sum(grains(potential.values.item(state), share) for potential, share in parts)
 
 
-def leaf_regions(tree: Sequence[int], row_start: IntArray) -> Iterator[BoolArray]:
+def leaf_regions(tree: Sequence[int], row_start: IntArray, always: BoolArray) -> Iterator[BoolArray]:
     """The rows that each leaf forbids; a policy that a branching does not send one way goes the other."""
-    waiting: list[list[range]] = [[]]
+    waiting: list[list[slice]] = [[]]
     for row in tree:
         forbidden = waiting.pop()
         if row >= 0:
-            state = int(np.searchsorted(row_start, row, side="right")) - 1
-            first, last = int(row_start[state]), int(row_start[state + 1])
-            waiting.append([*forbidden, range(row, row + 1)])
-            waiting.append([*forbidden, range(first, row), range(row + 1, last)])
+            first, last = row_start[np.searchsorted(row_start, row, side="right") - 1 :][:2].tolist()
+            waiting.append([*forbidden, slice(row, row + 1)])
+            waiting.append([*forbidden, slice(first, row), slice(row + 1, last)])
         else:
-            region = np.zeros(row_start[-1], dtype=np.bool_)
+            region = always.copy()
             for rows in forbidden:
-                region[rows.start : rows.stop] = True
+                region[rows] = True
             yield region
     if waiting:
         raise ValueError(f"the tree lacks {len(waiting)} leaves")
 
 
-def leaf_bound(
-    where: str, evidence: Evidence, statement: Statement | None, region: BoolArray, allowed: Allowed
-) -> Fraction | None:
+def leaf_bound(where: str, evidence: Evidence, given: Statement | None, region: BoolArray) -> Fraction | None:
     """The primary cost that no plan in `region` is below; None if no plan there keeps the bounds."""
-    layout = evidence.layout
-    if statement is None:
-        if layout.flat.almost_sure(~region)[0][layout.flattening.start]:
+    if given is None:
+        if evidence.layout.flat.almost_sure(~region)[0][evidence.flattening.start]:
             raise NotProven(f"{where}: it is not empty, the end can be reached almost surely")
         return None
-    weights = [Fraction(weight) for weight in statement.weights]
-    if weights[0] not in (0, 1) or min(weights) < 0:
-        raise NotProven(f"{where}: the weights {statement.weights} are not 0 or 1 and prices from 0")
-    proven = evidence.least(where, statement, weights, region)
-    for weight, most in zip(weights[1:], allowed, strict=True):
-        if weight and most is None:
-            raise NotProven(f"{where}: a cost without a bound has the price {float(weight)}")
-        proven -= weight * (most or 0)
-    if weights[0] == 1:
-        return ceil(proven / layout.unit) * layout.unit if layout.unit else proven
-    if proven <= 0:
+    if given.weights[0] not in (0.0, 1.0) or min(given.weights) < 0.0:
+        raise NotProven(f"{where}: the weights {given.weights} are not 0 or 1 and prices from 0")
+    proven = evidence.least(where, given, given.weights, region)
+    for price, most in zip(given.weights[1:], evidence.most, strict=True):
+        if price and most is None:
+            raise NotProven(f"{where}: a cost without a bound has the price {price}")
+        proven -= Fraction(price) * (most or 0)
+    if given.weights[0] == 0.0 and proven <= 0:
         raise NotProven(f"{where}: that no plan keeps the bounds does not follow from {float(proven)!r} > 0")
-    return None
+    return proven if given.weights[0] else None
 
 
-def plan_costs(evidence: Evidence, certificate: Certificate, allowed: Allowed) -> tuple[Fraction, ...]:
+def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, ...]:
     """At most what the plan costs, if it ends, keeps its bounds and costs no more than is claimed."""
-    layout, beside, plan = evidence.layout, evidence.beside_plan, np.array(certificate.plan)
-    owners = np.searchsorted(layout.flattening.row_start, plan, side="right") - 1
-    if ((owners != np.arange(layout.flattening.num_states)) & (plan >= 0)).any():
+    plan, flat, end = evidence.plan, evidence.layout.flat, evidence.flattening.end
+    goes, ranks = plan >= 0, np.array(certificate.ranks)
+    if not np.array_equal(flat.row_state[plan[goes]], np.flatnonzero(goes)):
         raise NotProven("the plan: it takes a row in a state that does not have it")
-    if not layout.flat.almost_sure(~beside)[0][layout.flattening.start]:
+    entries = spans(flat.pointers[plan[goes]], np.diff(flat.pointers)[plan[goes]])
+    before, after, nearer = flat.entry_state[entries], flat.successors[entries], np.arange(len(plan)) == end
+    # Wherever it goes, it may go on to a state of smaller rank, or it is at the end.
+    nearer[before[ranks[after] < ranks[before]]] = goes[end] = True
+    if not (goes[evidence.flattening.start] and goes[after].all() and nearer[goes].all()):
         raise NotProven("the plan: it does not reach the end almost surely")
-    limits, costs = [Fraction(certificate.upper_bound), *allowed], []
+    limits, costs = [Fraction(certificate.upper_bound), *evidence.most], []
     for cost, (number, limit) in enumerate(zip(certificate.plan_statements, limits, strict=True)):
-        weights = [Fraction(-(index == cost)) for index in range(len(limits))]
+        weights = [-float(index == cost) for index in range(len(limits))]
         where, statement = f"the plan, cost {cost}", certificate.statements[number]
-        costs.append(-evidence.least(where, statement, weights, beside))
+        costs.append(-evidence.least(where, statement, weights, evidence.beside_plan))
         if limit is not None and costs[-1] > limit:
             raise NotProven(f"{where}: it may be {float(costs[-1])!r}, above {float(limit)!r}")
     return tuple(costs)
 
 
-def tolerated(bounds: Sequence[float]) -> Allowed:
-    """What keeping the bounds allows, with the tolerance."""
+def tolerated(bounds: Sequence[float]) -> list[Fraction | None]:
+    """The largest costs that count as keeping the bounds, with the tolerance; None: every cost does."""
     share, exact = decimal(FEASIBILITY_TOLERANCE), [decimal(b) if b < inf else None for b in bounds]
     return [None if each is None else each + share * abs(each) for each in exact]

@@ -13,7 +13,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.errors import InvalidCertificate
 
-MAGIC = b"hcssp-certificate 1\n"
+MAGIC = b"hcssp-certificate 2\n"
 SMALL, EXPANSION = 1 << 24, 64  # the bytes that any stream may expand to, and the more for each of its own
 
 
@@ -49,8 +49,8 @@ class Certificate:
 
     `tree` holds the branchings in preorder: a flat row, for "its state uses it" and "it does not", or -1 for
     a leaf. `leaves` are pairs of a statement (None: no policy is proper) and the primary cost that no plan
-    there is below. `plan` has a flat row for every flat state, -1 for none, costs at most `upper_bound`, and
-    has a statement for each cost, negated; without a plan these are empty and ``inf``.
+    there is below. `plan` has a flat row for every flat state, -1 for none, costs at most `upper_bound`, has
+    a statement for each cost, negated, and goes to smaller `ranks`; without it these are empty and ``inf``.
     """
 
     fingerprint: str
@@ -58,6 +58,7 @@ class Certificate:
     tree: tuple[int, ...]
     leaves: tuple[tuple[int | None, float], ...]
     plan: tuple[int, ...]
+    ranks: tuple[int, ...]
     upper_bound: float
     plan_statements: tuple[int, ...]
     statements: tuple[Statement, ...]
@@ -74,36 +75,33 @@ class Certificate:
             if not stream.eof or stream.unused_data:
                 raise ValueError("it is cut off, is followed by something, or expands too much")
             end = 8 + int.from_bytes(body[:8], "little")
-            planes = np.frombuffer(body[end:], dtype=np.uint8).reshape(8, -1)
-            return cls._from_parts(json.loads(body[8:end]), planes.T.copy().view("<f8").ravel())
+            header, planes = json.loads(body[8:end]), np.frombuffer(body[end:], dtype=np.uint8).reshape(8, -1)
+            sizes = [_index(size) for *_, size in header["potentials"]]
+            if sum(sizes) != planes.shape[1]:
+                raise ValueError(f"its potentials have {sum(sizes)} values, but there are {planes.shape[1]}")
+            values = iter(np.split(planes.T.copy().view("<f8").ravel(), np.cumsum(sizes, dtype=np.int64)))
+            potentials = [
+                Potential(_index(a), tuple(map(float, w)), tuple(map(_index, rows)), next(values), bool(only))
+                for a, only, w, rows, _ in header["potentials"]
+            ]
+            statements = []
+            for weights, events, given in header["statements"]:
+                uses = tuple((_index(activity), _index(n), float(share)) for activity, n, share in given)
+                statements.append(Statement(tuple(map(float, weights)), tuple(map(float, events)), uses))
+            return cls(
+                fingerprint=str(header["fingerprint"]),
+                bounds=tuple(map(_number, header["bounds"])),
+                tree=tuple(map(int, header["tree"])),
+                leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
+                plan=tuple(map(int, header["plan"])),
+                ranks=tuple(map(int, header["ranks"])),
+                upper_bound=_number(header["upper_bound"]),
+                plan_statements=tuple(map(_index, header["plan_statements"])),
+                statements=tuple(statements),
+                potentials=tuple(potentials),
+            )
         except (zlib.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise InvalidCertificate(f"it is no certificate, or damaged: {str(error)[:200]}") from error
-
-    @classmethod
-    def _from_parts(cls, header: dict[str, Any], numbers: FloatArray) -> Certificate:
-        sizes = [_index(size) for *_, size in header["potentials"]]
-        if sum(sizes) != len(numbers):
-            raise ValueError(f"its potentials have {sum(sizes)} values, but there are {len(numbers)}")
-        values = np.split(numbers, np.cumsum(sizes, dtype=np.int64))
-        potentials = [
-            Potential(_index(a), tuple(map(float, prices)), tuple(map(_index, rows)), values[n], bool(only))
-            for n, (a, only, prices, rows, _) in enumerate(header["potentials"])
-        ]
-        statements = []
-        for weights, events, given in header["statements"]:
-            uses = tuple((_index(activity), _index(n), float(share)) for activity, n, share in given)
-            statements.append(Statement(tuple(map(float, weights)), tuple(map(float, events)), uses))
-        return cls(
-            fingerprint=str(header["fingerprint"]),
-            bounds=tuple(map(_number, header["bounds"])),
-            tree=tuple(map(int, header["tree"])),
-            leaves=tuple((None if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
-            plan=tuple(map(int, header["plan"])),
-            upper_bound=_number(header["upper_bound"]),
-            plan_statements=tuple(map(_index, header["plan_statements"])),
-            statements=tuple(statements),
-            potentials=tuple(potentials),
-        )
 
 
 def _number(figure: float | None) -> float:

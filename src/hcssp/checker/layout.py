@@ -6,18 +6,17 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcssp.checker.arithmetic import UNIT, decimal, decimal_integers, is_moderate
+from hcssp.checker.arithmetic import UNIT, decimal, integers, is_moderate, spans
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.labels import FlatActionLabels
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure
 
@@ -25,11 +24,11 @@ from hcssp.procedure.single import as_procedure
 class Block:
     """The rows of a C-SSP; entries ``pointers[r]:pointers[r + 1]`` are the possible successors of row r."""
 
-    def __init__(self, cssp: CSSP) -> None:
+    def __init__(self, cssp: CSSP, superfluous: BoolArray | None = None) -> None:
         matrix, possible = cssp.transitions, cssp.transitions.data != 0.0
         self.num_states, self.num_rows = cssp.num_states, cssp.num_rows
         self.row_state, self.goals, self.costs = cssp.row_state, cssp.goals, cssp.costs
-        self.superfluous = superfluous_rows(cssp)
+        self.superfluous = superfluous_rows(cssp) if superfluous is None else superfluous
         self.successors: IntArray = matrix.indices[possible].astype(np.int64)
         self.probabilities: FloatArray = matrix.data[possible]
         self.entry_row: IntArray = np.repeat(np.arange(self.num_rows), np.diff(matrix.indptr))[possible]
@@ -39,6 +38,7 @@ class Block:
         if not (leads and ((self.costs >= 0.0) & (self.costs < np.inf)).all()):
             raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
         self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
+        self.dues: FloatArray = self.totals * self.costs
         # Twice the roundings that touch a term of a row; docs/certificates.md counts them.
         self.error_factor: FloatArray = (np.diff(self.pointers) + len(self.costs) + 4) * (2.0 * UNIT)
         self.is_moderate = self.num_rows > 0 and is_moderate(self.probabilities) and is_moderate(self.costs)
@@ -47,50 +47,49 @@ class Block:
         self.digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()
 
     @cached_property
-    def exact(self) -> tuple[Any, Any, int]:
-        """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
-        return decimal_integers(self.probabilities)[0], *decimal_integers(self.costs)
+    def columns(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """Pieces of rows, none longer than the mean: row, state, 1st, 2nd ... successor, probabilities."""
+        width = -(-len(self.successors) // self.num_rows)
+        pieces = -(-np.diff(self.pointers) // width)
+        row = np.repeat(np.arange(self.num_rows), pieces)
+        entries = self.pointers[row] + width * spans(0 * pieces, pieces) + np.arange(width)[:, None]
+        chances = self.probabilities.take(entries, mode="clip") * (entries < self.pointers[row + 1])
+        return row, self.row_state[row], self.successors.take(entries, mode="clip"), chances
 
     @cached_property
-    def _arrows(self) -> tuple[IntArray, IntArray]:
-        """The entries sorted by their successor, and where those of each state begin."""
-        order = np.argsort(self.successors, kind="stable")
-        return order, np.searchsorted(self.successors[order], np.arange(self.num_states + 1))
+    def exact(self) -> tuple[Any, Any, int]:
+        """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
+        costs, divisor = integers(map(decimal, self.costs.ravel()))
+        return integers(map(decimal, self.probabilities))[0], costs.reshape(self.costs.shape), divisor
 
     def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
         """From which states a policy of `rows` reaches a goal almost surely, and the rows it may take."""
+        order = np.argsort(self.successors, kind="stable")
+        begins = np.searchsorted(self.successors[order], np.arange(self.num_states + 1))
         while True:  # states that cannot reach a goal are taken away, then the rows that may lead to them
-            states = self._reaching(rows)
+            states, layer = self.goals.copy(), np.flatnonzero(self.goals)
+            while len(layer):
+                entries = order[spans(begins[layer], begins[layer + 1] - begins[layer])]
+                sources = self.entry_state[entries[rows[self.entry_row[entries]]]]
+                layer = np.unique(sources[~states[sources]])
+                states[layer] = True
             safe = rows & states[self.row_state]
             safe[self.entry_row[~states[self.successors]]] = False
             if np.array_equal(safe, rows):
                 return states, rows
             rows = safe
 
-    def _reaching(self, rows: BoolArray) -> BoolArray:
-        """The states from which a goal can be reached by `rows`, and the goals, found layer by layer."""
-        (order, begins), found = self._arrows, self.goals.copy()
-        layer = np.flatnonzero(found)
-        while len(layer):
-            counts = begins[layer + 1] - begins[layer]
-            firsts = np.repeat(begins[layer] - np.cumsum(counts) + counts, counts)
-            entries = order[firsts + np.arange(counts.sum())]
-            sources = self.entry_state[entries[rows[self.entry_row[entries]]]]
-            layer = np.unique(sources[~found[sources]])
-            found[layer] = True
-        return found
-
 
 class Way(NamedTuple):
-    """An outcome of a choice: `activity` starts in one of `starts`; if it is None, that is the next event."""
+    """To a start of `activity` or, if it is None, an event state; a choice's ways have a common factor."""
 
-    probability: Fraction
+    probability: int
     activity: int | None
-    starts: tuple[tuple[int, Fraction], ...]
+    start: int
 
 
 class Layout:
-    """The problem taken apart: a block for each activity, the event state and the ways of each choice."""
+    """The problem taken apart: a block for each activity; the state, costs and ways of each choice."""
 
     def __init__(self, problem: CSSP | HCSSP) -> None:
         self.procedure = as_procedure(problem)
@@ -102,41 +101,39 @@ class Layout:
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
         self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them, and every leaf forbids them
         # The goals of each activity that can be reached, and the event states they lead to.
-        flat = enumerate(map(self.flattening.flat_state, range(len(self.blocks))))
-        led = [(states, np.flatnonzero(self.blocks[n].goals & (states >= 0))) for n, states in flat]
-        self.exits = [list(zip(goals.tolist(), states[goals].tolist(), strict=True)) for states, goals in led]
+        led = zip(self.blocks, map(self.flattening.flat_state, range(len(self.blocks))), strict=True)
+        goals = [np.where(block.goals, states, -1).tolist() for block, states in led]
+        self.exits = [[(goal, to) for goal, to in enumerate(each) if to >= 0] for each in goals]
 
-    def _event_rows(self) -> Iterator[tuple[int, tuple[Way, ...]]]:
+    def _event_rows(self) -> Iterator[tuple[int, list[tuple[int, Fraction]], list[Way]]]:
+        paid = iter(self.flattening.event_costs.T.tolist())
         for state, (event, entry) in enumerate(self.flattening.event_states):
             for choice in self.procedure.choices_at(event):
-                ways = []
+                ways: list[tuple[Fraction, int | None, int]] = []
                 for outcome in self.procedure.choices[choice].outcomes:
                     if outcome.runs is None:
                         starts, shares = [self.flattening.event_state(outcome.event, entry)], [Fraction(1)]
                     else:
                         first = entry_distribution(self.procedure.activities[outcome.runs], entry)
                         starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
-                    whole, paired = sum(shares), zip(starts, shares, strict=True)
-                    exact = tuple((start, share / whole) for start, share in paired)
-                    ways.append(Way(decimal(outcome.probability), outcome.runs, exact))
-                yield state, tuple(way for way in ways if way.probability)
+                    each, pairs = decimal(outcome.probability) / sum(shares), zip(starts, shares, strict=True)
+                    ways += [(each * share, outcome.runs, start) for start, share in pairs]
+                whole = zip(integers(share for share, _, _ in ways)[0].tolist(), ways, strict=True)
+                costs = [(n, decimal(cost)) for n, cost in enumerate(next(paid)) if cost]
+                yield state, costs, [Way(p, runs, start) for p, (_, runs, start) in whole if p]
 
-    def own_weights(self, activity: int, weights: Sequence[Fraction]) -> list[Fraction]:
+    def own_weights(self, activity: int, weights: Sequence[Any]) -> list[Any]:
         """The weights of an activity's own costs that the whole problem's `weights` amount to."""
-        own = [weights[0], *[Fraction(0)] * (len(self.blocks[activity].costs) - 1)]
+        own = [weights[0], *[0] * (len(self.blocks[activity].costs) - 1)]
         for weight, constraint in zip(weights[1:], self.procedure.constraints, strict=True):
             if activity in constraint.counts:
                 own[constraint.counts[activity]] += weight
         return own
 
-    def rows_of(self, activity: int) -> slice:
-        """The flat rows of an activity."""
-        return slice(*self.flattening.row_offset[activity : activity + 2].tolist())
-
     @cached_property
     def flat(self) -> Block:
         """The whole problem as one block, for searches along its arrows."""
-        return Block(self.flattening.cssp)
+        return Block(self.flattening.cssp, self.superfluous)
 
     @cached_property
     def unit(self) -> Fraction:
@@ -145,9 +142,8 @@ class Layout:
         safe, forks = flat.almost_sure(~self.superfluous)[1], np.diff(flat.pointers) > 1
         while not (forks & (rows := safe & reached[flat.row_state])).any():
             if reached[after := flat.successors[rows[flat.entry_row]]].all():
-                costs = {decimal(cost) for cost in np.unique(flat.costs[0][rows])}
-                divisor = lcm(*(cost.denominator for cost in costs))
-                return Fraction(gcd(*(int(cost * divisor) for cost in costs)), divisor)
+                costs, divisor = integers(map(decimal, np.unique(flat.costs[0][rows])))
+                return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)
 
@@ -157,9 +153,3 @@ class Layout:
         counts = [sorted(constraint.counts.items()) for constraint in self.procedure.constraints]
         ends, digests = (self.flattening.start, self.flattening.end), [block.digest for block in self.blocks]
         return hashlib.sha256(repr((ends, self.event_rows, self.exits, counts, digests)).encode()).hexdigest()
-
-    def row_name(self, row: int) -> str:
-        """A flat row, for people."""
-        state = int(np.searchsorted(self.flattening.row_start, row, side="right")) - 1
-        label, action = self.flattening.state_labels[state], FlatActionLabels(self.flattening)[row]
-        return f"state {label!r}, action {action!r} (flat row {row})"

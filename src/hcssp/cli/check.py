@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_problem_arguments(parser)
     parser.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="the proof to be verified")
     parser.add_argument(
-        "--exact", action="store_true", help="decide everything in integers; takes some ten times longer"
+        "--exact", action="store_true", help="decide everything in integers, which takes some 50 times longer"
     )
     add_output_arguments(parser)
 
@@ -87,13 +87,6 @@ def _status(verdict: Verdict) -> str:
     return "unknown" if verdict.upper_bound == inf else "feasible"
 
 
-def _holds_for_lots(problem: HCSSP, certificate: Certificate) -> bool:
-    """Whether the lower bound holds for plans that draw lots: nothing is branched, nothing rounded up."""
-    from hcssp.checker.layout import Layout
-
-    return len(certificate.leaves) == 1 and Layout(problem).unit == 0
-
-
 def _costs(problem: HCSSP, verdict: Verdict) -> dict[str, float]:
     """At most what the plan's costs are, by name: rational numbers, rounded upwards."""
     from math import inf, nextafter
@@ -124,7 +117,7 @@ def _document(
         "status": _status(verdict),
         "lower_bound": plain(verdict.lower_bound),
         "upper_bound": plain(verdict.upper_bound),
-        "holds_for_plans_that_draw_lots": _holds_for_lots(problem, certificate),
+        "holds_for_plans_that_draw_lots": verdict.for_lots,
         "costs": _costs(problem, verdict),
         "rows_decided_in_integers": verdict.num_exact,
     }
@@ -171,7 +164,7 @@ def _words(
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
     else:
         kept = "no plan that keeps these bounds" if bounds else "no plan"
-        if _holds_for_lots(problem, certificate):
+        if verdict.for_lots:
             kept += ", not even one that draws lots,"
         limit = aim.limit(verdict.lower_bound)
         worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"

@@ -7,7 +7,8 @@ plan that anybody found: 0 is the best plan at once, 1 no plan at all (Berthold 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf, isfinite
+from math import inf, isfinite, log
+from statistics import median
 
 from hcssp.comparison.contestants import CONTESTANTS
 from hcssp.comparison.measurement import Measurement
@@ -15,6 +16,9 @@ from hcssp.numerics import relative_gap
 
 OURS = "exact"
 """Whose time is the unit of the ratios."""
+
+SHORTEST = 1e-3
+"""Shorter times, in seconds, say nothing about growth."""
 
 ABSOLUTE = 1e-9
 """Values of nearly nought that differ by this agree."""
@@ -138,6 +142,25 @@ def _figure(value: float) -> str:
     ('0.012', '3.1', '1,234')
     """
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}"
+
+
+def growth_power(measurements: Sequence[Measurement], contestant: str) -> tuple[float, int] | None:
+    """The power of the number of states with which a contestant's time grows, and in how many domains.
+
+    It is the median over the domains of which it answered a smaller and a larger problem; None if there is
+    none.
+    """
+    answered: dict[str, list[tuple[int, float]]] = {}
+    for each in measurements:
+        seconds = compared_seconds(each) if each.contestant == contestant else None
+        if seconds is not None and each.states:
+            answered.setdefault(each.domain, []).append((each.states, max(seconds, SHORTEST)))
+    powers = []
+    for points in answered.values():
+        (few, quick), (many, slow) = min(points), max(points)
+        if many > few:
+            powers.append(log(slow / quick) / log(many / few))
+    return (median(powers), len(powers)) if powers else None
 
 
 def best_known(group: Sequence[Measurement]) -> float:

@@ -14,6 +14,7 @@ from hcssp.comparison.judgement import (
     by_instance,
     compared_seconds,
     disagreements,
+    growth_power,
     primal_integral,
 )
 from hcssp.comparison.measurement import Measurement
@@ -67,12 +68,14 @@ def comparison_data(measurements: Sequence[Measurement]) -> dict[str, Any]:
                 "name": name,
                 "description": CONTESTANTS[name].description,
                 "deterministic": CONTESTANTS[name].deterministic,
+                "growth": growth_power(measurements, name),
             }
             for name in names
         ],
         "instances": [
             {
                 "name": instance,
+                "domain": next(iter(group.values())).domain,
                 "states": max(each.states for each in group.values()),
                 "best": plain(best_known(list(group.values()))),
                 "runs": [_run(each, best_known(list(group.values()))) for each in group.values()],

@@ -35,8 +35,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array
 
-from hcssp.cssp.factorisation import eliminate
-from hcssp.cssp.fill import fills_in
+from hcssp.cssp.factorisation import OrderedFactors, eliminate
+from hcssp.cssp.fill import SMALL, fills_in, narrow_order
 from hcssp.cssp.fill_sample import fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
@@ -171,10 +171,11 @@ class _Chain:
         jumps = self.jumps()
         begins = int(np.argmax(start)) if len(start) else 0
         system = _system(jumps)
-        dense = fills_in(jumps) or fills_in_nearby(system, begins)
-        factors = Swept.of(jumps) if dense else None
+        order = narrow_order(jumps, begins) if len(start) > SMALL else None
+        dense = order is None and (fills_in(jumps) or fills_in_nearby(system, begins))
+        factors: Any = Swept.of(jumps) if dense else None
         if factors is None:
-            factors = _factors_of(system)
+            factors = _factors_of(system, order)
         # It is no longer needed, and as large as the chain.
         del system
         if factors is None:
@@ -252,9 +253,9 @@ def factorised(jumps: csr_array, nudge: float = 0.0) -> Any:
     return _factors_of(_system(jumps, nudge))
 
 
-def _factors_of(system: csr_array) -> Any:
+def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
     try:
-        return eliminate(system)
+        return eliminate(system) if order is None else OrderedFactors(system, order)
     except RuntimeError:
         return None
 

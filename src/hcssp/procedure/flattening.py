@@ -89,6 +89,16 @@ class Flattening:
             len(outcome.events) > 1 for outcome in self.problem.activity_outcome
         )
 
+    def rows_of(self, activity: int) -> slice:
+        """The flat rows of an activity."""
+        return slice(*self.row_offset[activity : activity + 2].tolist())
+
+    def row_name(self, row: int) -> str:
+        """A flat row, for people."""
+        state = int(np.searchsorted(self.row_start, row, side="right")) - 1
+        label, action = self.state_labels[state], FlatActionLabels(self)[row]
+        return f"state {label!r}, action {action!r} (flat row {row})"
+
     def event_state(self, event: int, entry: Hashable | None = None) -> int:
         """The flat state of an event entered with the label `entry`; all entries to the end are one."""
         return self._position[event, None if event == self.problem.end else entry]

@@ -35,6 +35,7 @@ from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.capacities import carried_over
 from hcssp.procedure.entries import entry_distribution, reachable_event_states
 from hcssp.procedure.model import HCSSP, Activity, Constraint, Outcome
+from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.single import as_procedure
 
 What = str | Mapping[str, Hashable | Sequence[Hashable]]
@@ -97,9 +98,6 @@ def _check(problem: HCSSP, name: str, at_most: float) -> None:
     taken = [each.name for each in problem.activities if name in each.cssp.cost_names]
     if taken:
         found.append(f"probability {name!r}: activity {taken[0]!r} has a cost of that name; give it another")
-    if any(each.per is not None for each in problem.constraints):
-        told = "limits of procedures that are used inside cannot stand beside it"
-        found.append(f"probability {name!r}: {told}; bound their sums instead")
     if found:
         raise InvalidProblem(found)
 
@@ -186,6 +184,7 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
     entered: dict[int, list[Hashable | None]] = {}
     for each, label in reachable_event_states(problem)[0]:
         entered.setdefault(each, []).append(label)
+    kept = _kept_nesting(problem)
     activities = [*problem.activities]
     names = {activity.name for activity in activities}
     choices = []
@@ -193,6 +192,9 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
         outcomes = []
         for outcome in choice.outcomes:
             if outcome.runs is None and outcome.event == event:
+                if kept is not None and any(event == use.start for use in problem.uses):
+                    told = "a procedure that has limits begins there; bound an event or a state inside it"
+                    raise InvalidProblem([f"the probability of {problem.events[event]!r}: {told}"])
                 name, number = f"reach {problem.events[event]}", 1
                 while name in names:
                     number += 1
@@ -208,7 +210,12 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
         choices.append(replace(choice, outcomes=tuple(outcomes)))
     if len(activities) == problem.num_activities:
         return problem
-    return replace(problem, activities=tuple(activities), choices=tuple(choices), nesting=None)
+    return replace(problem, activities=tuple(activities), choices=tuple(choices), nesting=kept)
+
+
+def _kept_nesting(problem: HCSSP) -> Nesting | None:
+    """Who belongs to which use, as far as limits for each execution need it; else it is written out."""
+    return problem.nesting if any(each.per is not None for each in problem.constraints) else None
 
 
 def free_step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
@@ -264,7 +271,7 @@ def _counted(problem: HCSSP, name: str, marked: Sequence[BoolArray]) -> HCSSP:
                 made[key] = _with_cost(activity.cssp, name, _entering(activity.cssp, states))
             activity = replace(activity, cssp=made[key])
         activities.append(activity)
-    return replace(problem, activities=tuple(activities), nesting=None)
+    return replace(problem, activities=tuple(activities), nesting=_kept_nesting(problem))
 
 
 def _enters_twice(problem: HCSSP, marked: Sequence[BoolArray], name: str) -> bool:
@@ -294,7 +301,7 @@ def _marked(problem: HCSSP, name: str, marked: Sequence[BoolArray], told: str) -
         if key not in made:
             made[key] = _with_mark(activity.cssp, states, name, texts)
         cssps.append(made[key])
-    return carried_over(problem, cssps, ())
+    return replace(carried_over(problem, cssps, ()), nesting=_kept_nesting(problem))
 
 
 def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str]) -> CSSP:

@@ -38,6 +38,7 @@ from math import ceil, inf
 import numpy as np
 import numpy.typing as npt
 
+from hcssp.checker.arithmetic import grains
 from hcssp.checker.check import Evidence, leaf_bound, tolerated
 from hcssp.checker.format import Certificate, Potential, Statement
 from hcssp.checker.layout import Block, Layout
@@ -45,7 +46,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NotProven
 from hcssp.procedure.model import HCSSP
-from hcssp.proofs.events import LOST, event_values, rounded_down
+from hcssp.proofs.events import LOST, event_values, parts_of, rounded_down
 from hcssp.proofs.feasibility import feasible_values
 from hcssp.proofs.plans import ProvenPlan, proven_plan
 from hcssp.proofs.ways_out import WaysOut
@@ -198,7 +199,9 @@ class ProofBuilder:
             # From an exit of which nothing is known, the end is not reached: so dear that nobody takes it.
             own[block.goals & ~np.isfinite(own)] = dear
             own_weights = [float(weight) for weight in layout.own_weights(activity, exact)]
-            forbidden = np.flatnonzero(region[layout.rows_of(activity)] & ~block.superfluous).tolist()
+            forbidden = np.flatnonzero(
+                region[layout.flattening.rows_of(activity)] & ~block.superfluous
+            ).tolist()
             uses.append((activity, self.add_potential(activity, own_weights, own, forbidden), 1.0))
         events = levels[: layout.flattening.num_event_states]
         return uses, np.where(np.isfinite(events), events, dear)
@@ -258,7 +261,7 @@ class ProofBuilder:
     def refute_empty(self, node: int) -> bool:
         """Prove that no policy of a region reaches the end almost surely; says whether that is so."""
         try:
-            leaf_bound("", self._evidence, None, self.region(node), self._allowed)
+            leaf_bound("", self._evidence, None, self.region(node))
         except NotProven:
             return False
         self._nodes[node].statement, self._nodes[node].bound = None, inf
@@ -331,6 +334,7 @@ class ProofBuilder:
             tree=tuple(tree),
             leaves=tuple(leaves),
             plan=plan.rows,
+            ranks=plan.ranks,
             upper_bound=plan.upper_bound,
             plan_statements=tuple(len(renumbered) + number for number in range(len(plan.statements))),
             statements=(*renumbered, *(_renumbered(statement, shifted) for statement in plan.statements)),
@@ -358,7 +362,8 @@ class ProofBuilder:
         prices = [Fraction(weight) for weight in weights]
         fitting = self._fitting(prices, used)
         draft = Statement(tuple(map(float, weights)), (), fitting)
-        parts = self._parts(node, draft, prices, region)
+        self._check_uses(node, draft, prices, region)
+        parts = parts_of(self.layout, draft)
         given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
         found = event_values(self._evidence, region, parts, prices, self._ends, given)
         if found is None:
@@ -395,24 +400,19 @@ class ProofBuilder:
         unit = self.layout.unit
         return rounded_down(ceil(least / unit) * unit if unit else least)
 
-    def _parts(
-        self, node: int, draft: Statement, prices: list[Fraction], region: BoolArray
-    ) -> list[list[tuple[int, Fraction]]]:
-        """What each activity uses; if that is not plainly in order, the checker says what is wrong."""
-        parts: list[list[tuple[int, Fraction]]] = [[] for _ in self.layout.blocks]
-        fitting: list[list[Use]] = [[] for _ in self.layout.blocks]
-        for use in draft.uses:
-            activity, number, share = use
+    def _check_uses(self, node: int, draft: Statement, prices: Sequence[Fraction], region: BoolArray) -> None:
+        """If what is used is not plainly in order, the checker says what is wrong."""
+        fitting: dict[int, list[Use]] = {}
+        plain = True
+        for activity, number, share in draft.uses:
             potential = self._potentials[number]
-            same = self.layout.blocks[activity] is self.layout.blocks[potential.activity]
-            if not same or not region[self.layout.rows_of(activity)][list(potential.forbidden)].all():
-                return self._evidence.parts(f"node {node}", draft, prices, region)
-            parts[activity].append((number, Fraction(share)))
-            fitting[activity].append(use)
-        for activity, uses in enumerate(fitting):
-            if uses and not self._surely_fits(uses, self.layout.own_weights(activity, prices)):
-                return self._evidence.parts(f"node {node}", draft, prices, region)
-        return parts
+            plain &= self.layout.blocks[activity] is self.layout.blocks[potential.activity]
+            plain &= bool(region[self.layout.flattening.rows_of(activity)][list(potential.forbidden)].all())
+            fitting.setdefault(activity, []).append((activity, number, share))
+        for activity, uses in fitting.items():
+            plain = plain and self._surely_fits(uses, self.layout.own_weights(activity, prices))
+        if not plain:
+            self._evidence.parts(f"node {node}", draft, [grains(weight) for weight in draft.weights], region)
 
     def _fitting(self, prices: Sequence[Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
         """The uses with shares that rounding has not made too large for the activities' weights."""

@@ -20,6 +20,7 @@ def to_bytes(certificate: Certificate) -> bytes:
         "tree": certificate.tree,
         "leaves": [(statement, _figure(bound)) for statement, bound in certificate.leaves],
         "plan": certificate.plan,
+        "ranks": certificate.ranks,
         "plan_statements": certificate.plan_statements,
         "statements": [(each.weights, each.events, each.uses) for each in certificate.statements],
         "potentials": [

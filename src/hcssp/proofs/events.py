@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.checker.arithmetic import decimal
-from hcssp.checker.check import Evidence, Parts
-from hcssp.checker.layout import Way
+from hcssp.checker.check import Evidence
+from hcssp.checker.format import Statement
+from hcssp.checker.layout import Layout, Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
 from hcssp.ssp.mending import FREE
@@ -35,6 +35,9 @@ LOST = 1e4
 
 MAX_ITERATIONS = 200
 MAX_SWEEPS = 4
+
+Parts = list[tuple[int, Fraction]]
+"""The stored potentials that an activity uses, and how much of each."""
 
 Ends = Callable[[int, BoolArray], BoolArray]
 """From which states an activity, given its forbidden rows, can be ended almost surely."""
@@ -84,6 +87,14 @@ class _Row(NamedTuple):
     choice: bool
 
 
+def parts_of(layout: Layout, statement: Statement) -> list[Parts]:
+    """What each activity uses."""
+    parts: list[Parts] = [[] for _ in layout.blocks]
+    for activity, number, share in statement.uses:
+        parts[activity].append((number, Fraction(share)))
+    return parts
+
+
 def event_values(
     evidence: Evidence,
     region: BoolArray,
@@ -116,8 +127,8 @@ def event_values(
     """
     allowed = [
         row
-        for row, (_, ways) in enumerate(evidence.layout.event_rows)
-        if not region[row] and not _may_get_lost(ways, evidence, region, ends)
+        for row, each in enumerate(evidence.layout.event_rows)
+        if not region[row] and not _may_get_lost(each[2], evidence, region, ends)
     ]
     flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts, weights)
     end, num_events = flattening.end, flattening.num_event_states
@@ -148,22 +159,33 @@ def _choices(
 ) -> list[_Choice]:
     """The choices, with what they cost and their activities cost between entry and exit."""
     found = []
-    event_costs = evidence.layout.flattening.event_costs
     for row in rows:
-        state, ways = evidence.layout.event_rows[row]
+        state, costs, ways = evidence.layout.event_rows[row]
         outcomes = []
-        for probability, activity, starts in ways:
-            if activity is None:
-                outcomes.append(_Outcome(probability, ((starts[0][0], Fraction(0)),), Fraction(0), False))
-                continue
-            own = parts[activity]
-            entry = sum((share * evidence.level(own, start) for start, share in starts), Fraction(0))
-            exits = [(to, entry - evidence.level(own, goal)) for goal, to in evidence.layout.exits[activity]]
+        starts: dict[int, list[Way]] = {}
+        for way in ways:
+            if way.activity is None:
+                to = ((way.start, Fraction(0)),)
+                outcomes.append(_Outcome(Fraction(way.probability), to, Fraction(0), False))
+            else:
+                starts.setdefault(way.activity, []).append(way)
+        for activity, entries in starts.items():
+            own, probability = parts[activity], Fraction(sum(way.probability for way in entries))
+            levels = (way.probability * _level(evidence, own, way.start) for way in entries)
+            entry = sum(levels, Fraction(0)) / probability
+            exits = [
+                (to, entry - _level(evidence, own, goal)) for goal, to in evidence.layout.exits[activity]
+            ]
             outcomes.append(_Outcome(probability, tuple(exits), entry, True))
-        paid = zip(weights, event_costs[:, row].tolist(), strict=True)
-        cost = sum((weight * decimal(own) for weight, own in paid if own), Fraction(0))
-        found.append(_Choice(state, tuple(outcomes), cost))
+        paid = sum((weights[number] * cost for number, cost in costs), Fraction(0))
+        found.append(_Choice(state, tuple(outcomes), paid))
     return found
+
+
+def _level(evidence: Evidence, parts: Parts, state: int) -> Fraction:
+    """The potential of an activity in one of its states."""
+    levels = (share * Fraction(evidence.potentials[n].values.item(state)) for n, share in parts)
+    return sum(levels, Fraction(0))
 
 
 def _backwards(
@@ -195,13 +217,12 @@ def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
     return all(choice.gain(events) >= 0 for choice in choices)
 
 
-def _may_get_lost(ways: Iterable[Way], evidence: Evidence, region: BoolArray, ends: Ends) -> bool:
+def _may_get_lost(ways: Sequence[Way], evidence: Evidence, region: BoolArray, ends: Ends) -> bool:
     """Whether a choice may start an activity that cannot be ended almost surely without these rows."""
-    for way in ways:
-        if way.activity is not None:
-            ending = ends(way.activity, region[evidence.layout.rows_of(way.activity)])
-            if not all(ending[start] for start, _ in way.starts):
-                return True
+    for activity in {way.activity for way in ways if way.activity is not None}:
+        ending = ends(activity, region[evidence.layout.flattening.rows_of(activity)])
+        if not all(ending[way.start] for way in ways if way.activity == activity):
+            return True
     return False
 
 

@@ -106,6 +106,55 @@ def maximise(problem: AnyProblem, reward: str | Mapping[str, float]) -> AnyProbl
     return _of_single(problem, name, weights)
 
 
+def maximised_again(problem: CSSP | HCSSP, reward: Reward) -> CSSP | HCSSP:
+    """A part of a problem that maximises a reward, with what can be had in that part.
+
+    What is missed of the reward is computed anew, since a part begins elsewhere; bounds and names stay.
+
+    Parameters
+    ----------
+    problem
+        The part, whose primary cost is what is missed in the whole.
+    reward
+        That of the whole.
+
+    Raises
+    ------
+    UnsupportedProblem, OutOfPrecision
+        As for :func:`maximise`.
+    """
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+    again: CSSP | HCSSP
+    if isinstance(problem, HCSSP):
+        again = _of_procedure(_without_missed(problem, reward), reward.name, reward.weights)
+    else:
+        kept = problem.derive(
+            costs=problem.costs[1:], cost_names=problem.cost_names[1:], bounds=problem.bounds[1:]
+        )
+        again = _of_single(kept, reward.name, reward.weights)
+    return again.with_bounds({name: bounds[name] for name in again.constraint_names if name in bounds})
+
+
+def _without_missed(problem: HCSSP, reward: Reward) -> HCSSP:
+    """A procedure without what is missed of a reward; what counts its parts is left out, to be made again."""
+    activities = tuple(
+        replace(
+            each,
+            cssp=each.cssp.derive(
+                costs=each.cssp.costs[1:], cost_names=each.cssp.cost_names[1:], bounds=each.cssp.bounds[1:]
+            ),
+        )
+        for each in problem.activities
+    )
+    primary = activities[0].cssp.cost_names[0]
+    constraints = tuple(
+        replace(each, counts={activity: cost - 1 for activity, cost in each.counts.items()})
+        for each in problem.constraints
+        if each.name not in reward.weights and each.name != primary
+    )
+    return replace(problem, activities=activities, constraints=constraints, reward=None)
+
+
 def _of_single(problem: CSSP, name: str, weights: Mapping[str, float]) -> CSSP:
     found = shaped(problem, _gained(problem, weights), np.zeros(problem.num_rows, dtype=np.bool_))
     names = problem.cost_names

@@ -36,6 +36,7 @@ from hcssp.procedure import as_procedure
 from hcssp.procedure.rest import position_of, rest_of
 from hcssp.solving.carried_policy import carried_over
 from hcssp.solving.left_budgets import left_at, position_in
+from hcssp.solving.maximisation import maximised_again
 from hcssp.solving.solve import solve
 
 
@@ -111,6 +112,8 @@ def rest_to_plan(
     else:
         position = position_in(world, _place(at))
         rest = rest_of(world, position, left_at(plan, world, position, _place(at), spent, charged or {}))
+    if world.reward is not None and rest.reward is None:
+        rest = maximised_again(rest, world.reward)
     known = carried_over(plan.policy, rest) if plan.found else None
     if known is None:
         return rest, None

@@ -59,7 +59,7 @@ class DenseFactors(Factors):
     """The factors of one policy's transposed system."""
 
     def __init__(self, lu: FloatArray, pivots: IntArray) -> None:
-        super().__init__(None, None)
+        super().__init__()
         self._dense, self._pivots = lu, pivots
 
     def solve(self, right: FloatArray) -> FloatArray:

@@ -1,26 +1,24 @@
 """Factors of policies' systems: what was found for one policy serves the next, as long as it does.
 
-Where a policy hardly goes in circles, states are eliminated in the order in which they are passed, see
-:mod:`hcssp.ssp.flow_order`. Elsewhere an ordering is found.
-
 The systems are M-matrices, which need no pivoting. Where a step does not lead far, their patterns are nearly
 symmetric, and an ordering for symmetric matrices halves the fill of the usual one. Finding it may take longer
 than the elimination. Policies of one problem resemble one another, so in a large problem the ordering of one
 serves the next, unless its graph says that factors would be less sparse, see :mod:`hcssp.cssp.fill_order`.
+Along a line or a corridor one ordering serves them all. Where a policy hardly goes in circles, states are
+eliminated in the order in which they are passed, see :mod:`hcssp.ssp.flow_order`.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from hcssp.cssp.factorisation import eliminate
+from hcssp.cssp.factorisation import OrderedFactors, eliminate
 from hcssp.cssp.fill_order import fill_in_order
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.flow_order import FlowOrder, flow_order, reordered
+from hcssp.ssp.flow_order import flow_order
 
 MIN_STATES_TO_KEEP_ORDERING = 20_000
 """With fewer live states, an ordering is found about as fast as it is applied."""
@@ -41,16 +39,13 @@ class Factors:
     Parameters
     ----------
     lu
-        The factors of the transpose of ``A``, its rows and columns in the given order.
-    order
-        The state at each place; None if states are in their own order.
+        The factors of the transpose of ``A``.
     flows
-        Whether that is the order of the flow, see :mod:`hcssp.ssp.flow_order`.
+        Whether states were eliminated in the order of the flow, see :mod:`hcssp.ssp.flow_order`.
     """
 
-    def __init__(self, lu: SparseMatrix, order: IntArray | None, flows: bool = False) -> None:
+    def __init__(self, lu: Any = None, flows: bool = False) -> None:
         self._lu = lu
-        self._order = order
         self.flows = flows
 
     @classmethod
@@ -63,35 +58,36 @@ class Factors:
             If it is singular.
         """
         flow = flow_order(system) if system.shape[0] > MIN_STATES_TO_ORDER else None
-        return cls(eliminate(system), None) if flow is None else cls._along(system, flow)
-
-    @classmethod
-    def _along(cls, system: SparseMatrix, flow: FlowOrder) -> Factors:
-        return cls(eliminate(reordered(system, flow.states), "NATURAL"), flow.states, flows=True)
+        return (
+            cls(eliminate(system)) if flow is None else cls(OrderedFactors(system, flow.states), flows=True)
+        )
 
     def solve(self, right: FloatArray) -> FloatArray:
         """``x`` with ``A x = right``."""
-        return self._solve(right, "T")
+        solution: FloatArray = self._lu.solve(right, trans="T")
+        return solution
 
     def solve_transposed(self, right: FloatArray) -> FloatArray:
         """``x`` with ``x A = right``."""
-        return self._solve(right, "N")
-
-    def _solve(self, right: FloatArray, trans: Literal["N", "T"]) -> FloatArray:
-        solution: FloatArray
-        if self._order is None:
-            solution = self._lu.solve(right, trans=trans)
-            return solution
-        solution = np.empty_like(right)
-        solution[self._order] = self._lu.solve(right[self._order], trans=trans)
+        solution: FloatArray = self._lu.solve(right, trans="N")
         return solution
 
 
 class Factoriser:
-    """Factorises the systems of one problem's policies, with the ordering of an earlier one if it serves."""
+    """Factorises the systems of one problem's policies, with the ordering of an earlier one if it serves.
 
-    def __init__(self, balance: Balance) -> None:
+    Parameters
+    ----------
+    balance
+        The problem.
+    order
+        The states in an order that serves every policy, see :func:`~hcssp.cssp.fill.narrow_order`; None if
+        there is none.
+    """
+
+    def __init__(self, balance: Balance, order: IntArray | None = None) -> None:
         self._balance = balance
+        self._always = order
         self._hubs: IntArray = np.empty(0, dtype=np.int64)
         self._num_flowing = self._num_circling = 0
         self._order: IntArray | None = None
@@ -107,26 +103,23 @@ class Factoriser:
             If the system is singular.
         """
         system = self._balance.matrix[rows]
+        if self._always is not None:
+            return Factors(OrderedFactors(system, self._always))
         if len(rows) > MIN_STATES_TO_ORDER and self._num_circling <= self._num_flowing + MAX_CIRCLING:
             flow = flow_order(system, self._hubs)
             if flow is not None:
                 self._hubs = flow.hubs
                 self._num_flowing += 1
-                return Factors._along(system, flow)
+                return Factors(OrderedFactors(system, flow.states), flows=True)
             self._num_circling += 1
-        order = self._order
-        if order is None or fill_in_order(system, self._place) > MAX_FILL * self._fill:
+        if self._order is None or fill_in_order(system, self._place) > MAX_FILL * self._fill:
             lu = eliminate(system)
             if len(rows) > MIN_STATES_TO_KEEP_ORDERING:
                 self._order = np.argsort(lu.perm_c)
                 self._place = lu.perm_c
                 self._fill = lu.nnz
-            return Factors(lu, None)
-        system = system[order]
-        columns = self._place[system.indices].astype(system.indices.dtype)
-        system = csr_array((system.data, columns, system.indptr), shape=system.shape)
-        system.sort_indices()
-        lu = eliminate(system, "NATURAL")
-        if lu.nnz > MAX_FILL * self._fill:
+            return Factors(lu)
+        factors = OrderedFactors(system, self._order)
+        if factors.nnz > MAX_FILL * self._fill:
             self._order = None
-        return Factors(lu, order)
+        return Factors(factors)

@@ -98,13 +98,3 @@ def flow_order(
     last = np.flatnonzero(is_hub)
     order = np.argsort(-label, kind="stable")
     return FlowOrder(np.concatenate([order[~is_hub[order]], last]), last)
-
-
-def reordered(system: SparseMatrix, order: IntArray) -> SparseMatrix:
-    """A system with its states in another order."""
-    place = np.empty(len(order), dtype=system.indices.dtype)
-    place[order] = np.arange(len(order))
-    rows = system[order]
-    moved = csr_array((rows.data, place[rows.indices], rows.indptr), shape=system.shape)
-    moved.sort_indices()
-    return moved

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.fill import fills_in, mean_width
+from hcssp.cssp.fill import NARROW, SMALL, fills_in, mean_width, narrow_order
 from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
@@ -26,7 +26,7 @@ the side of the grid; of a line or a corridor it is the width that counts, howev
 GRID_WIDTH = 0.65
 """The mean width of a square grid is this share of its side, see :func:`~hcssp.cssp.fill.mean_width`."""
 
-MAX_NARROW_SIDE = 30.0
+MAX_NARROW_SIDE = NARROW / GRID_WIDTH
 """What is as narrow as a grid of this side has sparse factors, whatever its steps."""
 
 
@@ -56,7 +56,8 @@ def system_for(balance: Balance, side: float) -> System:
         rows, _ = starting_policy(balance, balance.costs[0], everything)
         if fills_in_nearby(balance.matrix[rows], start):
             return SweepSystem(balance)
-    return PolicySystem(balance)
+    narrow = balance.num_live > SMALL and side <= MAX_NARROW_SIDE
+    return PolicySystem(balance, narrow_order(balance.graph, start) if narrow else None)
 
 
 def _start(balance: Balance) -> int:

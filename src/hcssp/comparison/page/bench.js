@@ -68,15 +68,16 @@ function drawProblem() {
 }
 
 function drawTotals() {
-  const rows = data.contestants.map(({ name }) => {
+  const rows = data.contestants.map(({ name, growth }) => {
     const runs = data.instances.flatMap((instance) => instance.runs.filter((run) => run.contestant === name));
     const ran = runs.filter((run) => !["missing", "unsupported"].includes(run.status));
     const mean = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
     const integral = mean(ran.map((run) => run.integral).filter((value) => value !== null));
     return [name, `${ran.length} of ${runs.length}`, String(ran.filter((run) => run.answered !== null).length), String(ran.filter((run) => run.upper !== null).length),
-      integral === null ? "–" : percent(integral), seconds(ran.reduce((sum, run) => sum + run.cpu, 0))];
+      integral === null ? "–" : percent(integral), seconds(ran.reduce((sum, run) => sum + run.cpu, 0)),
+      growth === null ? "–" : `states to the ${growth[0].toFixed(1)}, of ${growth[1]} ${growth[1] === 1 ? "kind" : "kinds"}`];
   });
-  byId("totals").replaceChildren(table(["contestant", "problems taken", "answered in time", "deterministic plans", "mean primal integral", "CPU in all"], rows));
+  byId("totals").replaceChildren(table(["contestant", "problems taken", "answered in time", "deterministic plans", "mean primal integral", "CPU in all", "time grows with"], rows));
   byId("who").replaceChildren(table(["contestant", { text: true, content: "what it does" }], data.contestants.map((each) => [each.name, { text: true, content: each.description }])));
 }
 
@@ -89,6 +90,17 @@ function drawGrowth() {
   const x = range(dots.map((dot) => dot.x)), y = range(dots.map((dot) => dot.y));
   const { picture, px, py } = frame(byId("growth-chart"), { height: 380, x, y, xTicks: whole(x), yTicks: whole(y), xText: (tick) => (10 ** tick).toLocaleString("en"), yText: (tick) => `${10 ** tick} s`, xTitle: "states", yTitle: "seconds" });
   picture.setAttribute("aria-label", "Seconds over states for every contestant; the tables have the figures.");
+  // Small and large problems of one kind are joined, so that each line shows one growth.
+  const kinds = new Map();
+  for (const dot of dots) {
+    const kind = `${dot.run.contestant}\n${dot.instance.domain}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), dot]);
+  }
+  for (const joined of kinds.values()) {
+    if (joined.length < 2) continue;
+    const at = styleOf.get(joined[0].run.contestant);
+    picture.append(svg("path", { class: `series thin s${at}`, "stroke-dasharray": DASHES[at], d: polyline(joined.sort((a, b) => a.x - b.x).map((dot) => [px(dot.x), py(dot.y)])) }));
+  }
   for (const { run, instance, x: across, y: up } of dots) {
     const shape = mark(styleOf.get(run.contestant), px(across), py(up));
     shape.append(svg("title", {}, `${run.contestant}, ${instance.name}: ${seconds(run.answered)}`));

@@ -340,13 +340,20 @@ def _check_limits(problem: HCSSP) -> None:
     """Refuse limits that differ from use to use: a file states a procedure and its bounds once."""
     if problem.nesting is None:
         return
-    stated = {each.name: each.at_most for each in expand(problem.nesting).constraints if each.per is not None}
+    written_out = expand(problem.nesting)
+    stated = {each.name: each.at_most for each in written_out.constraints if each.per is not None}
     own = {each.name: each.at_most for each in problem.constraints if each.per is not None}
     found = [
         f"constraint {name!r}: a file cannot hold a limit for one use only; bound the procedure instead"
         for name in own
         if own[name] != stated.get(name)
     ]
+    if [each.cssp.cost_names for each in written_out.activities] != [
+        each.cssp.cost_names for each in problem.activities
+    ]:
+        found.append(
+            "a file cannot hold what was added to procedures that run inside; say it in the file of the whole"
+        )
     if found:
         raise InvalidProblem(found)
 
