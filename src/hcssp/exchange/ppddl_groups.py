@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import cached_property
 
-from hcssp.exchange.ppddl_grounding import Atom, Situation, written
+_NUMBER = re.compile(r"\(= \([^()]*\) [^()]*\)")
+_ATOM = re.compile(r"\([^()]+\)")
 
 
 class AtomGroups(Mapping[str, Sequence[Hashable]]):
-    """The states in which an atom is true, by the atom as it stands in a file."""
+    """The states in which an atom is true, by the atom as it stands in a file.
 
-    def __init__(self, labels: Sequence[str], situations: Sequence[Situation]) -> None:
+    They are read from what the states are called, so that a problem that is sent elsewhere takes nothing more
+    along.
+
+    >>> groups = AtomGroups(("(at home)", "(at home) (flat) (= (fuel) 2)"))
+    >>> list(groups), groups["(flat)"]
+    (['(at home)', '(flat)'], ['(at home) (flat) (= (fuel) 2)'])
+
+    Parameters
+    ----------
+    labels
+        What the states are called: what is true in them, and the values of numbers.
+    """
+
+    def __init__(self, labels: Sequence[str]) -> None:
         self._labels = labels
-        self._situations = situations
 
     def __getitem__(self, name: str) -> list[Hashable]:
-        atom = self._atoms[name]
-        return [
-            label for label, each in zip(self._labels, self._situations, strict=True) if atom in each.atoms
-        ]
+        found: list[Hashable] = [label for label in self._labels if name in _atoms(label)]
+        if not found:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._atoms)
+        return iter(sorted({atom for label in self._labels for atom in _atoms(label)}))
 
     def __len__(self) -> int:
-        return len(self._atoms)
+        return sum(1 for _ in self)
 
-    @cached_property
-    def _atoms(self) -> dict[str, Atom]:
-        return {
-            written(atom): atom for atom in sorted({atom for each in self._situations for atom in each.atoms})
-        }
+
+def _atoms(label: str) -> list[str]:
+    return _ATOM.findall(_NUMBER.sub("", label))

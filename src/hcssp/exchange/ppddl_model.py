@@ -149,7 +149,7 @@ class PpddlModel:
         )
         situations: Any = found.state_labels
         labels = tuple(map(self.label, situations))
-        return found.derive(state_labels=labels, name=self.name, groups=AtomGroups(labels, situations))
+        return found.derive(state_labels=labels, name=self.name, groups=AtomGroups(labels))
 
     def implicit(
         self,
