@@ -72,7 +72,7 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     """The racetrack of ``hcssp.scenarios.racetrack`` at a larger scale, its states as functions.
 
     The heuristic: so many steps of a king it is to the finish along the track, and so fast one can be after
-    each step.
+    each step, which slips. Who crashes begins again, so nowhere is it worse than that.
     """
     import numpy as np
 
@@ -90,10 +90,8 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     over = np.array([-1, -1, 0, 0])
     distance = _kings_steps(ground != wall, ground == finish)
     longest = int(distance[distance < np.inf].max())
-    fewest = np.zeros((longest + 1, max_speed + 1))
-    for speed in range(max_speed + 1):
-        covered = np.cumsum(np.minimum(speed + np.arange(longest + 1), max_speed)[1:])
-        fewest[:, speed] = np.searchsorted(np.append(0, covered), np.arange(longest + 1))
+    fewest = _expected_steps(longest, max_speed, slip)
+    again = 1.0 + fewest[int(distance[start[1], start[0]]), 0]
 
     def moved(place: Any, velocity: Any) -> Any:
         finished, crashed = np.zeros((2, len(place)), dtype=bool)
@@ -133,7 +131,7 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
         inside = states[:, 0] >= 0
         cells = np.where(inside[:, None], states[:, :2], start[:2])
         steps = fewest[distance[cells[:, 1], cells[:, 0]].astype(int), np.abs(states[:, 2:]).max(axis=1)]
-        return np.where(inside, steps, 0.0)
+        return np.where(inside, np.minimum(steps, again), 0.0) * (1.0 - 1e-12)
 
     return ImplicitCSSP.in_batches(
         tuple(start.tolist()),
@@ -145,6 +143,22 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
         {"wear": bound},
         name=f"racetrack of scale {scale}",
     )
+
+
+def _expected_steps(longest: int, max_speed: int, slip: float) -> Any:
+    """For each distance and speed, the expected steps straight ahead; gaining speed fails with `slip`."""
+    import numpy as np
+
+    steps = np.zeros((longest + 1, max_speed + 1))
+    for left in range(1, longest + 1):
+        for speed in range(max_speed + 1):
+            faster = min(speed + 1, max_speed)
+            gained = 1.0 + (1.0 - slip) * steps[max(left - faster, 0), faster]
+            # At a standstill one tries until it succeeds.
+            steps[left, speed] = (
+                gained / (1.0 - slip) if speed == 0 else gained + slip * steps[max(left - speed, 0), speed]
+            )
+    return steps
 
 
 def _kings_steps(free: Any, goals: Any) -> Any:

@@ -477,6 +477,12 @@ class Gathered:
         expected: FloatArray = np.add.reduceat(self.probabilities * values[self.successors], self.starts)
         return expected
 
+    def least(self, options: FloatArray) -> tuple[FloatArray, IntArray]:
+        """For each state the least of its rows' options, and the position of the first row that has it."""
+        least = np.minimum.reduceat(options, self.begins)
+        attained = np.flatnonzero(options == np.repeat(least, self.counts))
+        return least, attained[np.searchsorted(attained, self.begins)]
+
 
 class _Asked(LazyLabels):
     """The labels of some states, made when something is to be said about one."""

@@ -23,6 +23,7 @@ from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
+from hcssp.ssp.caution import close_cautiously, share_of_sure_states
 from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, is_acyclic, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
@@ -39,7 +40,7 @@ SETTLED = 0.1
 """Trials of one kind end once the start's value rises by less than this share of the precision."""
 
 FINEST = 1e-6
-COARSEST = 1e-3
+COARSEST = 1e-2
 """The precision of an answer, relative to the cost: no finer and no coarser than this is ever wanted."""
 
 MAX_RINGS = 100
@@ -49,12 +50,23 @@ RINGS_AT_ONCE = 6
 MOST_CLOSING = 3
 """To close a policy, no more states are expanded than so many times those that were."""
 
+FIRST_CAUTION, LEAST_CAUTION = 0.02, 1e-4
+LESS_CAUTION = 0.2
+"""How much dearer than its heuristic a state is taken to be while a policy is closed, as a share of the cost
+from the start: the first time, at least, and the factor from one time to the next."""
+
+MOSTLY_SURE = 0.5
+"""Policies are closed with caution where this share of the states has a row that leads to one state alone."""
+
 HOPELESS = 0.2
 """Where less mass raises the value by less than this share of the precision, it is left as it is."""
 
 MAX_TRIALS = 400
 MAX_KEPT = 12
 """So many potentials are kept, one for each vector of weights; the latest."""
+
+CERTIFIED_LOSS = 0.01
+"""This share of the precision may be lost where that saves mending the values of a proof."""
 
 CONVERGING_SWEEPS = 300
 """So many sweeps make potentials of values that are none, as where the heuristics are not consistent."""
@@ -139,6 +151,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
         self._closing: tuple[int, Closing] | None = None
         self._mass = FIRST_MASS
+        self._caution = FIRST_CAUTION
         # Whether policies have come to an end when they were followed wherever they go.
         self._closable = True
         self._last: GuidedExpansion | None = None
@@ -165,6 +178,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             self.expansion, self._departures, weights, self._floor(weights), self._dead_states()
         )
         policy = self._settle(search, min(max(precision, self._precision), COARSEST))
+        # What was expanded to close a policy has the values of its heuristic, which need not be consistent.
+        search.sweep(EVERYWHERE)
         bound = self._certified(search)
         self.proven = max(self.proven, lagrangian_bound(bound, weights[1:], self.bounds))
         self._keep(weights, search.values)
@@ -228,22 +243,34 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
     ) -> ClosedPolicy | None:
         """A closed policy that costs no more than `enough`, or the best one found."""
         best = self._closings().best(search, enough, near)
-        if best is not None and (not self._closable or float(search.weights @ best.costs) <= enough):
+        if best is not None and float(search.weights @ best.costs) <= enough:
             return best
-        self._close(search)
-        return self._closings().best(search, enough, best)
+        if best is not None and not (self._caution or self._closable):
+            return best
+        closed = self._close(search)
+        candidates = [best, self._closings().best(search, enough, closed or best)]
+        found = [each for each in candidates if each is not None]
+        return min(found, key=lambda policy: float(search.weights @ policy.costs), default=None)
 
-    def _close(self, search: GuidedExpansion) -> None:
-        """Expand until some policy stays among the expanded states: after the greedy one, then all around."""
+    def _close(self, search: GuidedExpansion) -> ClosedPolicy | None:
+        """Expand until some policy stays inside: carefully, then after the greedy one, then all around."""
+        caution, self._caution = self._caution, 0.0
+        most = MOST_CLOSING * self.expansion.num_expanded
+        if caution and share_of_sure_states(self.expansion, self._departures) >= MOSTLY_SURE:
+            rows = close_cautiously(search, caution * search.start_value, most, self._is_over)
+            search.follow()
+            if rows is not None:
+                self._caution = caution * LESS_CAUTION if caution > LEAST_CAUTION else 0.0
+                return self._closings().evaluated(search, rows)
         if self._closable:
-            most = MOST_CLOSING * self.expansion.num_expanded
             self._closable = close_by_policy(search, most, self._is_over)
         for _ in range(MAX_RINGS):
             closing = self._closings()
-            if self._is_over():
-                return
-            if closing.is_possible or not widen(search, closing.outside(), RINGS_AT_ONCE):
-                return
+            if self._is_over() or closing.is_possible:
+                break
+            if not widen(search, closing.outside(), RINGS_AT_ONCE):
+                break
+        return None
 
     def _closings(self) -> Closing:
         size = self.expansion.num_expanded
@@ -297,7 +324,9 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
                 forbidden = (part.transitions @ lost.astype(np.float64) > 0.0) | lost[part.row_state]
             live = ~part.goals[:-1]
             potential = np.where(dead, 0.0, values)[live]
-            bound = max(bound, certifier.certify(search.weights @ part.costs, potential, forbidden).bound)
+            costs = search.weights @ part.costs
+            loss = CERTIFIED_LOSS * self._precision
+            bound = max(bound, certifier.certify(costs, potential, forbidden, loss).bound)
             if bound >= (1.0 - FINEST) * search.start_value:
                 break
             search.sweep(CONVERGING_SWEEPS)

@@ -23,6 +23,7 @@ from hcssp.numerics import is_feasible
 from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
 from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
+from hcssp.ssp.policy_rows import best_rows, greedy_rows, policy_chain
 
 MAX_IMPROVEMENTS = 2
 """So often a closed policy is improved by policy iteration among the closed ones."""
@@ -113,14 +114,14 @@ class Closing:
             return None
         best = None if near is None else self._again(search, near)
         if best is None:
-            best = self._evaluated(search, self._greedy(search, search.values))
+            best = self.evaluated(search, self._greedy(search, search.values))
         if best is None:
             return None
         least = float(search.weights @ best.costs)
         for _ in range(MAX_IMPROVEMENTS):
             if least <= enough:
                 break
-            policy = self._evaluated(search, self._greedy(search, self._lowered(search, best)))
+            policy = self.evaluated(search, self._greedy(search, self._lowered(search, best)))
             cost = np.inf if policy is None else float(search.weights @ policy.costs)
             if policy is None or cost >= least:
                 break
@@ -184,7 +185,7 @@ class Closing:
                 if border in (low, high):
                     break
                 rows = np.where(values <= levels[border], near, far)
-                policy = self._evaluated(search, rows)
+                policy = self.evaluated(search, rows)
                 if policy is None:
                     break
                 feasible = is_feasible(policy.costs, bounds)
@@ -203,7 +204,7 @@ class Closing:
         options = search.row_costs(slice(None)) + search.departures.after(values)
         return best_rows(self._expansion, np.where(self._rows, options, np.inf))
 
-    def _evaluated(self, search: GuidedExpansion, rows: IntArray) -> ClosedPolicy | None:
+    def evaluated(self, search: GuidedExpansion, rows: IntArray) -> ClosedPolicy | None:
         """The policy, mended where it would not end, with its costs; None if they cannot be told."""
         expansion = self._expansion
         starts = np.zeros(expansion.num_states, dtype=np.bool_)
@@ -311,12 +312,6 @@ def _back_soon(search: GuidedExpansion, far: FloatArray, on_the_way: IntArray) -
     return steps, best_rows(expansion, costs + departures.after(steps))
 
 
-def greedy_rows(search: GuidedExpansion, values: FloatArray) -> IntArray:
-    """For each known state the best of its rows if `values` are to come after it; -1 where it has none."""
-    options = search.row_costs(slice(None)) + search.departures.after(values)
-    return best_rows(search.expansion, options)
-
-
 def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
     """Expand `states` of the frontier and all that they lead to within some steps; False if nothing was."""
     expansion = search.expansion
@@ -347,38 +342,6 @@ def _on_the_frontier(expansion: Expansion, states: IntArray) -> IntArray:
     found = np.unique(states)
     frontier: IntArray = found[(expansion.first_row[found] < 0) & ~expansion.goal[found]]
     return frontier
-
-
-def best_rows(expansion: Expansion, options: FloatArray) -> IntArray:
-    """For each known state the first of its rows with the least option; -1 where all are infinite."""
-    owner = expansion.row_state
-    begins = np.flatnonzero(np.diff(owner, prepend=-1))
-    counts = np.diff(np.append(begins, len(owner)))
-    least = np.minimum.reduceat(options, begins)
-    attained = np.flatnonzero(options == np.repeat(least, counts))
-    first = attained[np.searchsorted(attained, begins)]
-    rows = np.full(expansion.num_states, NO_ROW, dtype=np.int64)
-    rows[owner[begins]] = np.where(np.isfinite(least), first, NO_ROW)
-    return rows
-
-
-def policy_chain(search: GuidedExpansion, rows: IntArray) -> SparseMatrix:
-    """Where a policy leads from each known state when it leaves it; nowhere without a row."""
-    expansion = search.expansion
-    states = np.flatnonzero(rows != NO_ROW)
-    own = rows[states]
-    lengths = np.zeros(expansion.num_states, dtype=np.int64)
-    lengths[states] = expansion.entries_of_row[own]
-    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
-    entries = np.repeat(expansion.first_entry[own] - starts[:-1][states], lengths[states])
-    entries += np.arange(int(starts[-1]))
-    count = expansion.num_states
-    chain = csr_array(
-        (search.departures.probability[entries], expansion.successor[entries], starts), shape=(count, count)
-    )
-    chain.sum_duplicates()
-    chain.eliminate_zeros()
-    return chain
 
 
 def _identity(size: int) -> SparseMatrix:
