@@ -126,7 +126,12 @@ def from_gymnasium(
             )
     goals = [index for (_, ended), index in numbers.items() if ended]
     distribution = {number(state, False): probability for state, probability in begin.items()}
-    return assembly.build(distribution, goals, bounds)
+    built = assembly.build(distribution, goals, bounds)
+    groups: dict[str, list[Hashable]] = {}
+    for (state, _), index in numbers.items():
+        if letter := priced.tile(state):
+            groups.setdefault(letter, []).append(built.state_labels[index])
+    return built.derive(groups=groups)
 
 
 class _Priced:
