@@ -73,9 +73,14 @@ def until(moment: float) -> Iterator[Deadline]:
         _DEADLINE.reset(before)
 
 
+def seconds_left() -> float:
+    """Until the deadline; ``inf`` if there is none, and not above zero once it has passed."""
+    return _DEADLINE.get().seconds_left
+
+
 def keep_time() -> None:
     """Raise :class:`OutOfTime` if the deadline has passed."""
-    if _DEADLINE.get().seconds_left <= 0.0:
+    if seconds_left() <= 0.0:
         raise OutOfTime
 
 

@@ -31,6 +31,8 @@ def test_two_processes_prove_what_one_does(
         (["--jobs", "2", "--scheduler", "tcp://localhost:8786"], "--jobs and --scheduler: give one of them"),
         (["--jobs", "2", "--method", "milp"], "the method 'milp' works in one process; use exact"),
         (["--jobs", "0"], "argument --jobs"),
+        (["--jobs", "99999999999"], "more processes than a machine runs"),
+        (["--bound", "damage=1e999"], "1e999 is too large for a number"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -188,6 +188,7 @@ ACTIONS = ("policy", "activities", "go-to-E")
         (set_at("bounds", "damage", "2"), 'bounds.damage: "2" is not a number or null'),
         (set_at("bounds", "damage", 10**400), "bounds.damage: 1000"),
         (set_at("method", 3), "method: 3 is not a text"),
+        (set_at("prices", "damage", -1.5), "prices.damage: -1.5 is not a price, which is never negative"),
         (set_at("lower_bound", [1]), "lower_bound: a list of 1 is not a number or null"),
         (set_at("upper_bound", True), "upper_bound: true is not a number or null"),
         (set_at("trace", 0, [1.0]), "trace[0]: a list of 1 is not three numbers"),

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import worker_tasks
+from hcssp.deadline import until
 from hcssp.errors import MissingDependency
 from hcssp.workers import open_workers
 from hcssp.workers.dask_cluster import NoCluster
@@ -67,3 +69,9 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(MissingDependency, match=r"pip install 'hcssp\[dask\]'"):
         open_workers(scheduler="tcp://localhost:8786")
+
+
+def test_a_scheduler_that_is_not_there_is_not_waited_for_beyond_the_deadline() -> None:
+    # Without the deadline this takes ten seconds.
+    with until(time.perf_counter() + 0.1), pytest.raises(NoCluster, match=r"after 0\.1"):
+        open_workers(scheduler="tcp://127.0.0.1:9")

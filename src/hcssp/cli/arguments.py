@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,9 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if isnan(value):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    if isinf(value) and "i" not in text.lower():
+        # Nobody who writes digits means that there is no bound.
+        raise argparse.ArgumentTypeError(f"{text} is too large for a number; write inf if that is meant")
     return value
 
 
@@ -36,7 +39,7 @@ def amount(text: str) -> float:
     from hcssp.files.problem_file.written_numbers import written_number
 
     value = written_number(text.strip())
-    return number(text) if value is None else value
+    return number(text) if value is None or isinf(value) else value
 
 
 def bound(text: str) -> tuple[str, float]:
@@ -46,7 +49,9 @@ def bound(text: str) -> tuple[str, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as damage=2")
     try:
         at_most = amount(value)
-    except argparse.ArgumentTypeError:
+    except argparse.ArgumentTypeError as error:
+        if "too large" in str(error):
+            raise argparse.ArgumentTypeError(f"the bound on {name.strip()!r}: {error}") from None
         raise argparse.ArgumentTypeError(
             f"the bound on {name.strip()!r} is {value!r}, which is not a number; write damage=2 or damage=inf"
         ) from None

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import add_output_arguments, positive_count, seconds
+from hcssp.cli.arguments import add_output_arguments, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.progress import ProgressPrinter, Talk
 from hcssp.cli.terminal import style_of
+from hcssp.cli.workers import job_count
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds for each run (default: 3 in the small suite, 60 in the full one)",
     )
     parser.add_argument(
-        "--jobs", type=positive_count, default=1, metavar="N", help="so many at a time (default: 1)"
+        "--jobs", type=job_count, default=1, metavar="N", help="so many at a time (default: 1)"
     )
     parser.add_argument(
         "--out",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.procedure import HCSSP
     from hcssp.solving.trade_off import CurvePoint, TradeOff
+    from hcssp.workers import Workers
 
 HELP = "trade a bound off against the cost: a table, CSV, JSON and a plot"
 DESCRIPTION = """\
@@ -221,10 +222,11 @@ def _compute(
     limit = inf
     if arguments.time_limit is not None:
         limit = max(0.0, arguments.time_limit - interruption.seconds)
-    workers = workers_of(arguments)
+    workers: Workers | None = None
     printer.note(f"tracing the curve of {constraint}")
     try:
         interruption.begin()
+        workers = workers_of(arguments, interruption.seconds)
         return trade_off(problem, constraint, bounds, arguments.gap, limit, on_point, executor=workers)
     except KeyboardInterrupt:
         done.sort(key=lambda point: point.bound)

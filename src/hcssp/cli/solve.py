@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
     from hcssp.proofs.search_record import SearchRecord
     from hcssp.solving.registry import Method
+    from hcssp.workers import Workers
 
 HELP = "solve a problem"
 DESCRIPTION = """\
@@ -138,8 +139,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     if arguments.out is not None:
         saver = PlanSaver(arguments.out, problem, method.name, start, record)
     fault: Faulty | None = None
-    workers = workers_of(arguments)
+    workers: Workers | None = None
     try:
+        workers = workers_of(arguments, interruption.seconds)
         criteria = criteria_of(method, arguments, interruption.seconds)
         plan = work(
             problem, solver, criteria, printer, interruption, saver, start, tolerances, workers, record

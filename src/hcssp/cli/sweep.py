@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hcssp.procedure import HCSSP
     from hcssp.scenarios.dials import Number
     from hcssp.solving.sweep import Sweep, SweepPoint
+    from hcssp.workers import Workers
 
 HELP = "solve for all combinations of parameters and bounds: a table, CSV, Parquet, a plot, a page"
 DESCRIPTION = """\
@@ -262,8 +263,9 @@ def _compute(arguments: argparse.Namespace, printer: ProgressPrinter, interrupti
         printer.note(f"{len(done):3d} of {len(grid)}: {point_line(grid.axes, point)}")
 
     printer.note(f"{len(grid)} points of {arguments.problem}")
-    workers = workers_of(arguments)
+    workers: Workers | None = None
     try:
+        workers = workers_of(arguments)
         return sweep(
             make,
             settings,

@@ -82,7 +82,9 @@ def read_umb(path: str | Path) -> ExplicitModel:
         read = decoder.decode()
         names = state_names(decoder.read_json(INDEX), decoder, read.index.transition_system.num_states)
     except Exception as error:
-        raise InvalidProblem([f"{path}: it cannot be read: {error or type(error).__name__}"]) from error
+        # Python's own words about archives go on for several lines.
+        told = str(error).partition("\n")[0].rstrip(":") or type(error).__name__
+        raise InvalidProblem([f"{path}: it cannot be read: {told}"]) from error
     system = read.index.transition_system
     _refuse_unsupported(system, str(path))
     size, num_rows = system.num_states, system.num_choices

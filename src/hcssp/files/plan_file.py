@@ -413,11 +413,14 @@ class _PlanDocument:
         given = self._get("prices", dict, "an object", None)
         if given is None:
             return None
-        return {
-            name: self._number(f"prices.{name}", given[name], 0.0)
-            for name in names
-            if given.get(name) is not None
-        }
+        prices: dict[str, float] = {}
+        for name in names:
+            if given.get(name) is None:
+                continue
+            prices[name] = self._number(f"prices.{name}", given[name], 0.0)
+            if prices[name] < 0.0:
+                self._wrong(f"prices.{name}", given[name], "a price, which is never negative")
+        return prices
 
     def _choices(self, flattening: Flattening, listed: Any) -> dict[EventState, int]:
         problem, where = flattening.problem, "policy.choices"

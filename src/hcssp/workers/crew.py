@@ -39,6 +39,10 @@ class InvalidWorkers(HcsspError):
     """What was given as workers is none."""
 
 
+MAX_JOBS = 1024
+"""More processes than one machine can use; whoever has more cores has a cluster."""
+
+
 def open_workers(
     jobs: int | None = None, *, scheduler: str | None = None, executor: Any | None = None
 ) -> Workers:
@@ -64,6 +68,8 @@ def open_workers(
     if jobs is not None:
         if jobs < 1:
             raise InvalidWorkers(f"jobs {jobs}: give at least 1")
+        if jobs > MAX_JOBS:
+            raise InvalidWorkers(f"jobs {jobs}: no machine runs so many processes; give at most {MAX_JOBS}")
         return Workers(None) if jobs == 1 else Workers(engines.of_processes(ProcessWorkers(jobs)))
     if scheduler is not None:
         client = dask_cluster.connect(scheduler)

@@ -10,11 +10,15 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from hcssp.deadline import seconds_left
 from hcssp.errors import HcsspError, MissingDependency
 from hcssp.version import __version__
 
 SECONDS_TO_CONNECT = 10
 """A scheduler that has not answered by then is taken for one that is not there."""
+
+LEAST_PATIENCE = 0.1
+"""So many seconds it has in any case, whatever the time limit."""
 
 
 class NoCluster(HcsspError):
@@ -37,8 +41,10 @@ def connect(scheduler: str) -> Any:
         raise MissingDependency(
             "a cluster needs Dask, which is not installed; pip install 'hcssp[dask]'"
         ) from error
+    # A client that is interrupted while it connects complains about it later; so it waits less.
+    patience = min(SECONDS_TO_CONNECT, max(LEAST_PATIENCE, seconds_left()))
     try:
-        client = distributed.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise NoCluster(
             f"scheduler {scheduler!r}: there is none ({error}); start one with 'dask scheduler' and give its "
