@@ -8,7 +8,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, BoolArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.flat_oracle import FlatOracle, free_rows
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.evaluation import evaluate
 from hcssp.ssp.region import Region
@@ -170,3 +170,16 @@ def test_the_rounding_of_a_sum_does_not_cost_a_whole_unit(steps: int) -> None:
     assert minimum is not None
     for bound in (minimum.bound, sum([0.1] * steps), 0.1 * steps * (1.0 + 1e-12)):
         assert oracle.round_up(bound) == pytest.approx(0.1 * steps, rel=1e-11)
+
+
+def test_rows_are_free_that_cost_nothing_of_what_is_asked_about() -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage", "noise"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    for name, damage, noise in (("walk", 0.0, 0.0), ("run", 0.5, 0.0), ("ring", 0.0, 2.0)):
+        plan.add_action(here, name, to=out, costs={"time": 1.0, "damage": damage, "noise": noise})
+    problem = plan.build()
+    assert free_rows(problem, ()) is None
+    for constraints, free in {(0,): [1, 0, 1], (1,): [1, 1, 0], (0, 1): [1, 0, 0]}.items():
+        found = free_rows(problem, constraints)
+        assert found is not None
+        assert found.tolist() == [bool(each) for each in free]

@@ -211,6 +211,15 @@ def test_other_bounds_leave_the_oracle_as_it_was() -> None:
     assert maximise(other, Region()).bound < maximise(oracle, Region()).bound
 
 
+def test_a_row_has_the_same_name_in_another_problem_or_none() -> None:
+    oracle = ProcedureOracle(Flattening(retrying()))
+    other = ProcedureOracle(Flattening(retrying().with_bounds({"damage": 8.0})))
+    rows = range(oracle.flattening.num_rows)
+    assert [oracle.same_row(row, other) for row in rows] == list(rows)
+    # A flat problem has no events and activities to be called by.
+    assert oracle.same_row(0, FlatOracle(Flattening(retrying()).cssp)) is None
+
+
 def bracket(value: float, bound: float, final: bool = False) -> Bracket:
     costs = np.array([value, 0.0])
     rows = np.zeros(0, dtype=np.int64)

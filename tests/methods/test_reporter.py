@@ -53,6 +53,22 @@ def test_only_what_keeps_the_bounds_and_is_better_becomes_the_incumbent() -> Non
         assert search.upper_bound == cost
 
 
+def test_a_policy_of_others_is_taken_only_if_it_is_better_and_keeps_the_bounds() -> None:
+    plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
+    hungry, full = plan.add_state("hungry"), plan.add_goal("full")
+    for name, price, calories in (("soup", 10.0, 0.0), ("salad", 6.0, 2.0), ("cake", 4.0, 6.0)):
+        plan.add_action(hungry, name, to=full, costs={"price": price, "calories": calories})
+    menu = CountingMenu([(10.0, 0.0), (6.0, 2.0), (4.0, 6.0)], [4.0])
+    search: BestFirst[None, Dish] = BestFirst(upper_bound=inf)
+    reporter = Reporter(plan.build(), menu, search, time.perf_counter())
+    for row, taken, cost in ((2, False, inf), (1, True, 6.0), (0, False, 6.0), (1, False, 6.0)):
+        assert reporter.offer_policy(np.array([row, NO_ROW])) is taken
+        assert search.upper_bound == cost
+    incumbent = reporter.snapshot(1.0).incumbent
+    assert incumbent is not None
+    assert incumbent.rows.tolist() == [1, NO_ROW]
+
+
 def test_a_policy_is_written_out_once_however_often_it_is_told() -> None:
     menu, _, reporter = reporting()
     assert reporter.snapshot(1.0).incumbent is None

@@ -99,6 +99,33 @@ def test_the_potential_holds_exactly_however_wild_the_problem_is(seed: int) -> N
         assert certificate.bound >= 0.0
 
 
+@pytest.mark.parametrize("seed", some(range(40), 3))
+def test_the_slack_is_what_is_left_open_or_a_little_less(seed: int) -> None:
+    problem, rng = wild_problem(seed), np.random.default_rng(seed + 20_000)
+    certifier, live = Certifier.of(problem), np.flatnonzero(~problem.goals)
+    place = np.full(problem.num_states, len(live))
+    place[live] = np.arange(len(live))
+    for _ in range(4):
+        values, forbidden = rough_values(problem, rng), rng.random(problem.num_rows) < 0.2
+        told = certifier.slack(problem.costs[0], values, forbidden)
+        levels = [*map(Fraction, values.tolist()), Fraction(0)]
+        for row in range(problem.num_rows):
+            entries = range(*problem.transitions.indptr[row : row + 2].tolist())
+            own = levels[place[problem.row_state[row]]]
+            steps = [
+                Fraction(float(problem.transitions.data[entry]))
+                * (levels[place[problem.transitions.indices[entry]]] - own)
+                for entry in entries
+            ]
+            cost = Fraction(float(problem.costs[0, row]))
+            if forbidden[row]:
+                assert told[row] == np.inf
+            else:
+                assert Fraction(float(told[row])) <= cost + sum(steps)
+                size = float(cost + sum(abs(step) for step in steps))
+                assert told[row] >= float(cost + sum(steps)) - 1e-14 * size
+
+
 def test_good_values_lose_next_to_nothing() -> None:
     tight = 0
     seeds = some(range(60), 3)

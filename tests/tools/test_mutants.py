@@ -45,6 +45,15 @@ def test_each_mistake_is_planted_and_nothing_else_changes(before: str, after: st
     assert planted == after
 
 
+def test_limits_of_effort_are_not_missed_by_one() -> None:
+    source = "MAX_ROUNDS = 7\nTIES = 7\ndef f(a):\n    return a <= MAX_ROUNDS and a < TIES"
+    told = [f"{each.before} -> {each.after}" for each in mutations(source)]
+    assert "a <= MAX_ROUNDS -> a > MAX_ROUNDS" in told
+    assert "a <= MAX_ROUNDS -> a < MAX_ROUNDS" not in told
+    assert "a < TIES -> a <= TIES" in told
+    assert told.count("7 -> 8") == 1
+
+
 def test_a_guard_is_dropped() -> None:
     source = "def f(a):\n    if a:\n        return 'early'\n    return 'late'"
     (guard,) = mutations(source)

@@ -13,7 +13,8 @@ def least(values, limit):
     return min(values) <= limit - 1
 
 Nothing is planted in annotations, docstrings, error messages and log messages, nor where the code checks
-itself: in assertions, and in the ``strict`` of a zip.
+itself: in assertions, and in the ``strict`` of a zip. Limits of effort, which are called ``MAX_...``, are not
+missed by one: that changes how long something takes. They are still compared the wrong way round.
 """
 
 from __future__ import annotations
@@ -156,6 +157,8 @@ def _is_left_alone(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
+    if isinstance(node, ast.Assign) and _is_effort(*node.targets):
+        return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func).startswith(("logger.", "logging."))
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
@@ -165,7 +168,8 @@ def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
     """What may be written in place of a node by mistake."""
     match node:
         case ast.Compare(ops=[operator]):
-            for other in _COMPARISONS[type(operator)]:
+            others = _COMPARISONS[type(operator)]
+            for other in others[-1:] if _is_effort(node) else others:
                 yield _with(node, ops=[other()])
         case ast.BinOp(op=operator) if type(operator) in _OPERATORS and not _is_text(node):
             yield _with(node, op=_OPERATORS[type(operator)]())
@@ -188,6 +192,14 @@ def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
             yield _with(node, attr=_NAMES[name])
         case ast.If(orelse=[], body=[*_, ast.Return() | ast.Continue() | ast.Break() | ast.Raise()]):
             yield _with(node, test=ast.Constant(False))
+
+
+def _is_effort(*nodes: ast.AST) -> bool:
+    """Whether a limit of effort is what is set, or what is compared with."""
+    sides: list[ast.AST] = []
+    for node in nodes:
+        sides += [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node]
+    return any(isinstance(each, ast.Name) and each.id.startswith("MAX_") for each in sides)
 
 
 def _with(node: ast.AST, **changes: object) -> ast.AST:
