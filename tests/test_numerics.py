@@ -12,6 +12,7 @@ from hcssp.numerics import (
     allowance,
     excess,
     is_feasible,
+    mixture_is_feasible,
     scales,
     tolerated,
 )
@@ -101,3 +102,17 @@ def test_a_tolerance_is_a_share(wrong: float) -> None:
         Tolerances(optimality=wrong)
     with pytest.raises(InvalidProblem, match="give a share from 1e-11 to below 1"):
         Tolerances(feasibility=0.0)
+
+
+@pytest.mark.parametrize(("spent", "kept"), [(0.0, True), (1.0, True), (1.2, False), (2.5, False)])
+@pytest.mark.parametrize("tolerance", [FEASIBILITY_TOLERANCE, 1e-4])
+def test_a_mixture_may_spend_the_tolerance_and_what_rounding_may_be(
+    spent: float, kept: bool, tolerance: float
+) -> None:
+    costs = np.array([7.0, 4.0 * (1.0 + spent * tolerance)])
+    assert mixture_is_feasible(costs, np.array([4.0]), tolerance) is kept
+
+
+@pytest.mark.parametrize(("spent", "kept"), [(0.5, True), (1.01, False), (2.0, False)])
+def test_a_policy_may_spend_the_tolerance(spent: float, kept: bool) -> None:
+    assert is_feasible(np.array([7.0, 4.0 * (1.0 + spent * FEASIBILITY_TOLERANCE)]), np.array([4.0])) is kept

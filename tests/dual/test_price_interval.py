@@ -7,10 +7,14 @@ from math import inf
 import numpy as np
 import pytest
 
+from brute_force import brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.dual.price_interval import _Line
+from hcssp.cssp.preprocessing import prepare
+from hcssp.dual.price_interval import _Line, price_interval
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
+from random_problems import random_cssp
+from volume import some
 
 
 class Certain(_Line):
@@ -58,3 +62,36 @@ def test_a_bound_is_measured_by_what_the_plan_costs_and_uses(cost: float, use: f
         assert line._bound(1.0, 0.0, quickly) == pytest.approx(cost)
         assert line._bound(0.0, 1.0, quickly) == pytest.approx(use)
         assert line._bound(1.0, 2.0, quickly) == pytest.approx(cost + 2.0 * use)
+
+
+@pytest.mark.parametrize("first", some(range(0, 120, 30), 2))
+def test_an_interval_is_where_the_plan_is_the_best_of_all(first: int) -> None:
+    """Beside brute force: certified bounds at both ends that no plan is below, and all of the interval."""
+    ends = 0
+    for seed in range(first, first + 30):
+        rng = np.random.default_rng(seed)
+        problem = random_cssp(rng, max_states=5, max_constraints=1)
+        every = brute_force(problem)
+        if every.status == "dead end" or len(problem.costs) < 2:
+            continue
+        balance = Balance(prepare(problem).problem)
+        price = float(rng.choice([0.0, 0.1, 1.0, 5.0]))
+        optimum = PolicyIteration(balance).minimise(np.array([1.0, price]))
+        if optimum is None:
+            continue
+        found = price_interval(balance, optimum, 1, price, None)
+        lines = every.costs
+        assert found.low <= price <= found.high
+        for at, bound in ((found.low, found.low_bound), (found.high, found.high_bound)):
+            weights = np.array([0.0, 1.0]) if at == inf else np.array([1.0, at])
+            least, own = (lines @ weights).min(), float(optimum.costs @ weights)
+            size = float(lines.max()) * (1.0 if at == inf else 1.0 + at)
+            assert bound <= least + 1e-12 * size
+            assert bound >= own * (1.0 - 2e-9) - 1e-12 * size
+        # Beyond an end another plan is better, unless only a part of the way was certified.
+        lower = lines[lines[:, 1] < optimum.costs[1] - 1e-9]
+        meets = (lower[:, 0] - optimum.costs[0]) / (optimum.costs[1] - lower[:, 1])
+        true_end = float(np.min(meets, initial=inf))
+        assert found.high <= true_end * (1.0 + 1e-6) + 1e-6
+        ends += true_end < inf and found.high >= true_end * (1.0 - 1e-6) - 1e-6
+    assert ends >= 3

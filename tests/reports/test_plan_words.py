@@ -71,6 +71,8 @@ def test_without_bounds_that_is_said() -> None:
     ("plan", "told"),
     [
         (Plan(retrying()), "Proven\n  nothing yet"),
+        (Plan(retrying(), proof=Infeasible()), "Proven\n  no deterministic policy keeps the bounds"),
+        (Plan(retrying(), proof=Infeasible(ends=False)), "Proven\n  no policy ends: whatever is done"),
         (Plan(retrying(), proof=Interval(3.0)), "no plan has an expected time below 3.000000; one may exist"),
         (
             Plan(retrying(), proof=Interval(-inf, 7.0)),

@@ -288,6 +288,8 @@ def _proven(plan: ProcedurePlan) -> str:
         ]
     elif isfinite(lower):
         lines = [f"  no plan has an expected {primary} below {rounded_down(lower, 6)}; one may exist"]
+    elif plan.status == Status.INFEASIBLE:
+        lines = [f"  {plan.message}"]
     else:
         lines = ["  nothing yet"]
     lots = what_lots_could_do(plan)
