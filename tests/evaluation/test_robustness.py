@@ -14,6 +14,7 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.robustness import Robustness, robustness
+from hcssp.procedure.probabilities import with_probability
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from small_procedures import retrying
@@ -162,3 +163,34 @@ def test_a_policy_that_draws_lots_is_refused() -> None:
     problem, _ = trying(0.5)
     with pytest.raises(InvalidProblem, match="RandomisedPolicy is no policy"):
         robustness(problem, RandomisedPolicy(problem, np.ones(1)))  # type: ignore[arg-type]
+
+
+def test_what_counts_a_probability_is_as_wrong_as_probabilities_are() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, over, dead = plan.add_state("here"), plan.add_goal("over"), plan.add_goal("dead")
+    plan.add_action(here, "try", to={here: 0.5, over: 0.3, dead: 0.2}, costs=1.0)
+    single = with_probability(plan.build(), "death", of="dead", at_most=0.45)
+    found = robustness(single, solve(single).policy, within=0.1)
+    # Both exits lead to the end; death is likeliest if it takes from the other one.
+    assert found.expected[1] == pytest.approx(0.4)
+    assert found.worst[1] == pytest.approx(0.22 / 0.49)
+    assert found.keeps_bounds()
+    # 0.2 (1 + x) of it and of 0.3 (1 - x), which is 0.45.
+    assert found.bearable[0] == pytest.approx(0.025 / 0.245, rel=2e-3)
+    told = {(each.successor, each.figure): each.change for each in found.influences[1]}
+    (change,) = [value for (where, _), value in told.items() if where == ("problem", "dead")]
+    # One percent of 0.2 more, and the others less in proportion: 0.202 of 0.202 and 0.29925.
+    assert change == pytest.approx(0.202 / (0.202 + 0.3 * 0.798 / 0.8) - 0.4, rel=0.02)
+    assert not any(each.successor is None for each in found.influences[1])
+
+
+def test_what_may_happen_again_counts_once_in_the_worst_case_too() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    depot, wreck, there = plan.add_state("depot"), plan.add_state("wreck"), plan.add_goal("there")
+    plan.add_action(depot, "fly", to={there: 0.9, wreck: 0.1}, costs=1.0)
+    plan.add_action(wreck, "mend", to=depot, costs=5.0)
+    plan.set_initial(depot)
+    problem = with_probability(plan.build(), "crash", of="wreck", at_most=0.12)
+    found = robustness(problem, solve(problem).policy, within=0.1)
+    assert (found.expected[1], found.worst[1]) == pytest.approx((0.1, 0.11))
+    assert found.bearable[0] == pytest.approx(0.2, rel=2e-3)

@@ -92,6 +92,8 @@ class CSSP:
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
     groups
         Sets of states that have a name, such as the labels of a model: from names to labels of states.
+    entered
+        By the names of costs that count a probability, which states come after what is counted has happened.
 
     Raises
     ------
@@ -113,6 +115,7 @@ class CSSP:
     world: GridWorld | None = field(default=None, repr=False)
     reward: Reward | None = field(default=None, repr=False)
     groups: Mapping[str, Sequence[Hashable]] = field(default_factory=dict, repr=False)
+    entered: Mapping[str, BoolArray] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.cssp.validation import violations
@@ -134,7 +137,7 @@ class CSSP:
             raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
         defaults: dict[str, Any] = {"state_labels": (), "action_labels": (), "name": "", "description": ""}
-        defaults |= {"world": None, "reward": None, "groups": {}}
+        defaults |= {"world": None, "reward": None, "groups": {}, "entered": {}}
         problem.__dict__.update(defaults | parts)
         problem._freeze(copy=False)
         return problem

@@ -9,9 +9,10 @@ as much as it may on the dearest successors: sort them, and fill up. Policy iter
 exact evaluation of the chain that results. For a share below one no probability becomes nought, so every such
 chain ends almost surely as the policy does, and the iteration ends at the worst case.
 
-What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes. Of a reward
-that is maximised the worst case is the least: nature maximises its negative, from the rewards themselves.
-What is missed of it says nothing here, since what could be had depends on the probabilities as well.
+What a step costs is taken as it is, also where it was stated as a cost of some of its outcomes; but what
+counts a bounded probability is as wrong as the probabilities are (:mod:`hcssp.evaluation.uncertain_rows`). Of
+a reward that is maximised the worst case is the least: nature maximises its negative, from the rewards
+themselves. What is missed of it says nothing here, since what could be had depends on the probabilities too.
 
 **Derivatives.** If one probability grows by a small :math:`\delta` at the expense of the others of its row,
 in proportion, a cost with values :math:`V` grows by
@@ -35,6 +36,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import CostOverflow, InvalidProblem, OutOfPrecision
 from hcssp.evaluation.chain import InducedChain, induced_chain, mismatch
+from hcssp.evaluation.uncertain_rows import UncertainRows, uncertain_rows
 from hcssp.numerics import tolerated
 from hcssp.procedure.aim import Aim
 from hcssp.procedure.chain import policy_chain
@@ -156,10 +158,7 @@ def robustness(
         raise InvalidProblem(
             [f"probabilities within {within} of themselves: give a share from 0 to less than 1, such as 0.1"]
         )
-    chain, actions = _chain(problem, policy)
-    chain.require_proper()
-    aim = Aim.of(problem)
-    nature = _Nature(chain, actions, aim)
+    nature, aim = _nature(problem, policy)
     bounds = np.asarray(problem.bounds)[aim.kept]
     expected = nature.expected()
     worst = np.array([nature.worst(cost, within) for cost in range(len(aim.names))])
@@ -185,15 +184,11 @@ def influences(
     problem, policy, most
         As for :func:`robustness`.
     """
-    chain, actions = _chain(problem, policy)
-    chain.require_proper()
-    return _Nature(chain, actions, Aim.of(problem)).influences(most)
+    return _nature(problem, policy)[0].influences(most)
 
 
-def _chain(
-    problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
-) -> tuple[InducedChain, Callable[[int], Hashable]]:
-    """The policy's chain, and what people call the action that it takes in a state."""
+def _nature(problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy) -> tuple[_Nature, Aim]:
+    """Who chooses the probabilities of the policy's chain, and what is told of its costs."""
     labels: Sequence[Hashable]
     if isinstance(problem, HCSSP) and isinstance(policy, ProcedurePolicy):
         policy = policy if policy.problem is problem else policy.under(problem)
@@ -202,47 +197,58 @@ def _chain(
         chain, labels = induced_chain(problem, policy), problem.action_labels
     else:
         raise mismatch(problem, policy)
-    rows = policy.rows
-    return chain, lambda state: labels[int(rows[state])]
+    chain.require_proper()
+    aim, rows = Aim.of(problem), policy.rows
+    inner = np.flatnonzero(chain.reached & ~chain.problem.goals)
+    ways = uncertain_rows(chain, inner, problem, rows)
+    return _Nature(chain, inner, ways, lambda state: labels[int(rows[state])], aim), aim
 
 
 class _Nature:
     """The player who chooses the probabilities of a policy's rows."""
 
-    def __init__(self, chain: InducedChain, action: Callable[[int], Hashable], aim: Aim) -> None:
+    def __init__(
+        self,
+        chain: InducedChain,
+        inner: IntArray,
+        ways: UncertainRows,
+        action: Callable[[int], Hashable],
+        aim: Aim,
+    ) -> None:
         self._chain = chain
+        self._ways = ways
         self._told = aim.matrix
         # What nature would have large: every cost, and the negative of a reward.
         self._wanted: FloatArray = aim.matrix.copy()
         if aim.greatest:
             self._wanted[0] *= -1.0
         self._action = action
-        self._inner: IntArray = np.flatnonzero(chain.reached & ~chain.problem.goals)
-        rows = chain.transitions[self._inner]
-        self._row: IntArray = np.repeat(np.arange(len(self._inner)), np.diff(rows.indptr))
-        self._heads: IntArray = rows.indices.astype(np.int64)
-        totals = np.bincount(self._row, rows.data, len(self._inner))
-        # Rows may miss a sum of one by rounding; they are proportions.
-        self._nominal: FloatArray = rows.data / totals[self._row]
+        self._inner = inner
+        self._row, self._heads, self._nominal = ways.row, ways.heads, ways.nominal
+        # What counts a probability is paid on the way, and not in the row.
+        self._stated: FloatArray = np.array(chain.costs)
+        self._stated[list(ways.counted)] = 0.0
 
     def expected(self) -> FloatArray:
         """What is told of the costs if no probability is wrong."""
-        totals: FloatArray = self._told @ self._evaluate(self._nominal, self._chain.costs).totals
+        every = np.arange(len(self._stated))
+        totals: FloatArray = self._told @ self._evaluate(self._nominal, every).totals
         return totals
 
     def worst(self, cost: int, share: float) -> float:
         """The largest expectation of a cost within a share; of a reward, of its negative."""
         made_of = np.flatnonzero(self._wanted[cost])
-        weights, costs = self._wanted[cost, made_of], self._chain.costs[made_of]
+        weights = self._wanted[cost, made_of]
+        paid = self._paid_on_the_way(self._wanted[cost])
         chosen = self._nominal
         for _ in range(MAX_ITERATIONS):
-            found = self._evaluate(chosen, costs)
+            found = self._evaluate(chosen, made_of)
             total = float(weights @ found.totals)
             if share == 0.0:
                 return total
             value = np.zeros(self._chain.problem.num_states)
             value[self._inner] = found.values @ weights
-            after = value[self._heads]
+            after = value[self._heads] + paid
             dearest = self._dearest(after, share)
             now, then = self._means(chosen, after), self._means(dearest, after)
             better = then > now + np.abs(now) * SWITCH_TOLERANCE
@@ -277,15 +283,15 @@ class _Nature:
 
     def influences(self, most: int) -> tuple[tuple[Influence, ...], ...]:
         """For each cost the figures whose errors change it most."""
-        costs = self._told @ self._chain.costs[:, self._inner]
-        found = self._evaluate(self._nominal, self._chain.costs)
+        costs = self._told @ self._stated[:, self._inner]
+        found = self._evaluate(self._nominal, np.arange(len(self._stated)))
         value = np.zeros((self._chain.problem.num_states, len(costs)))
         value[self._inner] = found.values @ self._told.T
         probabilities = self._nominal
         chancy = probabilities < 1.0
         told = []
         for cost, own in enumerate(costs):
-            after = value[self._heads, cost]
+            after = value[self._heads, cost] + self._paid_on_the_way(self._told[cost])
             mean = self._means(probabilities, after)[self._row]
             changes = np.zeros(len(probabilities))
             odds = probabilities[chancy] / (1.0 - probabilities[chancy])
@@ -303,7 +309,7 @@ class _Nature:
             figure, successor = float(costs[row]), None
         else:
             row = int(self._row[number])
-            figure, successor = float(self._nominal[number]), labels[int(self._heads[number])]
+            figure, successor = float(self._nominal[number]), self._ways.name(number)
         state = int(self._inner[row])
         return Influence(labels[state], self._action(state), successor, figure, change)
 
@@ -324,8 +330,19 @@ class _Nature:
         chosen[order] = least + np.clip(share - before, 0.0, room)
         return chosen
 
-    def _evaluate(self, probabilities: FloatArray, costs: FloatArray) -> Absorbed:
-        """The chain with these probabilities, until it is absorbed."""
+    def _paid_on_the_way(self, weights: FloatArray) -> FloatArray:
+        """What each way that a row can turn out costs by itself, of a sum of costs."""
+        paid = np.zeros(len(self._row))
+        for cost, counted in self._ways.counted.items():
+            paid += weights[cost] * counted
+        return paid
+
+    def _evaluate(self, probabilities: FloatArray, which: IntArray) -> Absorbed:
+        """The chain with these probabilities, until it is absorbed, and some of its costs."""
+        costs = self._stated[which]
+        for place, cost in enumerate(which.tolist()):
+            if cost in self._ways.counted:
+                costs[place, self._inner] = self._means(probabilities, self._ways.counted[cost])
         size = self._chain.problem.num_states
         heads = (self._inner[self._row], self._heads)
         transitions: SparseMatrix = csr_array((probabilities, heads), shape=(size, size))

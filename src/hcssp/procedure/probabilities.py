@@ -246,16 +246,18 @@ def _entering(cssp: CSSP, marked: BoolArray) -> FloatArray:
     return chances
 
 
-def _with_cost(cssp: CSSP, name: str, cost: FloatArray) -> CSSP:
+def _with_cost(cssp: CSSP, name: str, marked: BoolArray) -> CSSP:
+    """The problem in which entering what is marked costs 1."""
     world = cssp.world
     if world is not None and not isinstance(world, LevelledGrid):
         # The grid does not know of this cost, so that it is a picture of the states and no more.
         world = LevelledGrid.of(world, 1)
     return cssp.derive(
-        costs=np.vstack([cssp.costs, cost]),
+        costs=np.vstack([cssp.costs, _entering(cssp, marked)]),
         cost_names=(*cssp.cost_names, name),
         bounds=np.append(cssp.bounds, inf),
         world=world,
+        entered={**cssp.entered, name: marked},
     )
 
 
@@ -268,7 +270,7 @@ def _counted(problem: HCSSP, name: str, marked: Sequence[BoolArray]) -> HCSSP:
             # Activities that share their arrays still do.
             key = (id(activity.cssp), states.tobytes())
             if key not in made:
-                made[key] = _with_cost(activity.cssp, name, _entering(activity.cssp, states))
+                made[key] = _with_cost(activity.cssp, name, states)
             activity = replace(activity, cssp=made[key])
         activities.append(activity)
     return replace(problem, activities=tuple(activities), nesting=_kept_nesting(problem))
@@ -336,4 +338,8 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
         action_labels=SelectedLabels(cssp.action_labels, chosen),
         world=None if world is None else LevelledGrid.of(world, cells),
         groups=cssp.groups,
+        entered={
+            **{each: np.repeat(after, 2) for each, after in cssp.entered.items()},
+            name: np.tile([False, True], cssp.num_states),
+        },
     )
