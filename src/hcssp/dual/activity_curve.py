@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray
-from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding, own_bytes
+from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.system import System
@@ -83,10 +83,11 @@ class ActivityPlan:
         """How far the costs may be off, by an estimate."""
         return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
-        """The memory that the plan's arrays take, about; it grows when they are asked for."""
-        return own_bytes(self)
+        """The memory that the plan's arrays take, those included that are made when asked for."""
+        states = len(self.rows)
+        return self.costs.nbytes + self.rows.nbytes + self.values.nbytes + 8 * states + states
 
     def uses(self, row: int, state: int) -> bool:
         """Whether the plan takes `row` in its state and goes there."""

@@ -133,11 +133,12 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
     >>> first_alike([rooms[0], rooms[1], rooms[0]], ["damage", "damage", "damage"])
     [0, 1, 0]
     """
-    # Arrays are only looked at where their sizes agree.
+    # Arrays are only looked at where their sizes agree, and where they begin and end.
     alike: dict[tuple[Hashable, ...], dict[int, CSSP]] = {}
     keys = []
     for cssp, what in zip(problems, counted, strict=True):
-        key = cssp.transitions.shape, int(cssp.transitions.nnz), len(cssp.costs), what
+        ends = int(np.argmax(cssp.initial)), int(np.argmax(cssp.goals))
+        key = cssp.transitions.shape, int(cssp.transitions.nnz), len(cssp.costs), ends, what
         alike.setdefault(key, {})[id(cssp)] = cssp
         keys.append(key)
     compared = {same: cssp for group in alike.values() if len(group) > 1 for same, cssp in group.items()}

@@ -126,6 +126,18 @@ class Vertex(ABC):
         """Which decision states the policy visits, however seldom; a subclass that can asks the graph."""
         return self.visits > 0.0
 
+    def parting(self, other: Self) -> IntArray:
+        """The decision states in which another policy takes another row, whoever goes there."""
+        return np.flatnonzero(self.rows != other.rows)
+
+    def rows_of(self, states: IntArray) -> IntArray:
+        """The rows that the policy takes in some decision states."""
+        return self.rows[states]
+
+    def visits_of(self, states: IntArray) -> FloatArray:
+        """The expected visits of some decision states."""
+        return self.visits[states]
+
     def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray | None:
         """By how much each cost changes whenever the policy takes `rows` in `states` instead of its own.
 

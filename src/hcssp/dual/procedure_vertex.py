@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -111,15 +112,50 @@ class ProcedureVertex(Vertex):
                 visits[first:last] = self.executions[index] * plan.visits
         return visits
 
+    def parting(self, other: Self) -> IntArray:
+        # Most plans are shared, and then need not be compared.
+        states = [np.flatnonzero(self.choices != other.choices)]
+        for index, (own, others) in enumerate(zip(self.plans, other.plans, strict=True)):
+            if own is not others and own is not None and others is not None:
+                states.append(np.flatnonzero(own.rows != others.rows) + self._oracle.state_offset[index])
+        return np.concatenate(states)
+
+    def rows_of(self, states: IntArray) -> IntArray:
+        oracle = self._oracle
+        rows = np.full(len(states), NO_ROW, dtype=np.int64)
+        for index, here in self._owners(states):
+            plan = self.plans[index]
+            if index < 0:
+                rows[here] = self.choices[states[here]]
+            elif plan is not None:
+                rows[here] = plan.rows[states[here] - oracle.state_offset[index]] + oracle.row_offset[index]
+        return rows
+
+    def visits_of(self, states: IntArray) -> FloatArray:
+        oracle = self._oracle
+        visits = np.zeros(len(states))
+        for index, here in self._owners(states):
+            plan = self.plans[index]
+            if index < 0:
+                visits[here] = oracle.procedure.visits(self.choices)[states[here]]
+            elif plan is not None and self.executions[index] > 0.0:
+                own = plan.visits[states[here] - oracle.state_offset[index]]
+                visits[here] = self.executions[index] * own
+        return visits
+
+    def _owners(self, states: IntArray) -> Iterator[tuple[int, BoolArray]]:
+        """The activities that some decision states belong to, -1 for the events, and which of them do."""
+        owners = np.searchsorted(self._oracle.state_offset, states, side="right") - 1
+        for index in np.unique(owners).tolist():
+            yield index, owners == index
+
     def switching_costs(self, states: IntArray, rows: IntArray) -> FloatArray:
         oracle = self._oracle
         changes = np.full((len(states), len(self.costs)), np.nan)
-        owners = np.searchsorted(oracle.state_offset, states, side="right") - 1
-        for index in np.unique(owners[owners >= 0]).tolist():
-            plan = self.plans[index]
+        for index, here in self._owners(states):
+            plan = self.plans[index] if index >= 0 else None
             if plan is None:
                 continue
-            here = owners == index
             balance = oracle.planners[index].balance
             own_rows = rows[here] - int(oracle.row_offset[index])
             own = balance.costs[:, own_rows].T - balance.times(own_rows, plan.values)

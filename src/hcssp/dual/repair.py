@@ -74,12 +74,34 @@ class Part:
     visits: FloatArray
     changed: bool = False
     _effects: FloatArray | None = None
+    _useful: tuple[IntArray, FloatArray] | None = None
 
     def take(self, rows: IntArray, values: FloatArray) -> None:
         """Go on from the policy `rows`, whose values are known."""
         self.rows, self.values, self.changed = rows, values, True
         self.visits = self.system.visits(rows)
-        self._effects = None
+        self._effects = self._useful = None
+
+    def useful(self, costs: FloatArray, limited: IntArray) -> tuple[IntArray, FloatArray]:
+        """The switches that save something: their rows and effects.
+
+        Parameters
+        ----------
+        costs
+            Those of the whole policy; what changes none of them noticeably is left out.
+        limited
+            The constraints with a bound.
+        """
+        if self._useful is None:
+            effects = self.effects(len(costs) - 1)
+            # What costs more and spares nothing is of no use, not even beside another switch.
+            usable = (effects[:, 0] < 0.0) | (effects[:, 1:][:, limited] < 0.0).any(axis=1)
+            usable[self.rows] = False
+            rows = np.flatnonzero(usable)
+            chosen = effects[rows]
+            noticed = np.any(np.abs(chosen) > NOTICED * np.abs(costs), axis=1)
+            self._useful = rows[noticed], chosen[noticed]
+        return self._useful
 
     def effects(self, num_constraints: int) -> FloatArray:
         """By how much each row, taken instead of its state's, changes the whole's costs; about."""
@@ -236,9 +258,7 @@ def _sets(part: Part, costs: FloatArray, bounds: FloatArray, repairing: bool) ->
     room = tolerated(bounds[limited]) - costs[1:][limited]
     with np.errstate(over="ignore"):
         scarce = int(np.argmin(room / np.maximum(bounds[limited], SMALLEST)))
-    _, rows, effects = _useful([part], limited, len(bounds))
-    noticed = np.any(np.abs(effects) > NOTICED * np.abs(costs), axis=1)
-    rows, effects = rows[noticed], effects[noticed]
+    rows, effects = part.useful(costs, limited)
     taken = rows[promising(effects[:, 0], effects[:, 1 + limited[scarce]])]
     couplings = part.couplings(taken, np.append(0, 1 + limited), len(bounds)) if len(taken) else None
     if couplings is None:
@@ -257,7 +277,7 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
     """The most promising switches of a policy that keeps its bounds, and pairs in different states."""
     limited = np.flatnonzero(np.isfinite(bounds))
     room = tolerated(bounds[limited]) - costs[1:][limited]
-    owner, row, effect = _useful(parts, limited, len(bounds))
+    owner, row, effect = _useful(parts, limited, costs)
     # Sorted by what is scarcest, the cheapest partner that leaves enough of it is a running minimum. The
     # first entry is no switch at all, so that single switches are among the pairs.
     change = effect[:, 1:][:, limited]
@@ -291,20 +311,19 @@ def _pairs(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> list
 
 
 def _useful(
-    parts: Sequence[Part], limited: IntArray, num_constraints: int
+    parts: Sequence[Part], limited: IntArray, costs: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """The switches that save something: their parts, rows and effects, after one that changes nothing."""
-    owners, rows, effects = [np.array([-1])], [np.array([-1])], [np.zeros((1, 1 + num_constraints))]
-    for index, part in enumerate(parts):
-        own = part.effects(num_constraints)
-        # What costs more and spares nothing is of no use, not even beside another switch.
-        usable = (own[:, 0] < 0.0) | (own[:, 1:][:, limited] < 0.0).any(axis=1)
-        usable[part.rows] = False
-        chosen = np.flatnonzero(usable)
-        owners.append(np.full(len(chosen), index))
-        rows.append(chosen)
-        effects.append(own[chosen])
-    return np.concatenate(owners), np.concatenate(rows), np.concatenate(effects)
+    found = [part.useful(costs, limited) for part in parts]
+    owners = [np.full(len(rows), index) for index, (rows, _) in enumerate(found)]
+    rows = [rows for rows, _ in found]
+    effects = [effects for _, effects in found]
+    nothing = np.array([-1])
+    return (
+        np.concatenate([nothing, *owners]),
+        np.concatenate([nothing, *rows]),
+        np.concatenate([np.zeros((1, len(costs))), *effects]),
+    )
 
 
 def _merit(effects: FloatArray, part: Part, costs: FloatArray, bounds: FloatArray) -> FloatArray:

@@ -216,28 +216,30 @@ def undecided_row(dual: Dual[V]) -> int | None:
                 score[~is_open] = 0.0
             most = int(np.argmax(score))
             if (is_open.any(), score[most]) > best:
-                best, chosen = (bool(is_open.any()), float(score[most])), int(first.rows[states[most]])
+                best = bool(is_open.any()), float(score[most])
+                chosen = int(first.rows_of(states[most : most + 1])[0])
     return chosen
 
 
 def _parting(first: V, second: V) -> tuple[IntArray, FloatArray]:
     """The states where two policies take different rows and both go, and how often the rarer one does."""
-    visits = np.where(first.rows != second.rows, np.minimum(first.visits, second.visits), 0.0)
-    states = np.flatnonzero(visits > CLEARLY_VISITED)
-    if not len(states):
+    states = first.parting(second)
+    visits = np.minimum(first.visits_of(states), second.visits_of(states))
+    both = visits > CLEARLY_VISITED
+    if not both.any():
         # However seldom: what is paid there may be as dear as it is rare.
-        states = np.flatnonzero((visits > 0.0) & first.reached & second.reached)
-    return states, visits[states]
+        both = (visits > 0.0) & first.reached[states] & second.reached[states]
+    return states[both], visits[both]
 
 
 def _moved(first: V, second: V, states: IntArray, prices: FloatArray) -> FloatArray:
     """How much of what is priced the two policies' decisions in some states move; ``nan`` if not known."""
     moved = np.zeros(len(states))
     for one, other in ((first, second), (second, first)):
-        changes = one.switching_costs(states, other.rows[states])
+        changes = one.switching_costs(states, other.rows_of(states))
         if changes is None:
             return np.full(len(states), np.nan)
-        moved += one.visits[states] * (np.abs(changes[:, 1:]) @ prices)
+        moved += one.visits_of(states) * (np.abs(changes[:, 1:]) @ prices)
     return moved
 
 

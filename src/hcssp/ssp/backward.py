@@ -77,6 +77,9 @@ class BackwardPass:
         if balance.num_live * int(np.diff(balance.row_start).max()) * longest > MAX_PADDED_ENTRIES:
             return None
         row, column, _ = _steps(balance)
+        if np.bincount(balance.row_state[row], minlength=balance.num_live).all():
+            # Without a last state, all are on a circle or before one; that is soon seen.
+            return None
         shape = (balance.num_live, balance.num_live)
         backwards = csr_array((np.ones(len(row)), (column, balance.row_state[row])), shape=shape)
         backwards.sum_duplicates()

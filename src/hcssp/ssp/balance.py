@@ -158,8 +158,8 @@ class Balance:
         if self._padded is None:
             product: FloatArray = self.matrix[rows] @ columns
             return product
-        places, entries = self._padded
-        dense: FloatArray = np.einsum("ij,ijk->ik", entries[rows], columns[places[rows]])
+        places, entries = self._lines(rows, *self._padded)
+        dense: FloatArray = np.einsum("ij,ijk->ik", entries, columns[places])
         return dense
 
     def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
@@ -167,17 +167,22 @@ class Balance:
         if self._padded is None or len(rows) > MAX_GATHERED_STATES:
             chosen = self.matrix[rows]
             return lambda values: chosen @ values
-        places, entries = self._padded[0][rows], self._padded[1][rows]
-        return lambda values: np.einsum("ij,ij->i", entries, values[places])
+        places, entries = self._lines(rows, *self._padded)
+        return lambda values: np.einsum("ij,ij->i", entries, values.take(places))
+
+    @staticmethod
+    def _lines(rows: IntArray, places: IntArray, entries: FloatArray) -> tuple[IntArray, FloatArray]:
+        """The lines `rows` of the padded arrays; numpy takes whole lines far quicker than it indexes them."""
+        return places.take(rows, axis=0), entries.take(rows, axis=0)
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
         """``weights @ B[rows]`` for a handful of rows."""
         if self._padded is None:
             product: FloatArray = weights @ self.matrix[rows]
             return product
-        places, entries = self._padded
+        places, entries = self._lines(rows, *self._padded)
         gathered: FloatArray = np.zeros(self.num_live)
-        np.add.at(gathered, places[rows], weights[:, np.newaxis] * entries[rows])
+        np.add.at(gathered, places, weights[:, np.newaxis] * entries)
         return gathered
 
     def successors(self, rows: IntArray) -> IntArray:
@@ -185,8 +190,8 @@ class Balance:
         if self._padded is None:
             indices: IntArray = self.matrix[rows].indices
             return indices
-        places, entries = self._padded
-        led: IntArray = places[rows][entries[rows] != 0.0]
+        places, entries = self._lines(rows, *self._padded)
+        led: IntArray = places[entries != 0.0]
         return led
 
     def least_of_state(self, row_values: FloatArray) -> FloatArray:
@@ -204,7 +209,9 @@ class Balance:
         """The first row of each of `states` (ascending) that attains the state's minimum `least`."""
         if self.actions_per_state:
             table = row_values.reshape(self.num_live, self.actions_per_state)
-            local: IntArray = np.argmin(table[states], axis=1)
+            local: IntArray = np.argmin(
+                table if len(states) == self.num_live else table.take(states, axis=0), axis=1
+            )
             return self.row_start[states] + local
         wanted = np.zeros(self.num_live, dtype=np.bool_)
         wanted[states] = True

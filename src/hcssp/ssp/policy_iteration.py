@@ -66,6 +66,9 @@ NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
 """A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
 each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
 
+MAX_UNSETTLED_STATES = 8
+"""Once no more states than these change their best row in a sweep, the policy is evaluated."""
+
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
 
@@ -128,6 +131,8 @@ class PolicyIteration:
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
+        # Where a factorisation is cheap, it settles what a few states have not.
+        self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -270,16 +275,16 @@ class PolicyIteration:
         count, sweeps = np.count_nonzero(improvable), 0
         most = min(MAX_SWEEPS, self._sweeps_across)
         while count / self.balance.num_live > self._sweep_share and sweeps < most:
-            estimate = problem.estimate(self._swept_value(problem, estimate))
+            greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+            estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
             count = np.count_nonzero(estimate.least < -SWEEP_TOLERANCE * problem.least_cost)
             sweeps += 1
         return estimate
 
-    def _swept_value(self, problem: ScalarProblem, estimate: Estimate) -> FloatArray:
-        """The values after one Bellman sweep and some sweeps of the rows that were best in it."""
+    def _swept_value(self, problem: ScalarProblem, estimate: Estimate, rows: IntArray) -> FloatArray:
+        """The values after one Bellman sweep and some sweeps of the `rows` that are best in it."""
         if self.balance.num_live > LARGE_PROBLEM:
             keep_time()
-        rows = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
         value = estimate.value + estimate.least
         moves, costs = self.balance.policy_moves(rows), problem.row_costs[rows]
         for _ in range(self._policy_sweeps):
@@ -307,13 +312,17 @@ class PolicyIteration:
         if (rows == NO_ROW).any():
             return None
         estimate = problem.estimate(value)
+        greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+        is_proper = _largest_change(estimate) < PROPER_SHARE * problem.least_cost
         for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
             if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.least_cost:
                 break
-            estimate = problem.estimate(self._swept_value(problem, estimate))
-        if _largest_change(estimate) >= PROPER_SHARE * problem.least_cost:
-            return rows
-        return balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+            estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
+            before, greedy = greedy, balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+            is_proper = _largest_change(estimate) < PROPER_SHARE * problem.least_cost
+            if is_proper and np.count_nonzero(before != greedy) <= self._settled:
+                break
+        return greedy if is_proper else rows
 
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
