@@ -14,6 +14,7 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.robustness import Robustness, robustness
+from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.procedure.probabilities import with_probability
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
@@ -194,3 +195,27 @@ def test_what_may_happen_again_counts_once_in_the_worst_case_too() -> None:
     found = robustness(problem, solve(problem).policy, within=0.1)
     assert (found.expected[1], found.worst[1]) == pytest.approx((0.1, 0.11))
     assert found.bearable[0] == pytest.approx(0.2, rel=2e-3)
+
+
+def test_a_limit_is_about_executions_however_likely_they_are() -> None:
+    room = CSSPBuilder(cost_names=("time", "damage"))
+    inside, out = room.add_state("inside"), room.add_goal("out")
+    room.add_action(inside, "try", to={inside: 0.5, out: 0.5}, costs=(1.0, 1.0))
+    inner = ProcedureBuilder("house")
+    begin, end = inner.add_event("begin"), inner.add_event("end")
+    only = inner.add_activity("room", room.build())
+    inner.add_choice(begin, "go", to=[Outcome(1.0, end, runs=only)])
+    inner.add_constraint("damage", at_most=2.5, counts={only: "damage"})
+    outer = ProcedureBuilder("street")
+    first, last = outer.add_event("first"), outer.add_event("last")
+    house = outer.add_activity("house", inner.build(start=begin, end=end))
+    outer.add_choice(first, "knock", to=[Outcome(0.4, last, runs=house), Outcome(0.6, last)])
+    problem = outer.build(start=first, end=last)
+    found = robustness(problem, solve(problem).policy, within=0.1)
+    # Two tries are expected in an execution, 1 / 0.45 at the worst, and 2.5 at an error of a fifth.
+    limit = found.cost_names.index("house/damage")
+    assert found.keeps_bounds()
+    assert found.bearable[limit - 1] == pytest.approx(0.2, rel=2e-3)
+    # Told as in the flat problem: what is spent, and the limit for what is not executed.
+    assert found.expected[limit] == pytest.approx(0.4 * 2.0 + 0.6 * 2.5)
+    assert found.worst[limit] == pytest.approx(2.5 + 0.36 * (1 / 0.45 - 2.5))

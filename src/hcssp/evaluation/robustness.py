@@ -24,8 +24,9 @@ Reference: Nilim and El Ghaoui 2005; Iyengar 2005.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, sqrt
 
 import numpy as np
@@ -201,7 +202,17 @@ def _nature(problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
     aim, rows = Aim.of(problem), policy.rows
     inner = np.flatnonzero(chain.reached & ~chain.problem.goals)
     ways = uncertain_rows(chain, inner, problem, rows)
-    return _Nature(chain, inner, ways, lambda state: labels[int(rows[state])], aim), aim
+    limits, num_event_states = {}, 0
+    if isinstance(problem, HCSSP):
+        limits = {position: problem.constraints[position - 1].limit for position in ways.executions}
+        num_event_states = problem.flattening.num_event_states
+    action = partial(_label, labels, rows)
+    return _Nature(chain, inner, ways, limits, num_event_states, action, aim), aim
+
+
+def _label(labels: Sequence[Hashable], rows: IntArray, state: int) -> Hashable:
+    """What people call the action that a policy takes in a state."""
+    return labels[int(rows[state])]
 
 
 class _Nature:
@@ -212,27 +223,40 @@ class _Nature:
         chain: InducedChain,
         inner: IntArray,
         ways: UncertainRows,
+        limits: Mapping[int, float],
+        num_event_states: int,
         action: Callable[[int], Hashable],
         aim: Aim,
     ) -> None:
         self._chain = chain
         self._ways = ways
-        self._told = aim.matrix
+        # Executions are counted after the costs, and a limit is what is spent less so much for each of them.
+        self._told: FloatArray = np.hstack([aim.matrix, np.zeros((len(aim.names), len(limits)))])
+        self._on_the_way = dict(ways.counted)
+        for place, (position, limit) in enumerate(limits.items(), len(chain.costs)):
+            self._told[aim.matrix[:, position] != 0.0, place] = -limit
+            self._on_the_way[place] = ways.executions[position]
         # What nature would have large: every cost, and the negative of a reward.
-        self._wanted: FloatArray = aim.matrix.copy()
+        self._wanted: FloatArray = self._told.copy()
         if aim.greatest:
             self._wanted[0] *= -1.0
         self._action = action
         self._inner = inner
         self._row, self._heads, self._nominal = ways.row, ways.heads, ways.nominal
-        # What counts a probability is paid on the way, and not in the row.
-        self._stated: FloatArray = np.array(chain.costs)
+        # What counts a probability is paid on the way, and not in the row; nor is what a choice loses.
+        self._stated: FloatArray = np.vstack([chain.costs, np.zeros((len(limits), chain.problem.num_states))])
         self._stated[list(ways.counted)] = 0.0
+        self._stated[list(limits), :num_event_states] = 0.0
+        # What the flat problem adds to both sides of a limit, so that it is told as it is there.
+        self._added = np.zeros(len(aim.names))
+        if limits:
+            told = aim.matrix @ self._solved(self._nominal, chain.costs).totals
+            self._added = np.where(aim.matrix[:, list(limits)].any(axis=1), told - self.expected(), 0.0)
 
     def expected(self) -> FloatArray:
         """What is told of the costs if no probability is wrong."""
         every = np.arange(len(self._stated))
-        totals: FloatArray = self._told @ self._evaluate(self._nominal, every).totals
+        totals: FloatArray = self._told @ self._evaluate(self._nominal, every).totals + self._added
         return totals
 
     def worst(self, cost: int, share: float) -> float:
@@ -243,7 +267,7 @@ class _Nature:
         chosen = self._nominal
         for _ in range(MAX_ITERATIONS):
             found = self._evaluate(chosen, made_of)
-            total = float(weights @ found.totals)
+            total = float(weights @ found.totals + self._added[cost])
             if share == 0.0:
                 return total
             value = np.zeros(self._chain.problem.num_states)
@@ -333,7 +357,7 @@ class _Nature:
     def _paid_on_the_way(self, weights: FloatArray) -> FloatArray:
         """What each way that a row can turn out costs by itself, of a sum of costs."""
         paid = np.zeros(len(self._row))
-        for cost, counted in self._ways.counted.items():
+        for cost, counted in self._on_the_way.items():
             paid += weights[cost] * counted
         return paid
 
@@ -341,8 +365,12 @@ class _Nature:
         """The chain with these probabilities, until it is absorbed, and some of its costs."""
         costs = self._stated[which]
         for place, cost in enumerate(which.tolist()):
-            if cost in self._ways.counted:
-                costs[place, self._inner] = self._means(probabilities, self._ways.counted[cost])
+            if cost in self._on_the_way:
+                costs[place, self._inner] = self._means(probabilities, self._on_the_way[cost])
+        return self._solved(probabilities, costs)
+
+    def _solved(self, probabilities: FloatArray, costs: FloatArray) -> Absorbed:
+        """The chain with these probabilities and costs, until it is absorbed."""
         size = self._chain.problem.num_states
         heads = (self._inner[self._row], self._heads)
         transitions: SparseMatrix = csr_array((probabilities, heads), shape=(size, size))

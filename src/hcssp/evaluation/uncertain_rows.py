@@ -3,17 +3,23 @@
 A bound on a probability is kept as a cost of entering: the cost of a row is the probability that it leads to
 what is counted. If probabilities may be wrong, so may that cost. Here each way that a row can turn out stands
 alone, with whether it is counted; in the flat problem, exits of an activity that lead to one event are one.
+
+A limit for each execution of a use says that what is spent inside is at most so much for each execution; the
+flat problem says the same by what choices lose of the executions to come (:mod:`hcssp.procedure.limits`),
+which is true only of the stated probabilities. Here the executions themselves are counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.evaluation.chain import InducedChain
+from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
 
 
@@ -31,6 +37,8 @@ class UncertainRows:
         Their probabilities, which sum to one in each row.
     counted
         By the positions of costs that count a probability, 1 for each way that is counted and 0 for others.
+    executions
+        By the positions of costs that are limits, 1 for each way that begins an execution of the use.
     name
         What to call where a way leads to.
     """
@@ -39,6 +47,7 @@ class UncertainRows:
     heads: IntArray
     nominal: FloatArray
     counted: Mapping[int, FloatArray]
+    executions: Mapping[int, FloatArray]
     name: Callable[[int], Hashable]
 
 
@@ -59,13 +68,31 @@ def uncertain_rows(
         The row that the policy takes in each state.
     """
     counting = _counting(problem) if isinstance(problem, HCSSP) else {}
-    if not isinstance(problem, HCSSP) or not counting:
-        rows = chain.transitions[inner]
-        row = np.repeat(np.arange(len(inner)), np.diff(rows.indptr))
-        heads = rows.indices.astype(np.int64)
-        labels = chain.problem.state_labels
-        return _proportional(row, heads, rows.data, len(inner), {}, lambda way: labels[int(heads[way])])
-    return _written_out(chain, inner, problem, taken, counting)
+    if isinstance(problem, HCSSP) and counting:
+        return _written_out(chain, inner, problem, taken, counting)
+    rows = chain.transitions[inner]
+    row = np.repeat(np.arange(len(inner)), np.diff(rows.indptr))
+    heads = rows.indices.astype(np.int64)
+    labels = chain.problem.state_labels
+    runs = _executions(problem, inner[row], heads) if isinstance(problem, HCSSP) else {}
+    return _proportional(row, heads, rows.data, len(inner), {}, runs, lambda way: labels[int(heads[way])])
+
+
+def _executions(problem: HCSSP, tails: IntArray, heads: IntArray) -> dict[int, FloatArray]:
+    """By the positions of limits, which ways begin an execution of the use."""
+    events = np.array([event for event, _ in problem.flattening.event_states])
+    found = {}
+    for position, constraint in enumerate(problem.constraints, 1):
+        if constraint.per is None or not isfinite(constraint.at_most):
+            continue
+        use = problem.uses[constraint.per.use]
+        begins = np.zeros(len(heads))
+        between = np.flatnonzero((tails < len(events)) & (heads < len(events)))
+        begins[between] = [
+            float(enters(use, int(events[tails[way]]), int(events[heads[way]]))) for way in between.tolist()
+        ]
+        found[position] = begins
+    return found
 
 
 def _counting(problem: HCSSP) -> dict[int, dict[int, str]]:
@@ -139,7 +166,9 @@ def _written_out(
             return (activity.name, activity.cssp.state_labels[int(local_state[way])])
         return labels[int(all_heads[way])]
 
-    return _proportional(np.concatenate(rows), all_heads, np.concatenate(data), len(inner), happening, name)
+    row = np.concatenate(rows)
+    runs = _executions(problem, inner[row], all_heads)
+    return _proportional(row, all_heads, np.concatenate(data), len(inner), happening, runs, name)
 
 
 def _proportional(
@@ -148,8 +177,9 @@ def _proportional(
     data: FloatArray,
     count: int,
     counted: Mapping[int, FloatArray],
+    executions: Mapping[int, FloatArray],
     name: Callable[[int], Hashable],
 ) -> UncertainRows:
     # Rows may miss a sum of one by rounding; they are proportions.
     totals = np.bincount(row, data, count)
-    return UncertainRows(row, heads, data / totals[row], counted, name)
+    return UncertainRows(row, heads, data / totals[row], counted, executions, name)
