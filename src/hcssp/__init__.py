@@ -105,8 +105,8 @@ if TYPE_CHECKING:
     from hcssp.evaluation.exact import LimitEvaluation as LimitEvaluation
     from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.exact import evaluate as evaluate
+    from hcssp.evaluation.nature import Influence as Influence
     from hcssp.evaluation.procedure_simulation import ProcedureSimulation as ProcedureSimulation
-    from hcssp.evaluation.robustness import Influence as Influence
     from hcssp.evaluation.robustness import Robustness as Robustness
     from hcssp.evaluation.robustness import robustness as robustness
     from hcssp.evaluation.simulation import Estimate as Estimate
@@ -255,7 +255,7 @@ _HOME = {
     "ImproperPolicy": "hcssp.errors",
     "Infeasibility": "hcssp.dual.ascent",
     "Infeasible": "hcssp.contract.proof",
-    "Influence": "hcssp.evaluation.robustness",
+    "Influence": "hcssp.evaluation.nature",
     "Interrupter": "hcssp.contract.stop",
     "Interval": "hcssp.contract.proof",
     "InvalidCertificate": "hcssp.errors",

@@ -7,7 +7,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from hcssp.contract.plan import ProcedurePlan
-from hcssp.evaluation.robustness import Influence, influences
+from hcssp.evaluation.nature import Influence
+from hcssp.evaluation.robustness import influences
 from hcssp.procedure import HCSSP
 from hcssp.procedure.aim import Aim
 from hcssp.reports.figures import short
