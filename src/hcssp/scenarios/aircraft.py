@@ -112,7 +112,9 @@ def aircraft(
     plan.add_choice(diverting, "land at the alternate", to=[Outcome(1.0, landed, runs=alternate)])
     run += [holding, alternate]
     plan.add_constraint(EXPOSURE, at_most=exposure, counts=dict.fromkeys(run, EXPOSURE))
-    plan.add_constraint(DIVERSION, at_most=diversion, counts=dict.fromkeys(run, DIVERSION))
+    # A flight that diverts is over, so that no run counts twice.
+    counts = dict.fromkeys(run, DIVERSION)
+    plan.add_constraint(DIVERSION, at_most=diversion, counts=counts, probability_of="a diversion")
     return plan.build(start=fixes[0], end=landed)
 
 

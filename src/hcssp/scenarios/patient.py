@@ -84,8 +84,11 @@ def patient(
     fully = added("consolidate-fully", _single("six weeks", {WEEKS: 6.0, TOXICITY: 1.0, FAILURE: 0.01}))
     plan.add_choice(better, "consolidate shortly", to=[Outcome(1.0, over, runs=short)])
     plan.add_choice(better, "consolidate fully", to=[Outcome(1.0, over, runs=fully)])
-    for cost, bound in ((TOXICITY, toxicity), (HOSPITAL, hospital), (FAILURE, failure)):
+    for cost, bound in ((TOXICITY, toxicity), (HOSPITAL, hospital)):
         plan.add_constraint(cost, at_most=bound, counts=dict.fromkeys(run, cost))
+    # The last step says how likely it was in vain, and there is one.
+    counts = dict.fromkeys(run, FAILURE)
+    plan.add_constraint(FAILURE, at_most=failure, counts=counts, probability_of="no remission")
     return plan.build(start=begin, end=over)
 
 

@@ -94,7 +94,8 @@ def routing(
     towed = plan.add_activity("tow", _tow())
     counts[towed] = COLLISION
     plan.add_choice(lost, "call for help", to=[Outcome(1.0, over, runs=towed)])
-    plan.add_constraint(COLLISION, at_most=bound, counts=counts)
+    # After a collision one is towed home, so that no run counts twice.
+    plan.add_constraint(COLLISION, at_most=bound, counts=counts, probability_of="a collision")
     return plan.build(start=entered[0], end=over)
 
 
