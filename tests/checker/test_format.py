@@ -12,7 +12,7 @@ import pytest
 
 from hcssp.checker import Certificate, check
 from hcssp.checker import format as format_module
-from hcssp.checker.format import EXPANSION, MAGIC
+from hcssp.checker.format import EXPANSION, MAGIC, SMALL
 from hcssp.errors import HcsspError, InvalidCertificate
 from hcssp.proofs import ProofBuilder, encoding, to_bytes
 from proof_search import searched
@@ -89,6 +89,10 @@ def test_a_certificate_of_nothing_can_be_written() -> None:
 def test_damaged_bytes_are_told_from_a_certificate(data: bytes, message: str) -> None:
     with pytest.raises(InvalidCertificate, match=message):
         Certificate.from_bytes(data)
+
+
+def test_the_limits_are_those_that_are_documented() -> None:
+    assert (SMALL, EXPANSION) == (16 * 1024 * 1024, 64)
 
 
 def test_a_stream_that_expands_too_much_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +17,7 @@ from hcssp.contract.progress import Progress
 from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
-from hcssp.dual.expanding_oracle import ExpandingOracle
+from hcssp.dual.expanding_oracle import ExpandedVertex, ExpandingOracle
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
 from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
@@ -189,3 +191,11 @@ def test_before_anything_is_expanded_nothing_is_proven() -> None:
     problem = line(length=1)
     oracle = ExpandingOracle(Expansion(problem), np.array([4.0]))
     assert oracle.proven == 0.0
+
+
+def test_a_closed_policy_comes_to_where_it_has_a_row() -> None:
+    policy = SimpleNamespace(rows=np.array([0, -1, 3]), costs=np.array([2.0, 1.0]))
+    vertex = ExpandedVertex(policy)  # type: ignore[arg-type]
+    assert vertex.visits.tolist() == [1.0, 0.0, 1.0]
+    assert vertex.rows is policy.rows
+    assert vertex.costs is policy.costs
