@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,6 @@ def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
     return numerator * share[0] << GRAIN + 1 - (divisor * share[1]).bit_length()
 
 
-@lru_cache(maxsize=1 << 16)
 def decimal(number: float) -> Fraction:
     """What a number of the problem means: 0.05 is one twentieth."""
     return Fraction(repr(float(number)))

@@ -59,8 +59,10 @@ class Block:
     @cached_property
     def exact(self) -> tuple[Any, Any, int]:
         """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
-        costs, divisor = integers(map(decimal, self.costs.ravel()))
-        return integers(map(decimal, self.probabilities))[0], costs.reshape(self.costs.shape), divisor
+        chances, which = np.unique(self.probabilities, return_inverse=True)
+        amounts, where = np.unique(self.costs, return_inverse=True)
+        costs, divisor = integers(map(decimal, amounts))
+        return integers(map(decimal, chances))[0][which], costs[where.reshape(self.costs.shape)], divisor
 
     def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
         """From which states a policy of `rows` reaches a goal almost surely, and the rows it may take."""
