@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from hcssp.checker.arithmetic import GRAIN, MODERATE, decimal, grains, holds, integers, slack, spans
+from hcssp.checker.arithmetic import (
+    GRAIN,
+    MODERATE,
+    decimal,
+    grains,
+    holds,
+    integers,
+    is_moderate,
+    slack,
+    spans,
+)
 from hcssp.checker.layout import Block
 from hcssp.cssp.model import CSSP, FloatArray
 from random_problems import random_cssp
@@ -189,6 +199,13 @@ def test_staying_costs_no_digits() -> None:
     free = Block(cssp.derive(costs=np.zeros((1, 1))))
     computed, error = slack(free, np.ones(1), np.zeros(2))
     assert computed[0] == error[0] == 0.0
+
+
+def test_moderate_numbers_are_those_between_the_limits_and_zero() -> None:
+    assert is_moderate(np.array([0.0, 1.0, -1.0, MODERATE, -MODERATE, 1.0 / MODERATE]))
+    for extreme in (np.nextafter(MODERATE, np.inf), np.nextafter(1.0 / MODERATE, 0.0), np.nan, np.inf):
+        assert not is_moderate(np.array([0.0, 1.0, -extreme]))
+    assert is_moderate(np.zeros(0))
 
 
 @pytest.mark.parametrize("extreme", [2.0 * MODERATE, 0.5 / MODERATE, 5e-324, np.inf, np.nan])

@@ -113,6 +113,15 @@ def test_many_hubs_are_linked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.totals[0] == pytest.approx(2 * pairs * total / escape, rel=1e-12)
 
 
+def test_one_cost_that_is_too_large_is_told_among_others() -> None:
+    chain = csr_array(np.array([[1.0 - 2.0**-20, 2.0**-20], [0.0, 1.0]]))
+    costs = np.array([[1.0], [1e308]])
+    with pytest.raises(OverflowError, match="too large for double precision"):
+        absorb(chain, np.array([0]), np.array([1.0, 0.0]), costs)
+    found = absorb(chain, np.array([0]), np.array([1.0, 0.0]), costs / 1e8)
+    np.testing.assert_allclose(found.totals, [2.0**20 / 1e8, 2.0**20 * 1e300])
+
+
 def test_what_is_too_large_for_a_number_is_told() -> None:
     with pytest.raises(OverflowError, match="too large for double precision"):
         absorb(ring(3, 1e-310), np.arange(3), np.eye(4)[0], np.ones((1, 3)))

@@ -200,6 +200,10 @@ def test_weights_of_the_whole_are_added_up_for_each_activity() -> None:
     weights = np.array([1.0, 0.5, 3.0])
     assert oracle.own_weights(0, weights).tolist() == [1.0, 0.5]
     assert oracle.own_weights(1, weights).tolist() == [1.0, 3.5]
+    # And what an activity costs is added to the costs of the whole that count it.
+    for activity, planner in enumerate(oracle.planners):
+        own = oracle.own_weights(activity, weights)[planner.weighted]
+        assert (oracle._spread(activity) @ weights).tolist() == own.tolist()
 
 
 def test_other_bounds_leave_the_oracle_as_it_was() -> None:

@@ -52,6 +52,21 @@ def test_what_is_proven_of_a_region_holds_for_its_parts() -> None:
     assert check(problem, proof.certificate()).lower_bound == bound
 
 
+@pytest.mark.parametrize("events", [[3.5, 0.5], [3.0, 1.0], [4.0, 0.0]])
+def test_values_of_events_that_do_not_hold_are_not_taken(events: list[float]) -> None:
+    """Where the end is worth something, or the start more than what follows."""
+    problem = room()
+    proof = ProofBuilder(problem)
+    both = proof.add_potential(0, [1.0, 0.125], [3.0, 0.0])
+    bound = proof.prove(proof.root, [0.125], [(0, both, 1.0)], events)
+    assert bound == pytest.approx(2.75)
+    assert check(problem, proof.certificate()).lower_bound == bound
+    # What holds is taken, even if it is lower than it could be.
+    lower = ProofBuilder(problem)
+    low = lower.add_potential(0, [1.0, 0.125], [3.0, 0.0])
+    assert lower.prove(lower.root, [0.125], [(0, low, 1.0)], [2.5, 0.0]) == pytest.approx(2.25)
+
+
 def test_nothing_is_proven_by_nothing() -> None:
     proof = ProofBuilder(room())
     assert proof.bound(proof.root) == 0.0
