@@ -25,7 +25,7 @@ bound is certified wherever the ascent ends, so this only decides how tight it i
 PRECISION_SHARE = 0.05
 """Multipliers are solved to this share of the distance between the model and the bound."""
 
-CUTOFF_SHARE = 0.02
+CUTOFF_SHARE = 0.1
 """With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
 missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 

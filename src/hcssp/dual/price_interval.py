@@ -66,7 +66,7 @@ def price_interval(
         Rows that are not to be used; None forbids none.
     """
     line = _Line(balance, optimum, index, banned)
-    base, slope = (line.reduced[each] + tie(line.values[each])[balance.row_state] for each in (0, 1))
+    base, slope = (line.reduced[each] + tie(line.values[each]).take(balance.row_state) for each in (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = base / -slope
     low = float(np.max(zero, where=slope > 0.0, initial=0.0))
@@ -85,9 +85,14 @@ class _Line:
         self._banned = banned
         self._costs = float(optimum.costs[0]), float(optimum.costs[index])
         self.values: FloatArray = np.ascontiguousarray(optimum.values[:, [0, index]].T)
-        self.reduced: FloatArray = balance.costs[[0, index]] - (balance.matrix @ self.values.T).T
+        # One product for each: together they take as long, and lie in each other's way afterwards.
+        self.reduced = [
+            balance.reduced_costs(balance.costs[cost], values)
+            for cost, values in zip((0, index), self.values, strict=True)
+        ]
         if banned is not None:
-            self.reduced[:, banned] = 0.0
+            for reduced in self.reduced:
+                reduced[banned] = 0.0
 
     def furthest(self, price: float, end: float, bound: float) -> tuple[float, float]:
         """How far towards `end` a good bound is certain, and that bound; if nowhere, `price` and `bound`."""
@@ -110,8 +115,10 @@ class _Line:
         balance = self._balance
         weights = np.zeros(len(balance.costs))
         weights[0], weights[self._index] = primary, secondary
-        values = primary * self.values[0] + secondary * self.values[1]
-        reduced = primary * self.reduced[0] + secondary * self.reduced[1]
+        values, reduced = (
+            secondary * both[1] if primary == 0.0 else both[0] + secondary * both[1]
+            for both in (self.values, self.reduced)
+        )
         if self._banned is not None:
             reduced[self._banned] = inf
         if quickly:
