@@ -293,7 +293,7 @@ def test_with_a_cutoff_the_tolerance_is_a_share_of_what_is_missing() -> None:
     ascent = Ascent(Menu([(10.0, 0.0)], [4.0]), Region())
     ascent.explore(np.zeros(1))
     assert ascent.tolerance() == pytest.approx(1e-8)
-    assert ascent.tolerance(cutoff=60.0) == pytest.approx(1.0)
+    assert ascent.tolerance(cutoff=60.0) == pytest.approx(5.0)
     assert ascent.tolerance(cutoff=10.0) == ascent.tolerance()
 
 
