@@ -131,6 +131,7 @@ def test_the_list_of_public_names() -> None:
         "TracePoint",
         "TradeOff",
         "TransitionBatch",
+        "TurningPoint",
         "UnboundedReward",
         "UnknownName",
         "UnsoundResult",

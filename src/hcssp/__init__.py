@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from hcssp.dual.ascent import Infeasibility as Infeasibility
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
+    from hcssp.dual.foresight import TurningPoint as TurningPoint
     from hcssp.dual.oracle import Minimum as Minimum
     from hcssp.dual.oracle import Oracle as Oracle
     from hcssp.dual.oracle import Settlement as Settlement
@@ -344,6 +345,7 @@ _HOME = {
     "trade_off": "hcssp.solving.trade_off",
     "TradeOff": "hcssp.solving.trade_off",
     "TransitionBatch": "hcssp.cssp.transition_batch",
+    "TurningPoint": "hcssp.dual.foresight",
     "UnboundedReward": "hcssp.errors",
     "UnknownName": "hcssp.errors",
     "UnsoundResult": "hcssp.solving.solve",
