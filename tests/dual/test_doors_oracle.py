@@ -42,6 +42,34 @@ def random_weights(rng: np.random.Generator, problem: HCSSP) -> np.ndarray:
     return np.append(rng.choice([1.0, 1.0, 0.0]), rng.choice([0.0, 0.2, 1.0, 30.0], problem.num_constraints))
 
 
+@pytest.mark.parametrize("later", [0.0, 5.0, 40.0])
+@pytest.mark.parametrize("risk", [0.0, 0.5])
+def test_what_follows_a_circle_counts_once_it_is_left(later: float, risk: float) -> None:
+    """One tries until it works, by a door that leads on; what follows costs something of both."""
+    attempt = CSSPBuilder(cost_names=("time", "risk"))
+    here = attempt.add_state("here")
+    done, failed = attempt.add_goal("done"), attempt.add_goal("failed")
+    attempt.add_action(here, "try", to={done: 0.25, failed: 0.75}, costs={"time": 1.0, "risk": 0.125})
+    attempt.set_initial(here)
+    way = CSSPBuilder(cost_names=("time", "risk"))
+    hall, out = way.add_state("hall"), way.add_goal("out")
+    way.add_action(hall, "walk", to=out, costs={"time": later, "risk": 1.0})
+    way.set_initial(hall)
+    plan = ProcedureBuilder()
+    start, between, end = (plan.add_event(name) for name in ("start", "between", "end"))
+    tries, walk = plan.add_activity("tries", attempt.build()), plan.add_activity("walk", way.build())
+    exits = {"done": between, "failed": start}
+    plan.add_choice(start, "try", to=[Outcome(1.0, between, runs=tries, exits=exits)])
+    plan.add_choice(between, "walk", to=[Outcome(1.0, end, runs=walk)])
+    plan.add_constraint("risk", at_most=9.0, counts={tries: "risk", walk: "risk"})
+    oracle = DoorsOracle(plan.build(start=start, end=end).flattening)
+    found = oracle.minimise(np.array([1.0, risk]), Region())
+    assert found is not None
+    # Four tries in expectation, then the walk.
+    assert found.vertex.costs == pytest.approx([4.0 + later, 1.5])
+    assert found.bound == pytest.approx(4.0 + later + risk * 1.5, rel=1e-9)
+
+
 @pytest.mark.parametrize("first", some(range(0, 2 * CHUNK, CHUNK), 3))
 def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int) -> None:
     empty = 0
