@@ -5,6 +5,7 @@ for, processes that are started included. "Processor" is the time that all of th
 one alone: what is above 1 was lost on the way, whoever else is using the machine.
 
     python benchmarks/bench_parallel.py --jobs 2
+    python benchmarks/bench_parallel.py --only 46 --repeats 1
     python benchmarks/bench_parallel.py --only curve --only sweep --repeats 1
 """
 
@@ -21,6 +22,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "evacuation, damage at most 3.4": {"bound": 3.4},
     "26 stages, 4 budgets": {"count": 26, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
     "30 stages, 4 budgets": {"count": 30, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
+    "46 stages, 4 budgets": {"count": 46, "actions": 4, "constraints": 4, "seed": 1, "tightness": 0.6},
 }
 CURVE = "curve of the evacuation, 21 points"
 SWEEP = "sweep of the evacuation, 32 points"

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 import worker_tasks
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
-from hcssp.workers import Workers, open_workers
+from hcssp.workers import Workers, open_workers, processes
 from hcssp.workers.crew import InvalidWorkers
 from hcssp.workers.losses import LostWorker
 from running_processes import assert_gone, is_running
@@ -53,6 +53,30 @@ def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None
     assert {limit for _, limit in found} == {"1"}
     assert workers.count == 2
     assert workers.outstanding == 0
+
+
+def test_processes_are_started_before_there_is_work(workers: Workers) -> None:
+    calls = workers.warm_up(worker_tasks.process_and_thread_limit)
+    assert {call.result()[0] for call in calls} <= set(workers.process_ids)
+    assert len(calls) == workers.count == 2
+    assert workers.outstanding == 0
+    with open_workers(jobs=1) as here:
+        assert here.warm_up(worker_tasks.process_and_thread_limit) == []
+
+
+def test_a_process_that_cannot_be_started_is_told_and_started_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(process: object) -> None:
+        raise RuntimeError("no more processes")
+
+    executor = processes.ProcessWorkers(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(get_context("spawn").Process, "start", refuse)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="no more processes"):
+                executor.submit(os.getpid).result(timeout=60)
+    assert executor.process_ids == []
+    assert executor.submit(os.getpid).result(timeout=60) in executor.process_ids
+    executor.shutdown(wait=False)
 
 
 @pytest.mark.parametrize(("num_states", "mapped"), [(50, False), (100_001, True)])

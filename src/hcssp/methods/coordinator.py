@@ -1,8 +1,8 @@
 """One search on many workers: the coordinator owns the open nodes, the incumbent and the bound.
 
-**Method.** It begins alone, until there are a few nodes. Then workers are given regions, as
-forbidden rows and prices, expand what is under them for a moment (:mod:`hcssp.methods.subtrees`), and hand
-back what is left open.
+**Method.** It begins alone, until there are a few nodes and the workers are there. Then they are given
+regions, as forbidden rows and prices, expand what is under them for a moment
+(:mod:`hcssp.methods.subtrees`), and hand back what is left open.
 
 **Guarantee.** The bound is the least of the nodes that wait, of those that workers have, at what was proven
 when they went, and of whatever was dropped: it holds at every instant, and a worker that dies takes nothing
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -28,7 +29,7 @@ from hcssp.dual.flat_oracle import Evaluation
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node
 from hcssp.methods.reporter import Reporter
-from hcssp.methods.subtrees import Findings, OpenNode, Order, Root, Search, work_on
+from hcssp.methods.subtrees import Findings, OpenNode, Order, Root, Search, be_ready, work_on
 from hcssp.workers import Shared, Task, Workers
 from hcssp.workers.losses import LostWorker
 
@@ -91,9 +92,13 @@ class Coordinator:
     def run(self, branching: Branching[Any]) -> Generator[Progress, None, BestFirst[Any, Any]]:
         """Finish a search that has begun, telling its progress; the answer is the state that it ended in."""
         reporter, alone = branching.reporter, branching.search
+        called: list[Future[Any]] | None = None
         for _ in branching.run():
             yield reporter.snapshot(alone.lower_bound)
-            if len(alone) >= NODES_ALONE and reporter.seconds >= ALONE_SECONDS:
+            if called is None and len(alone) >= NODES_ALONE and reporter.seconds >= ALONE_SECONDS:
+                called = self.workers.warm_up(be_ready)
+            # Until they are there, as much is done here as they would do.
+            if called is not None and len(alone) >= NODES_ALONE and all(call.done() for call in called):
                 break
         if not len(alone) or alone.next_bound >= alone.cutoff:
             return alone

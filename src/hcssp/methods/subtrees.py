@@ -143,6 +143,10 @@ class Findings:
     seconds: float
 
 
+def be_ready() -> None:
+    """Nothing; whoever is asked for it has imported what work needs."""
+
+
 def work_on(problem: Problem, search: Search, order: Order) -> Findings:
     """Expand what is under the roots of an order, best-first, until its time is up."""
     began = time.perf_counter()

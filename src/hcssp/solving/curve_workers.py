@@ -73,6 +73,10 @@ def points_by_workers(
             yield finished_point(constraint, bound, plan, *curve[bound])
 
 
+def be_ready() -> None:
+    """Nothing; whoever is asked for it has imported what a point needs."""
+
+
 def _best_rows(plans: Mapping[float, Plan], bound: float) -> IntArray | None:
     """The best policy known that keeps a bound, since it keeps a smaller one."""
     known = [plan for smaller, plan in plans.items() if smaller <= bound and plan.found]

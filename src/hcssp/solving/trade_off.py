@@ -34,11 +34,12 @@ from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_g
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.solving.curve_point import CurvePoint, Enough, at_least, finished_point, raised, unkept
-from hcssp.solving.curve_workers import points_by_workers
+from hcssp.solving.curve_workers import be_ready, points_by_workers
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.threads import single_threaded_algebra
 from hcssp.verbs import verb
+from hcssp.workers import Workers
 
 __all__ = ["CurvePoint", "TradeOff", "trade_off"]
 
@@ -167,6 +168,9 @@ def trade_off(
     if not asked or not all(isfinite(point) for point in asked):
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
     index = names.index(constraint)
+    if isinstance(executor, Workers) and len(asked) > 1:
+        # They take a moment to start, and so do the tangents.
+        executor.warm_up(be_ready)
     shared = memory or Memory()
     with explaining_dead_ends(problem):
         oracle = shared.oracle(problem)

@@ -215,6 +215,24 @@ class Workers:
         self._send(task, inline_parcels=False)
         return task
 
+    def warm_up(self, function: Callable[[], object]) -> list[Future[Any]]:
+        """Start the processes of this machine, while something else is done here.
+
+        Parameters
+        ----------
+        function
+            Of the module that the tasks will need, which then is imported; it is called once by each.
+
+        Returns
+        -------
+        calls
+            They are done when the processes are there; none for workers that are there in any case.
+        """
+        if self._engine is None or not self._engine.local:
+            return []
+        # Nobody answers before its process is there, so each of them takes one.
+        return [self._engine.executor.submit(function) for _ in range(self.count)]
+
     def as_completed(self) -> Iterator[Task]:
         """Tasks as they are done, until none is left; those that are submitted meanwhile come, too."""
         while self._outstanding:

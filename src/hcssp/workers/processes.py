@@ -136,12 +136,19 @@ class _Lane:
 
     def _start(self) -> None:
         context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with one_thread_each():
-            self._process.start()
-        # Theirs alone: the pipe must break when they end.
-        theirs.close()
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs,), daemon=True)
+        try:
+            with one_thread_each():
+                process.start()
+        except BaseException:
+            # As where a script starts processes while it is imported; a pipe that nobody reads would block.
+            ours.close()
+            raise
+        finally:
+            # Theirs alone: the pipe must break when they end.
+            theirs.close()
+        self._pipe, self._process = ours, process
         if self._closed:
             self._process.kill()
 
