@@ -13,6 +13,7 @@ import pytest
 from chromium import Browser, find_chromium
 from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.files.problem_file.loading import load_text
 from hcssp.reports import page_data, save_page
 from hcssp.reports.candidates import draw_curve
 from hcssp.reports.report import curves_around
@@ -298,6 +299,58 @@ def test_names_of_two_hundred_letters_make_no_page_wider(browser: Browser, folde
     for width in (1280, 390):
         browser.open(folder / "long.html", width, 844)
         assert browser.run("document.documentElement.scrollWidth") == width
+
+
+CROWDED = """
+format: hcssp-problem
+version: 1
+costs: [time, noise, damage]
+activities:
+  hall:
+    grid: {map: ["S..~....", "..#~...#", "...~...G"], hazards: {"~": {damage: 5, noise: 1}}, slip: 0.1}
+  stairs:
+    table:
+      top:
+        run: {to: bottom, costs: {time: 2, damage: 1, noise: 2}}
+        walk: {to: bottom, costs: {time: 6, noise: 1}}
+    start: top
+    goal: bottom
+procedure:
+  start: in
+  end: out
+  events:
+    in: {go: {runs: hall, to: landing}}
+    landing: {down: {runs: stairs, to: out}}
+constraints: {noise: {at_most: 50}, damage: {at_most: 5.9}}
+"""
+
+
+def test_a_small_room_with_a_table_beside_it_stays_legible(browser: Browser, folder: Path) -> None:
+    plan = solve(load_text(CROWDED))
+    save_page(folder / "crowded.html", page_data(plan, draw_curve(plan, "damage", [5.9]), samples=200))
+    browser.open(folder / "crowded.html")
+    # The box of a table is no larger than the room, whose name stands in its wall and hides no cell.
+    boxes = browser.run(
+        "[...document.querySelectorAll('#sheet .table-box, #sheet .floor')].map(b => b.getBBox().width)"
+    )
+    assert boxes[1] < boxes[0]
+    name, floor = browser.run(
+        "[...document.querySelectorAll('#sheet .on-wall, #sheet .floor')].map(b => b.getBBox())"
+        ".map(b => [b.y, b.y + b.height]).sort((a, b) => b[0] - a[0])"
+    )
+    assert name[0] >= floor[1] - 1.0
+    # No line of a bound crosses the figure of a bar beside it.
+    crossed = browser.run(
+        """[...document.querySelectorAll('#budgets svg')].flatMap(picture => {
+          const line = picture.querySelector('.limit').getBBox().x;
+          return [...picture.querySelectorAll('.plated')].map(text => text.getBBox())
+            .filter(box => box.x < line && line < box.x + box.width);
+        })"""
+    )
+    assert crossed == []
+    assert browser.run("document.querySelector('#activity-table tfoot').textContent").endswith(
+        browser.run("document.querySelectorAll('#tiles dd')[2].firstChild.textContent")
+    )
 
 
 def test_a_nested_procedure_opens_and_closes(browser: Browser, folder: Path) -> None:

@@ -14,8 +14,9 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
 from hcssp.procedure import HCSSP
 
-_TABLE_SIZE = (12, 6)
-"""Cells that the box of an activity without a grid is wide and high."""
+_TABLE_HEIGHT = 6
+"""Cells that the box of an activity without a grid is high at most, and half as many as it is wide; among small
+grids it is smaller, as there is nothing in it but a name."""
 _ASPECT = 1.6
 
 
@@ -63,15 +64,17 @@ def place(problem: HCSSP, activities: Iterable[int] | None = None) -> list[Panel
             by_room.setdefault(room, []).append(index)
         else:
             alone.append(index)
+    table = _table_size(grids.values())
     panels = [
-        _panel(room, problem.positions.get(room, (0, 0)), grids[members[0]], members, on_map=True)
+        _panel(room, problem.positions.get(room, (0, 0)), grids[members[0]], members, table, on_map=True)
         for room, members in by_room.items()
     ]
     left = min((panel.corner[0] for panel in panels), default=0)
     top = min((panel.corner[1] for panel in panels), default=0)
     panels = [_moved(panel, (panel.corner[0] - left, panel.corner[1] - top)) for panel in panels]
     single = [
-        _panel(problem.activities[index].name, (0, 0), grids[index], [index], on_map=False) for index in alone
+        _panel(problem.activities[index].name, (0, 0), grids[index], [index], table, on_map=False)
+        for index in alone
     ]
     return [*panels, *_in_lines(single, *_extent(panels))]
 
@@ -87,8 +90,23 @@ def _fits(grids: dict[int, GridWorld | None], members: list[int], world: GridWor
     return first is not None and (first.width, first.height) == (world.width, world.height)
 
 
-def _panel(title: str, corner: Cell, world: GridWorld | None, members: list[int], *, on_map: bool) -> Panel:
-    width, height = _TABLE_SIZE if world is None else (world.width + 2, world.height + 2)
+def _table_size(grids: Iterable[GridWorld | None]) -> tuple[int, int]:
+    """The width and height of tables' boxes beside such grids."""
+    least = min((world.height for world in grids if world is not None), default=2 * _TABLE_HEIGHT)
+    height = max(2, min(_TABLE_HEIGHT, least // 2))
+    return 2 * height, height
+
+
+def _panel(
+    title: str,
+    corner: Cell,
+    world: GridWorld | None,
+    members: list[int],
+    table: tuple[int, int],
+    *,
+    on_map: bool,
+) -> Panel:
+    width, height = table if world is None else (world.width + 2, world.height + 2)
     return Panel(title, corner, width, height, world, tuple(members), on_map)
 
 
@@ -108,12 +126,14 @@ def _in_lines(panels: list[Panel], across: int, down: int) -> list[Panel]:
     widest = max((panel.width for panel in panels), default=0)
     limit = max(across, widest, ceil(sqrt(_ASPECT * area)))
     title = 2 + limit // 30
+    # The names of tables stand in their boxes, those of grids above them.
+    above = title if any(panel.world is not None for panel in panels) else 0
     left, top, line = 0, down + (title if down else 0), 0
     placed = []
     for panel in panels:
         if left and left + panel.width > limit:
-            left, top, line = 0, top + line + title, 0
-        placed.append(_moved(panel, (left, top + title)))
+            left, top, line = 0, top + line + above, 0
+        placed.append(_moved(panel, (left, top + above)))
         left += panel.width + title
         line = max(line, panel.height + title)
     return placed

@@ -74,6 +74,7 @@ function describe() {
       + "An arrow is where the plan heads from a cell; cells with stronger shading and larger arrows are visited more often. Hatched cells are hazards."
     : "The activities of this problem have no map; their busiest states are listed below.";
   byId("sheet-caption").textContent = grids ? "Expected visits count all executions of the plan's activities in one run of the procedure." : "";
+  byId("where").classList.toggle("without-map", !grids);
   const stage = document.querySelector(".stage");
   stage.hidden = !grids && data.plans[data.reported].runs.length === 0;
   // Without rooms there is nothing to draw; runs are told in words.

@@ -119,7 +119,7 @@ function drawOutlook(plan) {
     // Few different values have a bar each, which stands on its value.
     const centres = cost.values ? cost.edges.slice(1).map((edge, bar) => (edge + cost.edges[bar]) / 2) : null;
     const xTicks = centres && centres.filter((_, bar) => bar % Math.ceil(centres.length / 6) === 0);
-    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, xText: given, x: [low, high], y: [0, Math.max(...shares) * 1.1], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
+    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, xText: given, x: [low, high], y: [0, Math.max(...shares) * (bound === null ? 1.15 : 1.3)], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
     picture.setAttribute("aria-label", `Distribution of ${cost.name} over simulated runs.`);
     shares.forEach((share, bar) => {
       if (!share) return;
@@ -130,19 +130,22 @@ function drawOutlook(plan) {
       picture.append(svg("rect", { class: bound !== null && middle > bound ? "column over" : "column", x: from + 1, width: Math.max(1, to - from - 2), y: top, height: box.bottom - top },
         svg("title", {}, centres ? `${cost.counts[bar]} runs with ${figure(centres[bar], 2)}` : `${cost.counts[bar]} runs between ${figure(cost.edges[bar], 1)} and ${figure(cost.edges[bar + 1], 1)}`)));
     });
+    // Above both lines, lest one strikes the other's label through.
+    const labels = [];
     const mark = (value, name, label, row) => {
       if (value === null || value < low || value > high) return;
       const flip = px(value) > box.right - 90;
-      picture.append(svg("line", { class: name, x1: px(value), x2: px(value), y1: box.top, y2: box.bottom }),
-        svg("text", { x: px(value) + (flip ? -5 : 5), y: box.top + 10 + 15 * row, "text-anchor": flip ? "end" : "start" }, label));
+      picture.append(svg("line", { class: name, x1: px(value), x2: px(value), y1: box.top, y2: box.bottom }));
+      labels.push(svg("text", { class: "plated", x: px(value) + (flip ? -5 : 5), y: box.top + 10 + 15 * row, "text-anchor": flip ? "end" : "start" }, label));
     };
-    mark(plan.costs[cost.name], "mean", `expected ${figure(plan.costs[cost.name], 2)}`, 0);
+    mark(plan.costs[cost.name], "mean", `expected ${beside(plan.costs[cost.name], bound, 2)}`, 0);
     if (bound !== null) mark(bound, "limit", `allowed ${given(bound)}`, 1);
+    picture.append(...labels);
     caption.textContent = capital(cost.name) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
   });
   byId("outlook-table").replaceChildren(table(
     ["cost of a run", "exact mean", "simulated mean (95% sure)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "greatest", "above the bound (95% sure)"],
-    outlook.costs.map((cost) => [cost.name, figure(plan.costs[cost.name]),
+    outlook.costs.map((cost) => [cost.name, beside(plan.costs[cost.name], plan.bounds[cost.name]),
       cost.mean[0] === null ? "–" : (([mean, low, high]) => `${mean} (${low} to ${high})`)(apart(cost.mean)),
       figure(cost.percentiles[1], 2), figure(cost.percentiles[2], 2), figure(cost.percentiles[3], 2), figure(cost.greatest, 2),
       cost.exceeding ? `${percent(cost.exceeding[0])} (${percent(cost.exceeding[1])} to ${percent(cost.exceeding[2])})` : "no bound"])));
@@ -160,10 +163,10 @@ function drawBudgets(plan) {
     const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
       + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
       + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would ${greatest ? "gain" : "save"} in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
-    const width = widthOf(host, 860), label = Math.min(230, width * 0.45), line = 24;
+    const width = widthOf(host, 860), label = Math.min(230, width * 0.36), line = 24;
     const rows = [...shares.map((share) => ({ name: data.problem.activities[share.index].name, value: share.used, allotted: share.allotted }))];
     const most = Math.max(bound ?? 0, ...rows.map((row) => Math.max(row.value, row.allotted ?? 0)), 1e-12);
-    const scale = (value) => (value / most) * (width - label - 96);
+    const scale = (value) => (value / most) * (width - label - 116);
     const picture = svg("svg", { viewBox: `0 0 ${width} ${rows.length * line + 30}`, width, height: rows.length * line + 30, role: "img", "aria-label": `How ${name} is spread over the activities; the table of activities has the figures.` });
     if (bound !== null && bound > 0) {
       // Below the bars, so that it crosses no figure.
@@ -171,11 +174,14 @@ function drawBudgets(plan) {
       picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
     }
     rows.forEach((row, at) => {
-      const y = at * line + 4;
+      const y = at * line + 4, told = `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`;
+      // A figure that the line of the bound would cross stands behind it.
+      const end = label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, limit = bound ? label + scale(bound) : -1;
+      const behind = end <= limit && limit <= end + 7 * told.length && limit + 6 + 7 * told.length <= width;
       picture.append(svg("text", { x: label - 8, y: y + 13, "text-anchor": "end" }, svg("title", {}, row.name), shortened(row.name, label / 7)),
         svg("rect", { class: "column", x: label, y, width: Math.max(row.value > 0 ? 1 : 0, scale(row.value)), height: line - 8 }),
         row.allotted === null ? "" : svg("rect", { class: "allotted", x: label, y: y - 1, width: scale(row.allotted), height: line - 6 }),
-        svg("text", { class: "plated", x: label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, y: y + 13 }, `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`));
+        svg("text", { class: "plated", x: behind ? limit + 6 : end, y: y + 13 }, told));
     });
     if (bound !== null && bound > 0) {
       const x = label + scale(bound), y = rows.length * line + 4;

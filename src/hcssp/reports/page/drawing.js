@@ -35,10 +35,10 @@ function figure(value, digits = 4) {
 // A small figure keeps as many digits that mean something.
 const decimals = (value, digits) => (value === 0 ? digits : Math.max(digits, Math.min(15, digits - 1 - Math.floor(Math.log10(Math.abs(value))))));
 // Digits enough for a figure not to look like its bound unless it is.
-function beside(value, bound) {
-  if (bound === null || bound === undefined || value === null) return figure(value);
+function beside(value, bound, least = 4) {
+  if (bound === null || bound === undefined || value === null) return figure(value, least);
   if (Math.abs(value - bound) <= 1e-9 * Math.abs(bound)) return given(bound);
-  for (let digits = 4; digits < 12; digits++) if (Number(figure(value, digits)) !== bound) return figure(value, digits);
+  for (let digits = least; digits < 12; digits++) if (Number(figure(value, digits)) !== bound) return figure(value, digits);
   return figure(value, 12);
 }
 // Figures with as many digits as it takes to tell them apart.

@@ -65,11 +65,14 @@ function drawRoom(panel) {
 // Inside a room that stands on the map, above a panel by itself.
 function roomName(panel) {
   const [left, top] = panel.corner, { width, height } = panel, inside = panel.onMap || !panel.grid;
-  // A room by itself needs no name, and in a small one it would hide the arrows.
+  // A room by itself needs no name; in a small one it stands in the wall, where it hides no arrows.
   if (panel.grid && data.sheet.panels.length === 1) return svg("g", {});
-  const small = panel.grid && Math.min(width, height) < 14;
-  const size = Math.min(width / (0.65 * Math.min(60, panel.title.length) + 1), height / 3, inside ? (small ? 1.4 : 7) : 2.2);
-  return svg("text", { class: "room-name", x: left + width / 2, y: inside ? top + height * 0.6 : top - 0.7 * size, "font-size": size }, shortened(panel.title, 60));
+  const letters = 0.65 * Math.min(60, panel.title.length) + 1;
+  if (panel.grid && panel.onMap && Math.min(width, height) < 14) {
+    return svg("text", { class: "room-name on-wall", x: left + width / 2, y: top + height - 0.5, "font-size": Math.min(width / letters, 0.7) }, shortened(panel.title, 60));
+  }
+  const size = Math.min(width / letters, height / 3, inside ? 7 : 2.2);
+  return svg("text", { class: panel.grid ? "room-name" : "room-name in-box", x: left + width / 2, y: inside ? top + height * 0.6 : top - 0.7 * size, "font-size": size }, shortened(panel.title, 60));
 }
 
 function drawCells(panel, cells, rare, stride) {
@@ -227,7 +230,10 @@ class Sheet {
     });
     const letter = 7.4 / this.pixels, [left, top, width] = this.view;
     return [...found].flatMap(([[x, y], names]) => {
-      const lines = [...names].slice(0, 2).map((name) => shortened(name, 28)), half = (Math.max(...lines.map((name) => name.length)) * letter) / 2;
+      // No longer than there is room to the next name on about the same height.
+      const beside = [...found.keys()].filter(([u, v]) => (u !== x || v !== y) && Math.abs(v - y) * this.pixels < 30).map(([u]) => Math.abs(u - x));
+      const most = Math.max(6, Math.min(28, Math.floor(Math.min(...beside, Infinity) / letter) - 1));
+      const lines = [...names].slice(0, 2).map((name) => shortened(name, most)), half = (Math.max(...lines.map((name) => name.length)) * letter) / 2;
       const at = Math.min(Math.max(x + 0.5, left + half + letter), left + width - half - letter);
       const above = y + 0.5 - top > (14 + 13 * lines.length) / this.pixels ? -1 : 1;
       // Clear of the sign that stands there.

@@ -51,8 +51,17 @@ function showStart() {
 }
 
 // Labels of ways that leave one place would lie on each other: they give way to the sides.
-function keepApart(labels) {
+function keepApart(labels, nodes) {
   for (let round = 0; round < 8; round++) {
+    // Nor do they lie below a box that their way passes.
+    for (const label of labels) {
+      nodes.forEach((node, index) => {
+        const [x, y] = label.at, across = label.half + node.width / 2 + 2 - Math.abs(x - node.x), down = 9.5 + node.height / 2 - Math.abs(y - node.y);
+        if (index === label.tail || index === label.head || across <= 0 || down <= 0) return;
+        if (down <= across) label.at[1] += y < node.y ? -down : down;
+        else label.at[0] += x < node.x ? -across : across;
+      });
+    }
     labels.forEach((one, index) => labels.slice(index + 1).forEach((other) => {
       const dx = other.at[0] - one.at[0], missing = one.half + other.half + 2 - Math.abs(dx);
       if (Math.abs(other.at[1] - one.at[1]) >= 17 || missing <= 0) return;
@@ -81,10 +90,10 @@ function drawProcedure(plan, selected, choose) {
     if (way.label) labels.push({ ...way, chosen, half: 3.6 * way.label.length + 4, at: [...drawn.at] });
   }
   // On plates of their own above all lines, lest one strikes a figure through.
-  keepApart(labels);
+  keepApart(labels, nodes);
   for (const { label, chosen, half, at: [x, y] } of labels) {
     picture.append(svg("rect", { class: "plate", x: x - half, y: y - 8.5, width: 2 * half, height: 17, rx: 3 }),
-      svg("text", { class: "way-label" + chosen, x, y }, label));
+      svg("text", { class: "way-label" + chosen, x, y, "data-room": 2 * half - 4 }, label));
   }
   for (const node of nodes) {
     const use = node.kind === "use", activity = node.kind === "activity" || use;
@@ -94,9 +103,10 @@ function drawProcedure(plan, selected, choose) {
     const told = activity && on ? `${times(share.executions)}, ${shortened(called(primary), 16)} ${figure(share.cost / share.executions, 2)}${Math.abs(share.executions - 1) < 1e-9 ? "" : " each"}` : "never executed";
     // Figures with many digits are set closer, so that they stay in their box.
     const fits = 5.9 * told.length <= node.width - 8 ? {} : { textLength: node.width - 12, lengthAdjust: "spacingAndGlyphs" };
+    const room = { "data-room": node.width - (node.kind === "event" ? 16 : 10) };
     const lines = activity
-      ? [svg("text", { x: node.x, y: node.y - 8 }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, told)]
-      : [svg("text", { x: node.x, y: node.y }, node.label)];
+      ? [svg("text", { x: node.x, y: node.y - 8, ...room }, node.label), svg("text", { class: "figures", x: node.x, y: node.y + 8, ...fits }, told)]
+      : [svg("text", { x: node.x, y: node.y, ...room }, node.label)];
     const act = use ? () => openLevel(node.index) : () => choose(node.index);
     const extra = activity && (on || use) ? { tabindex: 0, role: "button", "aria-label": use ? `Open ${node.label}` : `Show ${node.label} on the map`, onclick: act,
       onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } } : {};
@@ -104,6 +114,10 @@ function drawProcedure(plan, selected, choose) {
     picture.append(svg("g", { class: classes, ...extra }, svg("title", {}, node.name ?? node.label), shape(node), lines));
   }
   byId("graph").replaceChildren(picture);
+  // Names of wide letters are set closer, so that they stay in their box.
+  for (const text of picture.querySelectorAll("[data-room]")) {
+    if (text.getComputedTextLength() > Number(text.dataset.room)) fill(text, { textLength: text.dataset.room, lengthAdjust: "spacingAndGlyphs" }, []);
+  }
   showStart();
   const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => isShownChoice(index) && made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
     .map(({ choice, index }) => {

@@ -58,7 +58,7 @@ function drawActivities(plan, choose) {
   });
   const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
   byId("activity-table").replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
-    ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : figure(inAll.usage[name])])]));
+    ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
   const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index }) => {
     const { name, room } = data.problem.activities[index], panel = panelOf(index);
     let picture = null;
