@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.reports.procedure_graph import procedure_dot
@@ -90,3 +90,22 @@ def test_what_a_plan_chooses_is_bold() -> None:
     assert bold == {True, False}
     (plain,) = draw_procedure(problem).axes
     assert {patch.get_linewidth() for patch in plain.patches if isinstance(patch, FancyArrowPatch)} == {1.0}
+
+
+def test_names_of_wide_letters_stay_in_their_boxes() -> None:
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("W" * 200), plan.add_event("out")
+    room = plan.add_activity("M" * 200, risky_room())
+    plan.add_choice(start, "m" * 200, to=[Outcome(1.0, end, runs=room)])
+    figure = draw_procedure(plan.build(start=start, end=end))
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = [patch.get_window_extent() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    names = [text.get_window_extent() for text in axes.texts if text.get_text()[0] in "WM"]
+    assert len(names) == 2
+    for name in names:
+        around = [box for box in boxes if box.y0 <= name.y0 <= name.y1 <= box.y1]
+        assert any(box.x0 <= name.x0 <= name.x1 <= box.x1 for box in around)
+    # What is said on a way is shortened, and stays in the picture.
+    said = next(text for text in axes.texts if text.get_text().startswith("m"))
+    assert said.get_window_extent().width <= figure.bbox.width

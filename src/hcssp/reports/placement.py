@@ -15,7 +15,7 @@ from hcssp.cssp.grid_map import Cell
 from hcssp.procedure import HCSSP
 
 _TABLE_HEIGHT = 6
-"""Cells that the box of an activity without a grid is high at most, and half as many as it is wide; among small
+"""Cells that the box of an activity without a grid is high at most, which is half of its width; among small
 grids it is smaller, as there is nothing in it but a name."""
 _ASPECT = 1.6
 

@@ -13,7 +13,7 @@ from typing import Any
 from hcssp.procedure import HCSSP
 from hcssp.reports.layered import LayeredDrawing, Place, Point, layered
 from hcssp.reports.pictures import ACCENT, FAINT, INK, SHADE, SOFT, literally, new_figure
-from hcssp.reports.procedure_graph import Node, Way, procedure_graph
+from hcssp.reports.procedure_graph import Node, Way, procedure_graph, shortened
 
 _UNITS_PER_INCH = 96.0
 _MARGIN = 18.0
@@ -21,6 +21,9 @@ _LARGEST = 60.0
 """Inches; a procedure that needs more is drawn smaller."""
 _GAP = (26.0, 34.0)
 _ASIDE = 26.0
+_LABEL_SIZE = 8.0
+_LONG_LABEL = 12
+"""Boxes are wide enough for shorter labels, whatever their letters."""
 
 
 @literally
@@ -67,24 +70,40 @@ def draw_procedure(problem: HCSSP, title: str = "", chosen: Sequence[bool] | Non
         drawn = _trimmed(points, nodes, way)
         if closing:
             drawn = _way_back(nodes, way, drawing, _aside(nodes, way, drawing))
-        _draw_arrow(axes, drawn, way.label, scale, colour, line, dashed=closing)
+        _draw_arrow(axes, drawn, shortened(way.label), scale, colour, line, right, dashed=closing)
     for node, place in zip(nodes, drawing.places, strict=True):
         _draw_node(axes, problem, node, place, scale)
     return figure
 
 
 def _draw_node(axes: Any, problem: HCSSP, node: Node, place: Place, scale: float) -> None:
-    size = 8.0 * scale
-    middle: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
+    size = _LABEL_SIZE * scale
+    # The layout is that of the boxes; a label must not make it smaller.
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "in_layout": False}
+    weight = "bold" if node.kind == "activity" else "normal"
+    fitting = scale * _fitting_size(node.label, node.size[0] - 12.0, _LABEL_SIZE, weight)
     if node.kind == "activity":
         height = node.size[1]
         states = f"{problem.activities[node.index].cssp.num_states:,} states"
-        axes.text(place.x, place.y - height / 5, node.label, fontsize=size, fontweight="bold", **middle)
+        axes.text(place.x, place.y - height / 5, node.label, fontsize=fitting, fontweight="bold", **middle)
         axes.text(place.x, place.y + height / 4, states, fontsize=0.85 * size, color="0.25", **middle)
     else:
-        axes.text(place.x, place.y, node.label, fontsize=size, **middle)
+        axes.text(place.x, place.y, node.label, fontsize=fitting, **middle)
     for patch in _outlines(problem, node, place):
         axes.add_patch(patch)
+
+
+def _fitting_size(label: str, room: float, size: float, weight: str = "normal") -> float:
+    """The size of a label, in points; less than usual if wide letters would need more than there is room."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    if len(label) < _LONG_LABEL:
+        return size
+    path = TextPath((0, 0), label, size=size, prop=FontProperties(weight=weight))
+    width = path.get_extents().width * _UNITS_PER_INCH / 72.0
+    # Letters are set a little wider than they are where pixels are few.
+    return size * min(1.0, 0.9 * room / max(width, 1.0))
 
 
 def _outlines(problem: HCSSP, node: Node, place: Place) -> list[Any]:
@@ -128,6 +147,7 @@ def _draw_arrow(
     scale: float,
     colour: str,
     line: float,
+    room: float,
     *,
     dashed: bool,
 ) -> None:
@@ -151,7 +171,8 @@ def _draw_arrow(
         (x0, y0), (x1, y1) = points[0], points[1]
         place = (x1, y1) if dashed else ((x0 + x1) / 2, (y0 + y1) / 2)
         axes.text(
-            *place, label, fontsize=7.5 * scale, ha="center", va="center", zorder=5,
+            *place, label, fontsize=scale * _fitting_size(label, room, 7.5), ha="center", va="center",
+            zorder=5, in_layout=False,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )  # fmt: skip
 

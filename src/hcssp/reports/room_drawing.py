@@ -13,6 +13,7 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
+from hcssp.reports.procedure_graph import shortened
 
 if TYPE_CHECKING:
     from hcssp.reports.rooms import Passage
@@ -29,6 +30,7 @@ _ARROWS_ACROSS = 42
 """Rooms with more cells than this side by side get an arrow for every second cell, or fewer."""
 
 
+_LETTERS_PER_CELL = 7
 _LARGE_ROOM = 12
 """Cells that a room must be wide and high for its name to stand inside."""
 
@@ -86,6 +88,7 @@ def _draw_title(axes: Any, grid: GridWorld, corner: Cell, title: str) -> None:
         axes.text(middle, below, title, fontsize=30, color="0.55", alpha=0.4, zorder=2, ha="center", **style)
     else:
         # From the edge inwards, since a name that is longer than the corner must not leave the picture.
+        title = shortened(title, _LETTERS_PER_CELL * (grid.width + 1))
         axes.text(corner[0] - 0.4, corner[1], title, fontsize=14, color="white", zorder=7, ha="left", **style)
 
 
