@@ -27,7 +27,7 @@ MAX_GUESSES = 6
 BEYOND = 1e-3
 """Where a line reaches the cutoff is aimed at, and this share of the way more: rounding is no matter then."""
 
-OVERSHOOT = 0.5
+OVERSHOOT = 0.1
 FARTHER = 16.0
 """The share of what the ascent may leave open that may be lost for being on the other side. Each time that
 the policy stays on its side, so many times as much."""
@@ -55,12 +55,9 @@ class Guessing(Generic[V]):
         self._index = index
         self._bound = bound
         self._cutoff = cutoff
-        self._left = MAX_GUESSES if ascent.oracle.foresees else 0
+        self._left = MAX_GUESSES
         self._stayed = 0
         self._was_broken: bool | None = None
-
-    def __bool__(self) -> bool:
-        return self._left > 0
 
     def beyond(self, met: V, multiplier: float) -> float | None:
         """The next multiplier after one at which `met` is the best policy; None if there is no good guess."""

@@ -119,8 +119,7 @@ class LineSearch(Generic[V]):
         self._nearby = NEARBY if start is not None and self.multiplier > 0.0 else ()
         self._raises = -len(self._nearby)
         self._lowerings = -len(self._nearby)
-        # From far away a guess is a step in the right direction at best: there lines are better.
-        self._guessing = None if start is None else Guessing(ascent, index, self.bound, cutoff)
+        self._guessing: Guessing[V] | None = None
 
     def inherit(self, start: FloatArray, proven: float) -> None:
         """Begin with what is `proven` at the multipliers `start` of a larger region.
@@ -128,8 +127,10 @@ class LineSearch(Generic[V]):
         If a policy of this region costs no more there, nothing is to be learnt from solving it once more.
         """
         ascent, multiplier = self.ascent, float(start[self.index])
-        if not self._guessing or not ascent.vertices or multiplier == 0.0 or proven == -inf:
+        if not ascent.oracle.foresees or not ascent.vertices or multiplier == 0.0 or proven == -inf:
+            # From far away a guess is a step in the right direction at best: there lines are better.
             return
+        self._guessing = Guessing(ascent, self.index, self.bound, self.cutoff)
         ascent.bound, ascent.prices = proven, start
         best = min(ascent.vertices, key=lambda vertex: self.line(vertex, multiplier))
         if self.line(best, multiplier) - proven > ascent.tolerance(self.cutoff):
