@@ -27,6 +27,8 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
+_THREAD = "hcssp-awaited"
+
 _HEARD = 0.05
 """So many seconds may pass until work that is awaited in another thread is found to be given up."""
 
@@ -84,6 +86,11 @@ def keep_time() -> None:
         raise OutOfTime
 
 
+def work_goes_on() -> bool:
+    """Whether work that was given up has not come to its end."""
+    return any(thread.name == _THREAD for thread in threading.enumerate())
+
+
 def awaited(work: Callable[[], Answer]) -> Answer:
     """What `work` answers or raises, done by a thread; signals are heard while it is waited for.
 
@@ -109,7 +116,7 @@ def awaited(work: Callable[[], Answer]) -> Answer:
         finally:
             done.set()
 
-    threading.Thread(target=run, name="hcssp-awaited", daemon=True).start()
+    threading.Thread(target=run, name=_THREAD, daemon=True).start()
     deadline = _DEADLINE.get()
     while not done.wait(min(_HEARD, max(0.0, deadline.seconds_left))):
         keep_time()

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from hcssp.cli.interruption import Interruption
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context
+from hcssp.deadline import OutOfTime, awaited, until
 from hcssp.files.plan_file import load_plan
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
@@ -215,3 +217,24 @@ def test_a_plan_that_is_kept_is_evaluated(failing: Path, capsys: pytest.CaptureF
     assert main(["solve", "small-building", "-q"]) == 3
     told = capsys.readouterr().out
     assert "Stopped because the solver behind it failed" in told
+
+
+def test_work_that_was_given_up_does_not_disturb_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr("hcssp.cli.is_command", lambda: True)
+    monkeypatch.setattr("hcssp.cli.os._exit", ended.append)
+    done = threading.Event()
+    with pytest.raises(OutOfTime), until(time.perf_counter() + 0.01):
+        awaited(done.wait)
+    try:
+        assert main(["methods"]) == 0
+        assert ended == [0]
+    finally:
+        done.set()
+    for thread in threading.enumerate():
+        if thread.name == "hcssp-awaited":
+            thread.join()
+    assert main(["methods"]) == 0
+    assert ended == [0]

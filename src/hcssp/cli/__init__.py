@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAULT, INTERRUPTED
 from hcssp.cli.faults import fault_in_words
@@ -19,7 +20,9 @@ from hcssp.cli.interruption import Interruption
 from hcssp.cli.parser import parse
 from hcssp.cli.streams import Streams
 from hcssp.cli.work import Faulty
+from hcssp.deadline import work_goes_on
 from hcssp.errors import CannotWrite, HcsspError
+from hcssp.start import is_command
 
 __all__ = ["main"]
 
@@ -39,6 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
     given = list(sys.argv[1:] if argv is None else argv)
+    code = _main(given)
+    if is_command() and work_goes_on():
+        # A factorisation that nobody waits for any more disturbs Python on its way out. All is written.
+        for stream in (sys.stdout, sys.stderr):
+            # One that is closed or full has been told of already.
+            with suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+def _main(given: list[str]) -> int:
     with Streams() as streams:
         try:
             return _run(given, streams)
