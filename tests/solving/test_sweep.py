@@ -16,6 +16,8 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.files.sweep_file import SweepFile
+from hcssp.procedure import HCSSP
+from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
 from hcssp.solving import sweep as sweeping
 from hcssp.solving.solve import solve
@@ -207,3 +209,15 @@ def test_each_point_follows_a_neighbour() -> None:
     steps = [grid.at(places[0])[0] for block in blocks for places in block]
     for before, after in pairwise(steps):
         assert sum(abs(float(before[name]) - float(after[name])) for name in before) == 1.0
+
+
+def test_a_problem_is_made_once_for_all_points_with_its_parameters() -> None:
+    made: list[float] = []
+
+    def make(slip: float) -> HCSSP:
+        made.append(slip)
+        return small_building(bound=2.0)
+
+    found = sweep(make, {"slip": [0.1]}, {"damage": [2.0, 3.0]}, gap=0.5)
+    assert len(found.points) == 2
+    assert made == [0.1]

@@ -329,12 +329,24 @@ def _maker_of(problem: Problem | str | Path | Make) -> Make:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes problems, and says at which point it fails."""
+    """Makes problems, and says at which point it fails.
+
+    The last one is kept, as a large file takes seconds to read; whoever it is sent to reads it anew.
+    """
 
     make: Make
     varied: tuple[str, ...]
+    last: list[tuple[Mapping[str, Number], Problem]] = field(default_factory=list, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"make": self.make, "varied": self.varied, "last": []}
 
     def __call__(self, settings: Mapping[str, Number]) -> Problem:
+        if not self.last or self.last[0][0] != settings:
+            self.last[:] = [(dict(settings), self._made(settings))]
+        return self.last[0][1]
+
+    def _made(self, settings: Mapping[str, Number]) -> Problem:
         try:
             return self.make(**settings)
         except UnknownName:
