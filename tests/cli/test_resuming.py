@@ -41,6 +41,7 @@ if __name__ == "__main__":
     give = coordinator.Coordinator._take
     coordinator.Coordinator._take = lambda self, *rest: (coordinators.append(self), give(self, *rest))
     coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.001
+    coordinator.STARTING_SECONDS = 0.0
     plans._SAVE_SEARCH_EVERY = plans._SAVING_SHARE = 0.0
     honest = plans.PlanSaver._save_search
     plans.PlanSaver._save_search = save_and_wait

@@ -14,6 +14,7 @@ def test_two_processes_prove_what_one_does(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
     monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
     assert main(["solve", "small-building", "--json", "--verbose"]) == 0
     alone = json.loads(capsys.readouterr().out)

@@ -36,6 +36,7 @@ Problem = CSSP | HCSSP
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are called at once and answer after a node or two: small problems go back and forth."""
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
     monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
     monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.001)
 

@@ -41,6 +41,7 @@ PROBLEMS: list[CSSP | HCSSP] = [
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are called at once and answer after a node or two: small problems go back and forth."""
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
     monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
     monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.001)
 
@@ -85,6 +86,7 @@ from hcssp.scenarios.stages import stages
 
 if __name__ == "__main__":
     coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.001
+    coordinator.STARTING_SECONDS = 0.0
     problem, record = stages(8, seed=4), SearchRecord()
 
     def save(progress):

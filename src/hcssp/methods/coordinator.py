@@ -40,6 +40,9 @@ ALONE_SECONDS = 0.3
 """Workers are called once so many nodes are open, and the search has taken so long: many are over before a
 process could have been started."""
 
+STARTING_SECONDS = 10.0
+"""So long at most the search goes on alone while processes are started; then it waits for them."""
+
 NODES_PER_WORKER = 2
 SCARCE_SECONDS = 0.05
 """While fewer nodes than so many wait for each worker, all answer at once: what they leave is for others."""
@@ -98,7 +101,9 @@ class Coordinator:
             if called is None and len(alone) >= NODES_ALONE and reporter.seconds >= ALONE_SECONDS:
                 called = self.workers.warm_up(be_ready)
             # Until they are there, as much is done here as they would do.
-            if called is not None and len(alone) >= NODES_ALONE and all(call.done() for call in called):
+            if called is None or len(alone) < NODES_ALONE:
+                continue
+            if all(call.done() for call in called) or reporter.seconds >= ALONE_SECONDS + STARTING_SECONDS:
                 break
         if not len(alone) or alone.next_bound >= alone.cutoff:
             return alone
