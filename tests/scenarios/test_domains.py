@@ -133,6 +133,16 @@ def test_a_drone_charges_what_it_needs() -> None:
     )
 
 
+def test_a_drone_is_lost_once_at_most() -> None:
+    problem = delivery(width=4, height=3, battery=12, windy=1.0, drift=0.2, crash=0.1, loss=1.0)
+    plan = hcssp.solve(problem)
+    lost = plan.simulate(runs=2_000, seed=1).totals[1]
+    # Crashes and empty batteries end the flight alike, wherever they happen.
+    assert set(lost) == {0.0, 1.0}
+    assert lost.mean() == pytest.approx(plan.cost("loss"), abs=0.05)
+    assert plan.problem.constraints[0].probability_of == "losing the drone"
+
+
 @pytest.mark.parametrize("bounds", [{"toxicity": 4.0}, {"hospital": 0.3, "failure": 0.08}])
 def test_a_patient_against_an_integer_program(bounds: dict[str, float]) -> None:
     loose = {"toxicity": 1e6, "hospital": 1e6, "failure": 1.0}

@@ -103,6 +103,7 @@ def with_levels(
     capacities: Sequence[Capacity],
     uses: FloatArray,
     give_up: Mapping[str, float] | None = None,
+    give_up_to: Hashable | None = None,
 ) -> CSSP:
     """The problem with what has been used so far as a part of its states; not validated.
 
@@ -117,9 +118,11 @@ def with_levels(
     give_up
         What it costs to end in a state from which no goal can be reached with what is left; None: it does
         not end there.
+    give_up_to
+        The label of the goal where it ends then; by default the first.
     """
     if give_up is not None:
-        return _giving_up(problem, capacities, uses, give_up)
+        return _giving_up(problem, capacities, uses, give_up, give_up_to)
     levels = _Levels.of(capacities, uses)
     count, num_rows = levels.count, problem.num_rows
     rows, old = np.divmod(np.arange(num_rows * count), count)
@@ -152,10 +155,14 @@ def with_levels(
 
 
 def _giving_up(
-    problem: CSSP, capacities: Sequence[Capacity], uses: FloatArray, price: Mapping[str, float]
+    problem: CSSP,
+    capacities: Sequence[Capacity],
+    uses: FloatArray,
+    price: Mapping[str, float],
+    goal: Hashable | None,
 ) -> CSSP:
     """With an action that ends wherever no goal can be reached; what has been used stays used."""
-    everywhere = with_giving_up(problem, price, where="everywhere")
+    everywhere = with_giving_up(problem, price, where="everywhere", goal=goal)
     added = np.zeros(everywhere.num_rows, dtype=np.bool_)
     added[everywhere.row_start[1:][~problem.goals] - 1] = True
     used = np.zeros((len(capacities), everywhere.num_rows))

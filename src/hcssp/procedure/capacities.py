@@ -24,6 +24,7 @@ def with_capacities(
     capacities: Sequence[Capacity],
     uses: Mapping[str, FloatArray] | None = None,
     give_up: Mapping[str, Mapping[str, float]] | None = None,
+    give_up_to: Mapping[str, Hashable] | None = None,
 ) -> HCSSP:
     """The same procedure, in no run of which more is used than there is.
 
@@ -38,23 +39,25 @@ def with_capacities(
         negative: an array with a row for each capacity. By default the cost that has the capacity's name.
     give_up
         For some activities, by name, what it costs to end where no goal can be reached with what is left.
+    give_up_to
+        For some of these, the label of the goal where they end then; by default the first.
 
     Raises
     ------
     InvalidProblem
-        If an activity has no cost of that name, or begins in one of several states after another.
+        If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
-    prices = give_up or {}
+    prices, ends = give_up or {}, give_up_to or {}
     used = {each.name: _own_uses(each, capacities) for each in problem.activities} if uses is None else uses
     _check(problem)
-    made: dict[tuple[int, int, int], CSSP] = {}
+    made: dict[tuple[int, int, int, Hashable], CSSP] = {}
     cssps = []
     for activity in problem.activities:
         # Activities that share their arrays still do.
-        use, price = used[activity.name], prices.get(activity.name)
-        key = (id(activity.cssp), id(use), id(price))
+        use, price, end = used[activity.name], prices.get(activity.name), ends.get(activity.name)
+        key = (id(activity.cssp), id(use), id(price), end)
         if key not in made:
-            made[key] = validated(with_levels(activity.cssp, capacities, use, price))
+            made[key] = validated(with_levels(activity.cssp, capacities, use, price, end))
         cssps.append(made[key])
     exceeded = [
         Constraint(

@@ -3,7 +3,7 @@
 The drone flies from the depot over a ridge to a customer. Before each leg the wind turns out calm or strong,
 and in strong wind it drifts more. Near the power lines every step may end in a crash. Every step uses the
 battery, a capacity: no run ever uses more than it holds, so what is left is a part of the state, and where no
-goal is within reach any more the drone comes down and is lost, too. On the ridge it may charge, fully or
+goal is within reach any more the drone comes down and is lost, too, as after a crash. On the ridge it may charge, fully or
 quickly. It lands steeply or gently. Minutes are minimised, and the probability of losing the drone is
 bounded.
 """
@@ -72,13 +72,13 @@ def delivery(
     plan = ProcedureBuilder("delivery", SCENARIO.description, rooms)
     depot, ridge, ready = plan.add_event("depot"), plan.add_event("ridge"), plan.add_event("ready")
     customer, lost, over = plan.add_event("customer"), plan.add_event("lost"), plan.add_event("over")
-    legs = {}
+    legs = []
     for here, there, room in ((depot, ridge, "to the ridge"), (ready, customer, "to the customer")):
         outcomes = []
         for chance, name, drifting in ((1.0 - windy, "calm", drift), (windy, "wind", 3.0 * drift)):
             flown = _leg(width, height, drifting, crash)
             leg = plan.add_activity(f"fly {room} in {name}".replace(" ", "-"), flown, room)
-            legs[leg] = LOSS
+            legs.append(leg)
             outcomes.append(Outcome(chance, there, runs=leg, exits={CRASHED: lost}))
         plan.add_choice(here, "fly", to=outcomes)
     charging = plan.add_activity("charge", _charging(battery))
@@ -88,17 +88,22 @@ def delivery(
     plan.add_choice(customer, "land", to=[Outcome(1.0, over, runs=landing, exits={CRASHED: lost})])
     wreck = plan.add_activity("send-another", _another())
     plan.add_choice(lost, "send another", to=[Outcome(1.0, over, runs=wreck)])
-    counts = {**legs, landing: LOSS, wreck: LOSS}
-    plan.add_constraint(LOSS, at_most=loss, counts=counts)
+    plan.add_constraint(LOSS, at_most=loss, counts={wreck: LOSS}, probability_of="losing the drone")
     problem = plan.build(start=depot, end=over)
-    stranded = {MINUTES: PRICE_OF_A_LOSS, LOSS: 1.0}
     flying = [problem.activities[leg].name for leg in (*legs, landing)]
     # Minutes in the air use the battery, and charging gives back.
     uses = {each.name: each.cssp.costs[:1] for each in problem.activities}
     uses["charge"] = np.array([[-float(battery), -_quick(battery)]])
     uses["send-another"] = np.zeros((1, 1))
     capacity = Capacity(BATTERY, float(battery))
-    return with_capacities(problem, [capacity], uses, give_up=dict.fromkeys(flying, stranded))
+    return with_capacities(
+        problem,
+        [capacity],
+        uses,
+        # Where it comes down for want of battery it is as lost as after a crash.
+        give_up=dict.fromkeys(flying, {}),
+        give_up_to=dict.fromkeys(flying, CRASHED),
+    )
 
 
 def _leg(width: int, height: int, drift: float, crash: float) -> CSSP:
