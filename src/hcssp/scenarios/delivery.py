@@ -3,9 +3,9 @@
 The drone flies from the depot over a ridge to a customer. Before each leg the wind turns out calm or strong,
 and in strong wind it drifts more. Near the power lines every step may end in a crash. Every step uses the
 battery, a capacity: no run ever uses more than it holds, so what is left is a part of the state, and where no
-goal is within reach any more the drone comes down and is lost, too, as after a crash. On the ridge it may charge, fully or
-quickly. It lands steeply or gently. Minutes are minimised, and the probability of losing the drone is
-bounded.
+goal is within reach any more the drone comes down and is lost, too, as after a crash. On the ridge it may
+charge, fully or quickly. It lands steeply or gently. Minutes are minimised, and the probability of losing the
+drone is bounded.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ def delivery(
     plan.add_choice(lost, "send another", to=[Outcome(1.0, over, runs=wreck)])
     plan.add_constraint(LOSS, at_most=loss, counts={wreck: LOSS}, probability_of="losing the drone")
     problem = plan.build(start=depot, end=over)
+    free: dict[str, float] = {}
     flying = [problem.activities[leg].name for leg in (*legs, landing)]
     # Minutes in the air use the battery, and charging gives back.
     uses = {each.name: each.cssp.costs[:1] for each in problem.activities}
@@ -101,7 +102,7 @@ def delivery(
         [capacity],
         uses,
         # Where it comes down for want of battery it is as lost as after a crash.
-        give_up=dict.fromkeys(flying, {}),
+        give_up=dict.fromkeys(flying, free),
         give_up_to=dict.fromkeys(flying, CRASHED),
     )
 
