@@ -175,7 +175,7 @@ def interrupted(problem: Problem, after: int) -> Plan:
 @pytest.mark.parametrize("problem", [knapsack(6.0), small_building(2.0)], ids=["flat", "procedure"])
 def test_a_search_that_was_interrupted_anywhere_is_verified(problem: Problem) -> None:
     reasons, sizes = set(), set()
-    for after in (2, 5, 7, 9, 11, 12, 13, 30, 100_000):
+    for after in (2, 9, 12, 15, 18, 22, 27, 100_000):
         plan = interrupted(problem, after)
         reasons.add(plan.ending.reason)
         sizes.add(len(plan.certificate.leaves))
