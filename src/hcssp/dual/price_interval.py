@@ -21,11 +21,11 @@ END_LOSS = 1e-9
 """An interval of prices is kept only if the bound at its end is within this share of the plan's cost."""
 
 FAR_PRICE = 30.0
-"""An interval without an end is first certified up to the price at which the use weighs so many times as much
-as the cost: a bound on the use alone is dear where rows have none."""
+"""An interval without an end is certified up to the price at which the use weighs so many times as much as
+the cost: a bound on the use alone is dear where rows have none."""
 
 RETREATS = (1.0, 0.25, 0.0625)
-"""Shares of the way to an end at which a bound is tried before a dear one is computed."""
+"""Shares of the way to an end at which a bound is tried."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,9 @@ class PriceInterval:
     Attributes
     ----------
     low, high
-        The interval; it may have no end.
+        The interval, as far as it is certain.
     low_bound, high_bound
-        Certified lower bounds on the least weighted cost at both ends. If the interval has no end, the latter
-        is one on the least use.
+        Certified lower bounds on the least weighted cost at both ends.
     """
 
     low: float
@@ -83,7 +82,6 @@ class _Line:
         self._balance = balance
         self._index = index
         self._banned = banned
-        self._costs = float(optimum.costs[0]), float(optimum.costs[index])
         self.values: FloatArray = np.ascontiguousarray(optimum.values[:, [0, index]].T)
         # One product for each: together they take as long, and lie in each other's way afterwards.
         self.reduced = [
@@ -99,31 +97,24 @@ class _Line:
         reach = self._far(price) if end == inf else end
         for share in RETREATS:
             at = reach if share == 1.0 else price + share * (reach - price)
-            found = self._bound(1.0, at, True)
+            found = self._bound(at)
             if found > -inf:
                 return at, found
-        found = self._bound(0.0, 1.0, False) if end == inf else self._bound(1.0, end, False)
-        return (end, found) if found > -inf else (price, bound)
+        # A dearer proof takes as long as some plans; nobody may ever ask for what it says.
+        return price, bound
 
     def _far(self, price: float) -> float:
         """A price that is beyond most that will be asked for."""
         cost, use = self.values.max(axis=1, initial=0.0).tolist()
         return FAR_PRICE * max(price, cost / use if use > 0.0 else 1.0)
 
-    def _bound(self, primary: float, secondary: float, quickly: bool) -> float:
-        """The bound under these weights if it is about the plan's own cost; otherwise ``-inf``."""
+    def _bound(self, price: float) -> float:
+        """The bound at a price if it is about the plan's own cost and quickly found; otherwise ``-inf``."""
         balance = self._balance
         weights = np.zeros(len(balance.costs))
-        weights[0], weights[self._index] = primary, secondary
-        values, reduced = (
-            secondary * both[1] if primary == 0.0 else both[0] + secondary * both[1]
-            for both in (self.values, self.reduced)
-        )
+        weights[0], weights[self._index] = 1.0, price
+        values, reduced = (both[0] + price * both[1] for both in (self.values, self.reduced))
         if self._banned is not None:
             reduced[self._banned] = inf
-        if quickly:
-            quick = balance.certify_quickly(weights, values, reduced, END_LOSS)
-            return -inf if quick is None else quick.bound
-        bound = balance.certify(weights, values, reduced, self._banned).bound
-        cost, use = self._costs
-        return bound if bound >= (1.0 - END_LOSS) * (primary * cost + secondary * use) else -inf
+        quick = balance.certify_quickly(weights, values, reduced, END_LOSS)
+        return -inf if quick is None else quick.bound
