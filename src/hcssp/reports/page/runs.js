@@ -48,7 +48,8 @@ class Player {
     this.runs = plan.runs.map(unfold);
     byId("player").hidden = this.runs.length === 0;
     if (!this.runs.length) return;
-    byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random: every circle is one; a diamond is one that has met with ${data.problem.constraints.join(" or ") || "costs"}.`;
+    byId("player-help").textContent = `${this.runs.length} runs of this plan, drawn at random` + (data.sheet.panels.some((panel) => panel.grid)
+      ? `: every circle is one; a diamond is one that has met with ${data.problem.constraints.join(" or ") || "costs"}.` : "; follow one of them to read what happens step by step.");
     const totals = (run) => [primary, ...data.problem.constraints].map((name, index) => `${called(name)} ${figure(run.costs[run.costs.length - 1][index], 1)}`).join(", ");
     byId("follow").replaceChildren(html("option", { value: "" }, "all of them"), ...this.runs.map((run, index) => html("option", { value: index }, `run ${index + 1}: ${totals(run)}`)));
     if (this.followed !== null && this.followed < this.runs.length) byId("follow").value = this.followed;

@@ -33,7 +33,7 @@ function activityFacts(plan, index) {
 
 function drawFacts(plan, index) {
   byId("activity-facts").replaceChildren(...(index === null && state.level !== null ? useFacts(plan, state.level) : index === null
-    ? [html("p", { class: "help" }, data.sheet.panels.some((panel) => panel.activities.length > 1)
+    ? !data.sheet.panels.some((panel) => panel.grid) ? [] : [html("p", { class: "help" }, data.sheet.panels.some((panel) => panel.activities.length > 1)
       ? "Where several activities pass a cell, their visits are added up and the arrow is that of the busiest." : "Every activity is drawn by itself.")]
     : [html("h3", {}, data.problem.activities[index].name), activityFacts(plan, index), statesTable(plan, index) ?? ""]));
 }
