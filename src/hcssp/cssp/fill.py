@@ -79,11 +79,7 @@ def mean_width(graph: SparseMatrix, start: int = 0) -> float:
     graph, start
         As for :func:`fills_in`.
     """
-    order, predecessors = _from_the_edge(graph, start)
-    if len(order) < MIN_SEEN * graph.shape[0]:
-        return float(np.inf)
-    widths = _widths(order, predecessors, len(order))
-    return float(np.square(widths).sum() / widths.sum())
+    return _mean_width(*_from_the_edge(graph, start))
 
 
 def narrow_order(graph: SparseMatrix, start: int = 0) -> IntArray | None:
@@ -102,9 +98,9 @@ def narrow_order(graph: SparseMatrix, start: int = 0) -> IntArray | None:
     graph, start
         As for :func:`fills_in`.
     """
-    if mean_width(graph, start) > NARROW:
+    order, predecessors = _from_the_edge(graph, start)
+    if _mean_width(order, predecessors) > NARROW:
         return None
-    order, _ = _from_the_edge(graph, start)
     last = _is_hub(graph)
     last[np.setdiff1d(np.arange(graph.shape[0]), order, assume_unique=True)] = True
     return np.concatenate([order[~last[order]], np.flatnonzero(last)])
@@ -115,6 +111,14 @@ def _from_the_edge(graph: SparseMatrix, start: int) -> tuple[npt.NDArray[np.int3
     steps = _without_hubs(graph)
     order, _ = breadth_first_order(steps, start, directed=False)
     return breadth_first_order(steps, int(order[-1]), directed=False)
+
+
+def _mean_width(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32]) -> float:
+    """As :func:`mean_width`, of a search that has been made."""
+    if len(order) < MIN_SEEN * len(predecessors):
+        return float(np.inf)
+    widths = _widths(order, predecessors, len(order))
+    return float(np.square(widths).sum() / widths.sum())
 
 
 def _is_hub(graph: SparseMatrix) -> BoolArray:
