@@ -25,6 +25,7 @@ CACHES = {
     "hcssp.dual.expanding_oracle": ("MAX_KEPT",),
     "hcssp.dual.floors": ("MAX_WHOLE", "MAX_PARTS"),
     "hcssp.dual.value_surface": ("MAX_POINTS",),
+    "hcssp.files.problem_file.records": ("MOST_KEPT",),
     "hcssp.proofs.builder": ("MAX_SEARCHES",),
 }
 """The constants that say how much is kept, by module."""

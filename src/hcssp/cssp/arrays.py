@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
-from hcssp.cssp.assembly import tidy
 from hcssp.cssp.conversion import as_array, as_sequence
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.pattern import tidy
 from hcssp.cssp.validation import bound_array, violations
 from hcssp.errors import InvalidProblem
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.pattern import Pattern
 from hcssp.cssp.validation import bound_array, capped, unknown_cost, violations
 from hcssp.errors import InvalidProblem
 
@@ -31,6 +31,8 @@ class Table:
         The state of each row.
     origin
         The number that each row was given when it was added.
+    pattern
+        Which transitions there are, if the matrix has exactly those; None if that is not known.
     transitions, costs, cost_names, state_labels, action_labels
         As in :class:`~hcssp.cssp.model.CSSP`.
     """
@@ -42,6 +44,7 @@ class Table:
     state_labels: Sequence[Hashable]
     action_labels: Sequence[Hashable]
     origin: IntArray
+    pattern: Pattern | None = None
 
     @property
     def num_states(self) -> int:
@@ -62,6 +65,7 @@ class Table:
             costs=self.costs[:, kept],
             action_labels=SelectedLabels(self.action_labels, kept),
             origin=self.origin[kept],
+            pattern=None,
         )
 
     def cssp(
@@ -174,29 +178,44 @@ class Assembly:
             vector[0] = self.number(f"{place}: the cost {names[0]!r}", costs)
         return vector
 
-    def table(self) -> Table:
-        """Everything so far, sorted by states."""
-        num_states, num_rows = len(self.state_labels), len(self._row_states)
-        row_states = np.array(self._row_states, dtype=np.int64)
-        # Stable, so that the actions of a state keep the order in which they were added.
-        order = np.argsort(row_states, kind="stable")
-        position = np.empty(num_rows, dtype=np.int64)
-        position[order] = np.arange(num_rows)
-        rows = np.array(self._rows, dtype=np.int64)
+    @property
+    def wiring(self) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """What a :class:`~hcssp.cssp.pattern.Pattern` is made of, as it came."""
+        return len(self.state_labels), tuple(self._row_states), tuple(self._rows), tuple(self._successors)
+
+    @property
+    def content(self) -> tuple[tuple[Hashable, ...], ...]:
+        """Everything besides the :attr:`wiring`, as it came."""
+        numbers = [tuple(each) for each in (self._costs, self._probabilities, self._arrival_costs)]
+        labels = tuple(self.state_labels), tuple(self._action_labels)
+        return (self.cost_names, *labels, *numbers, tuple(self._paid_on_arrival))
+
+    def table(self, pattern: Pattern | None = None) -> Table:
+        """Everything so far, sorted by states.
+
+        Parameters
+        ----------
+        pattern
+            That of the :attr:`wiring`, if it is known.
+        """
+        if pattern is None:
+            pattern = Pattern(len(self.state_labels), self._row_states, self._rows, self._successors)
+        num_rows, order = len(self._row_states), pattern.origin
         probabilities = np.array(self._probabilities, dtype=np.float64)
-        successors = np.array(self._successors, dtype=np.int64)
-        transitions = _matrix(probabilities, position[rows], successors, (num_rows, num_states))
         costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
         if self._paid_on_arrival:
+            rows = np.array(self._rows, dtype=np.int64)
             costs = costs + self._expected_on_arrival(rows, probabilities)
+        filled = pattern.filled(probabilities)
         return Table(
-            transitions=transitions,
-            row_states=row_states[order],
+            transitions=pattern.tidied(probabilities) if filled is None else filled,
+            row_states=pattern.row_states,
             costs=costs[:, order],
             cost_names=self.cost_names,
             state_labels=tuple(self.state_labels),
-            action_labels=tuple(self._action_labels[row] for row in order.tolist()),
+            action_labels=tuple([self._action_labels[row] for row in order.tolist()]),
             origin=order,
+            pattern=None if filled is None else pattern,
         )
 
     def _expected_on_arrival(self, rows: IntArray, probabilities: FloatArray) -> FloatArray:
@@ -235,25 +254,3 @@ class Assembly:
         if found:
             raise InvalidProblem(found)
         return problem
-
-
-def _matrix(
-    probabilities: FloatArray, rows: IntArray, successors: IntArray, shape: tuple[int, int]
-) -> csr_array:
-    """The tidy matrix of transitions that come in any order."""
-    place = rows * shape[1] + successors
-    if not (place[1:] > place[:-1]).all() or not probabilities.all():
-        matrix = csr_array((probabilities, (rows, successors)), shape=shape)
-        tidy(matrix)
-        return matrix
-    # They come in order, as most do: a file may have thousands of tables of a few rows.
-    kind = np.int32 if max(*shape, len(rows)) < 2**31 else np.int64
-    pointers = np.zeros(shape[0] + 1, dtype=kind)
-    np.cumsum(np.bincount(rows, minlength=shape[0]), out=pointers[1:])
-    return csr_array((probabilities, successors.astype(kind), pointers), shape=shape)
-
-
-def tidy(transitions: csr_array) -> None:
-    """Add up repeated successors and forget impossible ones, so that the pattern means reachability."""
-    transitions.sum_duplicates()
-    transitions.eliminate_zeros()

@@ -70,6 +70,14 @@ def violations(problem: CSSP) -> list[str]:
     return [violation for rule in rules for violation in capped(rule(problem))]
 
 
+def numbers_and_names_are_sound(problem: CSSP) -> bool:
+    """Whether no rule about probabilities, costs or labels is broken, of arrays that fit together."""
+    if _some_bad(problem.transitions.data) or _some_bad(problem.costs):
+        return False
+    rules = (_duplicate_states, _duplicate_actions, _sums)
+    return next((told for rule in rules for told in rule(problem)), None) is None
+
+
 def bound_array(
     bounds: Mapping[str, float] | None, cost_names: Sequence[str], found: list[str]
 ) -> FloatArray:
@@ -102,6 +110,8 @@ def unsound_rows(transitions: SparseMatrix) -> Iterator[tuple[int, str]]:
     sums = _row_sums(transitions)
     # A sum that is not a number comes from an entry that is wrong by itself.
     wrong = np.abs(sums - 1.0) > PROBABILITY_TOLERANCE
+    if not wrong.any():
+        return
     for row in np.flatnonzero(wrong & np.isfinite(sums)).tolist():
         empty = transitions.indptr[row] == transitions.indptr[row + 1]
         nowhere = "it leads nowhere; give it at least one next state"

@@ -12,6 +12,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from hcssp.cssp.alike_tables import AlikeTables
 from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
@@ -160,6 +161,7 @@ class ActivityReader:
         self._states_left = limits.states
         self._transitions_left = limits.transitions
         self._used_as_goals: dict[TableModel, set[int]] = {}
+        self._tables = AlikeTables()
         # Activities that agree in model, start and goal share their arrays.
         self._made: dict[tuple[object, ...], CSSP] = {}
         # Where the references of each model and activity lead; None if to nothing.
@@ -230,7 +232,7 @@ class ActivityReader:
         if part.grid is not None:
             return read_grid(part.grid, costs, self._limits)
         if part.table is not None:
-            return read_table(part.table, part.where("table"), costs)
+            return read_table(part.table, part.where("table"), costs, self._tables)
         if part.file is None:
             return None
         if part.file.lower().endswith(MODEL_SUFFIXES):
@@ -296,7 +298,7 @@ class ActivityReader:
             self._used_as_goals.setdefault(model, set()).update(ends.goals)
         price = _price(giving_up, model.cost_names)
         priced = None if price is None else tuple(price.items())
-        key = (id(model), tuple(ends.starts.items()), ends.goals, priced)
+        key = (model.identity, tuple(ends.starts.items()), ends.goals, priced)
         try:
             if key not in self._made:
                 cssp = model.made(ends.starts, ends.goals)

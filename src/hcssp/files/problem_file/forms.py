@@ -58,6 +58,8 @@ class Form(Generic[Value]):
         Whether a field of such a kind looks as if it was meant to be of this form.
     defined_as, description
         What a schema calls it, if it defines it, and says about it then.
+    problem
+        Of a text, what is wrong with it, if anything, where that is all there is to ask.
     """
 
     what: str
@@ -67,6 +69,7 @@ class Form(Generic[Value]):
     looks_right: Callable[[Field], bool] = lambda field: True
     defined_as: str = ""
     description: str = ""
+    problem: Callable[[str], str | None] | None = None
 
     def fits(self, field: Field) -> bool:
         """Whether a value looks as if it was meant to be of this form."""
@@ -74,7 +77,7 @@ class Form(Generic[Value]):
 
     def read(self, field: Field) -> Value | None:
         """The value; None, and the mistakes noted, if it is not of this form."""
-        if field.kind in self.kinds:
+        if field.node.kind in self.kinds:
             return self.take(field)
         # A text that only stands for a number does not want quotes.
         wants_text = "a text" in self.kinds and "a number" not in self.kinds
@@ -146,15 +149,16 @@ def text(
     what: str = "a text", problem: Callable[[str], str | None] | None = None, **limits: Any
 ) -> Form[str]:
     """A text; `problem` says what is wrong with it, if anything, and `limits` says so to a schema."""
+    ask = problem or half_of_a_character
 
     def take(field: Field) -> str | None:
         given = str(field.value)
-        found = (problem or half_of_a_character)(given)
+        found = ask(given)
         if found is not None:
             field.wrong(found)
         return given if found is None else None
 
-    return Form(what, ("a text",), take, lambda _: {"type": "string", **limits})
+    return Form(what, ("a text",), take, lambda _: {"type": "string", **limits}, problem=ask)
 
 
 def name_text(what: str) -> Form[str]:
@@ -180,14 +184,15 @@ def number(what: str, least: float = -inf, most: float = inf) -> Form[float]:
     """A finite number between `least` and `most`; arithmetic is a text that means one."""
 
     def take(field: Field) -> float | None:
-        if isinstance(field.value, str):
+        given = field.value
+        if isinstance(given, int | float) and isfinite(given) and least <= given <= most:
+            return float(given)
+        if isinstance(given, str):
             value = _computed(field, what)
             if value is not None and not least <= value <= most:
-                field.wrong(f"{field.parameters.told(field.value)} is not {what}")
+                field.wrong(f"{field.parameters.told(given)} is not {what}")
                 return None
             return None if value is None else float(value)
-        if isinstance(field.value, int | float) and isfinite(field.value) and least <= field.value <= most:
-            return float(field.value)
         field.expected(what)
         return None
 
@@ -372,13 +377,17 @@ def map_of(
     form_of_keys = keys or name_text("a name")
     others = special or {}
 
+    def is_plain(key: str) -> bool:
+        return form_of_keys.problem is not None and form_of_keys.problem(key) is None
+
     def take(field: Field) -> dict[str, Given | None] | None:
         members = field.members()
         if empty and not members:
             field.wrong(empty)
             return None
         for key in members:
-            form_of_keys.read(field.key(key))
+            if not is_plain(key):
+                form_of_keys.read(field.key(key))
         return {key: others.get(key, member).read(each) for key, each in members.items()}
 
     def schema(definitions: Definitions) -> Schema:
@@ -400,12 +409,13 @@ def half_of_a_character(text: str) -> str | None:
 
 def name_problem(name: str) -> str | None:
     """Why a text cannot name something, if so."""
-    if not name.strip():
+    stripped = name.strip()
+    if not stripped:
         return "a name must not be empty"
     if len(name) > LONGEST_NAME:
         return f"a name must not be longer than {LONGEST_NAME} characters, this has {len(name)}"
     if not name.isprintable():
         return f"the name {name!r} has a character that cannot be printed; remove it"
-    if name != name.strip():
+    if name != stripped:
         return f"the name {name!r} begins or ends with a space; remove it"
     return None

@@ -46,7 +46,7 @@ def with_other_numbers(model: Model, changes: Iterable[Model]) -> Model | None:
                 return None
             node = _merged(node, place.at(key).node) if kind == "table" else _replaced(node, key, place)
     if kind == "table":
-        return replace(model, table=TABLE.read(replace(place, node=node, path=f"{place.path}.actions")))
+        return replace(model, table=TABLE.read(replace(place, node=node, way=(place.way, "actions"))))
     return replace(model, grid=GRID.read(replace(place, node=node)))
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
 
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.source import Limits
@@ -44,127 +45,147 @@ def parse_document(text: str, findings: Findings, limits: Limits, *, json: bool 
 class _Composer:
     """Makes a tree of a stream of events; the limits hold while it grows.
 
-    So a document that repeats itself through aliases is refused before it has been unfolded.
+    So a document that repeats itself through aliases is refused before it has been unfolded. There are
+    hundreds of thousands of events in a large file: which kind each is of is asked once, and where it stands
+    is put into words only if something is wrong with it.
     """
 
     def __init__(self, text: str, findings: Findings, limits: Limits) -> None:
         import yaml
 
         self._yaml = yaml
+        # What comes most often, by names that are looked up at once.
+        self._scalar, self._list, self._alias = yaml.ScalarEvent, yaml.SequenceStartEvent, yaml.AliasEvent
+        self._text = text
         self._findings = findings
         self._limits = limits
-        self._events = self._parsed(text)
+        self._next: Callable[[], Any] = lambda: None
         self._counted = 0
-        self._depth = 0
+        # The keys and positions that lead to what is being read.
+        self._way: list[str | int] = []
         # What anchors stand for, and how many values that is; None while it is being read.
         self._anchors: dict[str, tuple[Node, int] | None] = {}
 
     def document(self) -> Node:
-        event = next(self._events, None)
-        if event is None:
+        """The only document of the text; several, and tags, are refused."""
+        try:
+            # The parser written in C is ten times faster, where there is one.
+            loader = getattr(self._yaml, "CSafeLoader", self._yaml.SafeLoader)(self._text)
+            try:
+                self._next = loader.get_event
+                return self._only_document()
+            finally:
+                loader.dispose()
+        except self._yaml.YAMLError as error:
+            self._unparsed(error)
+
+    def _only_document(self) -> Node:
+        root: Node | None = None
+        while (event := self._next()) is not None:
+            if not isinstance(event, self._yaml.DocumentStartEvent):
+                continue
+            if root is not None:
+                told = "a second document begins here ('---'); a file holds one problem"
+                self._findings.fatal(event.start_mark.line + 1, "", told)
+            root = self._node(self._next())
+        if root is None:
             self._findings.fatal(1, "", "the file is empty; it must begin with 'format: hcssp-problem'")
-        root = self._node(event, "")
-        for _ in self._events:  # so that what follows is looked at, too
-            pass
         return root
 
-    def _parsed(self, text: str) -> Iterator[Any]:
-        """The events of nodes; several documents and tags are refused."""
-        yaml, findings = self._yaml, self._findings
-        # The parser written in C is ten times faster, where there is one.
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        of_nodes = (yaml.NodeEvent, yaml.CollectionEndEvent)
-        documents = 0
-        try:
-            for event in yaml.parse(text, Loader=loader):
-                if isinstance(event, of_nodes):
-                    tag = getattr(event, "tag", None)
-                    if tag is not None:
-                        line = event.start_mark.line + 1
-                        findings.fatal(line, "", f"the tag {tag!r} is not allowed; remove it")
-                    yield event
-                elif isinstance(event, yaml.DocumentStartEvent):
-                    documents += 1
-                    if documents > 1:
-                        told = "a second document begins here ('---'); a file holds one problem"
-                        findings.fatal(event.start_mark.line + 1, "", told)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-            # A character that YAML forbids is told by its place, not its line.
-            place = getattr(error, "position", None) or 0
-            line = mark.line + 1 if mark is not None else text.encode()[:place].count(b"\n") + 1
-            problem = (
-                getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-            )
-            context = getattr(error, "context", None)
-            told = f"{context}, {problem}" if isinstance(context, str) else problem
-            if "\t" in "".join(text.split("\n")[line - 1 : line])[: mark.column + 1 if mark else None]:
-                told = "there is a tab in this line; indent with spaces"
-            findings.fatal(line, "", f"this is not YAML: {told}")
+    def _unparsed(self, error: Any) -> NoReturn:
+        """Say what keeps a text from being YAML."""
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        # A character that YAML forbids is told by its place, not its line.
+        place = getattr(error, "position", None) or 0
+        line = mark.line + 1 if mark is not None else self._text.encode()[:place].count(b"\n") + 1
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        context = getattr(error, "context", None)
+        told = f"{context}, {problem}" if isinstance(context, str) else problem
+        if "\t" in "".join(self._text.split("\n")[line - 1 : line])[: mark.column + 1 if mark else None]:
+            told = "there is a tab in this line; indent with spaces"
+        self._findings.fatal(line, "", f"this is not YAML: {told}")
 
-    def _node(self, event: Any, path: str) -> Node:
+    def _node(self, event: Any) -> Node:
         """The value that begins with `event`."""
+        kind = type(event)
         line = event.start_mark.line + 1
-        if isinstance(event, self._yaml.AliasEvent):
+        if kind is self._alias:
             return self._aliased(event.anchor, line)
+        if event.tag is not None:
+            self._findings.fatal(line, "", f"the tag {event.tag!r} is not allowed; remove it")
         before = self._counted
         self._count(1, line)
-        if isinstance(event, self._yaml.ScalarEvent):
-            value = resolved(event.value) if event.implicit[0] else event.value
-            node: Node = Scalar(value, line, event.value, line + 1 if event.style in _BLOCK else line)
+        anchor = event.anchor
+        if kind is self._scalar:
+            source = event.value
+            value = resolved(source) if event.implicit[0] else source
+            node: Node = Scalar(value, line, source, line + 1 if event.style in _BLOCK else line)
         else:
-            self._depth += 1
-            if self._depth > self._limits.depth:
+            if len(self._way) >= self._limits.depth:
                 told = f"nested more than {self._limits.depth} deep, which no problem needs"
-                self._findings.fatal(line, path[:100], told)
-            if event.anchor is not None:
-                self._anchors[event.anchor] = None
-            is_list = isinstance(event, self._yaml.SequenceStartEvent)
-            node = self._items(line, path) if is_list else self._entries(line, path)
-            self._depth -= 1
-        if event.anchor is not None:
-            self._anchors[event.anchor] = (node, self._counted - before)
+                self._findings.fatal(line, self._path()[:100], told)
+            if anchor is not None:
+                self._anchors[anchor] = None
+            node = self._items(line) if kind is self._list else self._entries(line)
+        if anchor is not None:
+            self._anchors[anchor] = (node, self._counted - before)
         return node
 
-    def _begun(self) -> Iterator[Any]:
-        """The first events of what a list or mapping holds, until it ends."""
-        for event in self._events:
-            if isinstance(event, self._yaml.CollectionEndEvent):
-                return
-            yield event
+    def _path(self, way: Sequence[str | int] | None = None) -> str:
+        """Where what is being read stands, or what `way` leads to."""
+        path = ""
+        for step in self._way if way is None else way:
+            path = f"{path}[{step}]" if isinstance(step, int) else joined(path, step)
+        return path
 
-    def _items(self, line: int, path: str) -> Items:
+    def _items(self, line: int) -> Items:
         items: list[Node] = []
-        for event in self._begun():
-            items.append(self._node(event, f"{path}[{len(items)}]"))
+        end, way = self._yaml.SequenceEndEvent, self._way
+        way.append(0)
+        while type(event := self._next()) is not end:
+            way[-1] = len(items)
+            items.append(self._node(event))
+        way.pop()
         return Items(items, line)
 
-    def _entries(self, line: int, path: str) -> Entries:
-        mapping = Entries({}, {}, line)
-        for event in self._begun():
-            node = self._node(event, path)
-            key = self._key(node, path)
-            value = self._node(next(self._events), joined(path, key or "?"))
+    def _entries(self, line: int) -> Entries:
+        entries: dict[str, Node] = {}
+        key_lines: dict[str, int] = {}
+        following, end, way = self._next, self._yaml.MappingEndEvent, self._way
+        way.append("?")
+        while type(event := following()) is not end:
+            way[-1] = "?"
+            at, key = self._key(event)
+            way[-1] = "?" if key is None else key
+            value = self._node(following())
             if key is None:
                 continue
-            if key in mapping.entries:
-                first = mapping.key_lines[key]
-                told = f"this key stands here a second time; the first is on line {first}"
-                self._findings.add(node.line, joined(path, key), told)
+            if key in entries:
+                told = f"this key stands here a second time; the first is on line {key_lines[key]}"
+                self._findings.add(at, self._path(), told)
                 continue
-            mapping.entries[key] = value
-            mapping.key_lines[key] = node.line
-        return mapping
+            entries[key] = value
+            key_lines[key] = at
+        way.pop()
+        return Entries(entries, key_lines, line)
 
-    def _key(self, node: Node, path: str) -> str | None:
+    def _key(self, event: Any) -> tuple[int, str | None]:
+        """The line of the key that begins with `event`, and the key, if it can be one."""
+        if type(event) is self._scalar and event.tag is None and event.anchor is None:
+            line, source = event.start_mark.line + 1, event.value
+            if not event.implicit[0] or isinstance(resolved(source), str):
+                self._count(1, line)
+                return line, source
+        node = self._node(event)
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            return node.line, node.value
+        path = self._path(self._way[:-1])
         if not isinstance(node, Scalar):
             self._findings.add(node.line, path, "a list or mapping cannot be a key; write a text")
-            return None
-        if isinstance(node.value, str):
-            return node.value
+            return node.line, None
         told = f"the key {shown(node)} is {node.kind}, not a text; put it in quotes"
         self._findings.add(node.line, path, told)
-        return node.source
+        return node.line, node.source
 
     def _aliased(self, anchor: str, line: int) -> Node:
         if anchor not in self._anchors:
@@ -188,6 +209,7 @@ class _Composer:
             )
 
 
+@lru_cache(maxsize=10_000)
 def resolved(source: str) -> str | int | float | bool | None:
     """What a plain value means.
 

@@ -34,6 +34,7 @@ hcssp.errors.InvalidProblem: 3 violations:
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar, overload
@@ -50,11 +51,12 @@ class OneOf:
     keys: tuple[str, ...]
     missing: str
 
-    def check(self, field: Field) -> None:
+    def check(self, field: Field) -> bool:
         given = [key for key in self.keys if key in field]
         if len(given) != 1:
             told = f"{' and '.join(given)} are given" if given else self.missing
             field.wrong(f"{told}; give one of {', '.join(self.keys)}")
+        return len(given) == 1
 
     def schemas(self) -> list[Schema]:
         return [{"oneOf": [{"required": [key]} for key in self.keys]}]
@@ -68,9 +70,11 @@ class NotBeside:
     others: tuple[str, ...]
     told: str
 
-    def check(self, field: Field) -> None:
-        if self.key in field and any(other in field for other in self.others):
+    def check(self, field: Field) -> bool:
+        broken = self.key in field and any(other in field for other in self.others)
+        if broken:
             field.at(self.key).wrong(self.told)
+        return not broken
 
     def schemas(self) -> list[Schema]:
         return [{"not": {"required": [self.key, other]}} for other in self.others]
@@ -84,10 +88,11 @@ class OnlyBeside:
     other: str
     told: str
 
-    def check(self, field: Field) -> None:
-        for key in self.keys:
-            if key in field and self.other not in field:
-                field.at(key).wrong(self.told)
+    def check(self, field: Field) -> bool:
+        broken = [key for key in self.keys if key in field and self.other not in field]
+        for key in broken:
+            field.at(key).wrong(self.told)
+        return not broken
 
     def schemas(self) -> list[Schema]:
         return [{"dependentRequired": {key: [self.other] for key in self.keys}}]
@@ -100,15 +105,21 @@ class AnyOf:
     keys: tuple[str, ...]
     missing: str
 
-    def check(self, field: Field) -> None:
-        if not any(key in field for key in self.keys):
+    def check(self, field: Field) -> bool:
+        kept = any(key in field for key in self.keys)
+        if not kept:
             field.wrong(self.missing)
+        return kept
 
     def schemas(self) -> list[Schema]:
         return [{"anyOf": [{"required": [key]} for key in self.keys]}]
 
 
+MOST_KEPT = 1000
+"""Of so many sets of keys it is remembered that they are right: of more than any but a hostile file has."""
+
 Rules = tuple[OneOf | NotBeside | OnlyBeside | AnyOf, ...]
+"""Each says in `check` whether the keys of a mapping keep it, and notes what is wrong if they do not."""
 
 
 @dataclass(frozen=True)
@@ -186,11 +197,27 @@ def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[st
     needed = [name for name, key in keys.items() if key.required or name in besides]
     known = [*needed, *(name for name in keys if name not in needed)]
 
+    # Keys that have stood together without a mistake; of a file's records most have the same ones.
+    sound_together: set[tuple[str, ...]] = set()
+
     def take(field: Field) -> Kind:
         before = len(field.findings)
+        members = field.members()
+        together = tuple(members)
+        if together in sound_together:
+            values = {name: keys[name].form.read(member) for name, member in members.items()}
+        else:
+            values, sound = look_at(field, members)
+            if sound and len(sound_together) < MOST_KEPT:
+                sound_together.add(together)
+        given = {name: value for name, value in values.items() if value is not None}
+        return part(field, len(field.findings) == before, **given)
+
+    def look_at(field: Field, members: Mapping[str, Field]) -> tuple[dict[str, Any], bool]:
+        """The values of the keys, and whether the keys are right, whatever their values are."""
         values: dict[str, Any] = {}
         misspelt: set[str] = set()
-        for name, member in field.members().items():
+        for name, member in members.items():
             if name in keys:
                 values[name] = keys[name].form.read(member)
                 continue
@@ -201,14 +228,12 @@ def record(what: str, part: type[Kind], *, known_by: str = "", besides: tuple[st
             guess = f"did you mean {nearest[0]!r}?" if nearest else f"the keys here are {listed(known, 20)}"
             member.wrong(f"there is no such key; {guess}")
             misspelt.update(nearest)
-        for name in needed:
-            # A key that is misspelt is not missing as well.
-            if name not in values and name not in misspelt:
-                field.wrong(f"the key {name!r} is missing")
-        for rule in part.rules:
-            rule.check(field)
-        given = {name: value for name, value in values.items() if value is not None}
-        return part(field, len(field.findings) == before, **given)
+        # A key that is misspelt is not missing as well.
+        missing = [name for name in needed if name not in values and name not in misspelt]
+        for name in missing:
+            field.wrong(f"the key {name!r} is missing")
+        kept = [rule.check(field) for rule in part.rules]
+        return values, len(values) == len(members) and not missing and all(kept)
 
     def schema(definitions: Definitions) -> Schema:
         if besides:

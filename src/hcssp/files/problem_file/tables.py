@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
+from hcssp.cssp.alike_tables import AlikeTables
 from hcssp.cssp.assembly import Assembly, Table
 from hcssp.cssp.model import CSSP, FloatArray
-from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
+from hcssp.cssp.validation import unknown_cost, unsound_rows
 from hcssp.errors import did_you_mean
 from hcssp.files.problem_file.format import Table as WrittenTable
 from hcssp.files.problem_file.format import Target
@@ -45,6 +46,8 @@ class TableModel:
         The states that are only led to, each with what to call if that turns out to be a mistake.
     capacities
         The last of the table's costs, which are only used up.
+    alike
+        The other tables of the document.
     """
 
     table: Table
@@ -54,10 +57,17 @@ class TableModel:
     goals: tuple[int, ...] = ()
     unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
     capacities: tuple[str, ...] = ()
+    alike: AlikeTables = field(default_factory=AlikeTables)
 
     @property
     def cost_names(self) -> tuple[str, ...]:
-        return tuple(name for name in self.table.cost_names if name not in self.capacities)
+        names = self.table.cost_names
+        return tuple(name for name in names if name not in self.capacities) if self.capacities else names
+
+    @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """What two models share if they make the same of the same start and goal."""
+        return (id(self.table), self.capacities)
 
     @property
     def num_states(self) -> int:
@@ -95,10 +105,12 @@ class TableModel:
 
     def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> CSSP:
         """The table with a start and a goal, validated; what is only used up costs nothing."""
-        table = self.table.without_actions_of(goals)
-        # What is given back makes a cost no less.
-        costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
-        made = validated(replace(table, costs=costs, cost_names=self.cost_names).cssp(starts, goals))
+        table = self.table
+        if self.capacities or table.costs.min(initial=0.0) < 0.0:
+            # What is given back makes a cost no less.
+            costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
+            table = replace(table, costs=costs, cost_names=self.cost_names)
+        made = self.alike.problem(table, starts, goals)
         if not self.places:
             return made
         labels = table.state_labels
@@ -121,16 +133,19 @@ class TableDraft:
         The primary cost, then the others.
     wrong
         Notes a mistake.
+    alike
+        The other tables of the document; None if this is none of many.
     """
 
-    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong) -> None:
+    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong, alike: AlikeTables | None = None) -> None:
         self._assembly = Assembly(cost_names)
+        self._alike = alike
         self.places: dict[str, list[int]] = {}
         self._wrong = wrong
         # Most texts come many times, and turning them into labels takes a while.
         self._by_text: dict[str, int] = {}
         self._listed: set[int] = set()
-        self._where: list[tuple[int, str]] = []
+        self._where: list[int | Field] = []
         self._led_from: dict[int, int] = {}
 
     def state(self, text: str, *, listed: bool = False) -> int:
@@ -154,9 +169,9 @@ class TableDraft:
             self._listed.add(number)
         return number
 
-    def row(self, state: int, action: str, costs: Sequence[float], line: int, path: str = "") -> int:
-        """The number of a new row, which stands on that line."""
-        self._where.append((line, path))
+    def row(self, state: int, action: str, costs: Sequence[float], where: int | Field) -> int:
+        """The number of a new row, which stands on that line, or is that field of the document."""
+        self._where.append(where)
         return self._assembly.add_row(state, action, costs)
 
     def lead(
@@ -175,9 +190,10 @@ class TableDraft:
 
     def model(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
         """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
-        table = self._assembly.table()
+        alike = self._alike
+        table = self._assembly.table() if alike is None else alike.table(self._assembly)
         for row, told in unsound_rows(table.transitions):
-            self._wrong(*self._where[int(table.origin[row])], told)
+            self._note(int(table.origin[row]), told)
         return TableModel(
             table=table,
             index=self._assembly.state_index,
@@ -189,6 +205,7 @@ class TableDraft:
                 for state, row in self._led_from.items()
                 if state not in self._listed
             },
+            alike=AlikeTables() if alike is None else alike,
         )
 
     def _note_unlisted(self, state: int, row: int) -> None:
@@ -196,12 +213,22 @@ class TableDraft:
         guess = did_you_mean(str(labels[state]), [str(labels[other]) for other in self._listed])
         remedy = guess if guess.startswith("did") else "give it actions, or let an activity end there"
         told = f"it leads to {labels[state]!r}, which has no actions and is no goal; {remedy}"
-        self._wrong(*self._where[row], told)
+        self._note(row, told)
+
+    def _note(self, row: int, told: str) -> None:
+        """Note a mistake of a row, by the number it was given."""
+        where = self._where[row]
+        if isinstance(where, int):
+            self._wrong(where, "", told)
+        else:
+            where.wrong(told)
 
 
-def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -> TableModel:
+def read_table(
+    table: WrittenTable, where: Field, cost_names: tuple[str, ...], alike: AlikeTables
+) -> TableModel:
     """A table that is written into the problem file; mistakes are noted."""
-    draft = TableDraft(cost_names, where.findings.add)
+    draft = TableDraft(cost_names, where.findings.add, alike)
     # First all that are listed, then those that are only led to: so the file decides on their order.
     numbers = [draft.state(text, listed=True) for text in table]
     for number, actions in zip(numbers, table.values(), strict=True):
@@ -215,9 +242,8 @@ def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -
                 if name not in cost_names:
                     action.where("costs", name).wrong(unknown_cost(name, cost_names))
             if len(chances) == len(to):
-                place = action.where("to")
                 paid = [costs.get(name) or 0.0 for name in cost_names]
-                row = draft.row(number, label, paid, place.line, place.path)
+                row = draft.row(number, label, paid, action.where("to"))
                 draft.lead([row] * len(chances), chances, chances.values())
     return draft.model()
 

@@ -1,20 +1,21 @@
 """A document as a tree whose every value knows its line, whether it was YAML or JSON.
 
-Nothing is ever constructed but text, numbers, truth values, lists and mappings.
+Nothing is ever constructed but text, numbers, truth values, lists and mappings. Nobody changes any of it;
+still the records are not frozen, because making one then takes three times as long, and a large file has
+hundreds of thousands of them.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.parameters import NO_PARAMETERS, Parameters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Scalar:
     """A text, a number, a truth value or nothing.
 
@@ -41,7 +42,7 @@ class Scalar:
         return _KIND_OF_VALUE[type(self.value)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Items:
     """A list."""
 
@@ -51,7 +52,7 @@ class Items:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Entries:
     """A mapping; the keys are texts, each with its line."""
 
@@ -76,13 +77,17 @@ HARD_TO_READ = re.compile(r"[.:\[\]'\" ]")
 """What would be taken for a part of the path."""
 
 
-@dataclass(frozen=True, slots=True)
+Way = tuple["Way | None", str | int]
+"""The key or position that leads to a value, after the way to what holds it; None to the whole document."""
+
+
+@dataclass(slots=True, eq=False)
 class Field:
     """A value with its place: the path of keys that leads to it, and its line.
 
     Attributes
     ----------
-    node, path, line
+    node, way, line
         The value and where it stands.
     findings
         Where mistakes are noted.
@@ -91,7 +96,7 @@ class Field:
     """
 
     node: Node
-    path: str
+    way: Way | None
     line: int
     findings: Findings
     parameters: Parameters = NO_PARAMETERS
@@ -99,7 +104,7 @@ class Field:
     @classmethod
     def root(cls, node: Node, findings: Findings) -> Field:
         """The whole document."""
-        return cls(node, "", node.line, findings)
+        return cls(node, None, node.line, findings)
 
     def wrong(self, message: str) -> None:
         """Note a mistake at this place."""
@@ -109,6 +114,19 @@ class Field:
         """Note that this is something else than `what`."""
         told = f"{self.shown} is not {what}{remedy}"
         self.wrong(f"nothing is given here; give {what}" if self.kind == "nothing" else told)
+
+    @property
+    def path(self) -> str:
+        """The keys and positions that lead to it, for messages."""
+        steps: list[str | int] = []
+        way = self.way
+        while way is not None:
+            way, step = way
+            steps.append(step)
+        path = ""
+        for step in reversed(steps):
+            path = f"{path}[{step}]" if isinstance(step, int) else joined(path, step)
+        return path
 
     @property
     def kind(self) -> str:
@@ -127,19 +145,29 @@ class Field:
 
     def items(self) -> list[Field]:
         """The items of a list; none of anything else."""
-        return (
-            [self.at(index) for index in range(len(self.node.items))] if isinstance(self.node, Items) else []
-        )
+        if not isinstance(self.node, Items):
+            return []
+        # An item is as good as its line: aliases aside, that is where it stands.
+        return [
+            Field(item, (self.way, index), item.line, self.findings, self.parameters)
+            for index, item in enumerate(self.node.items)
+        ]
 
     def members(self) -> dict[str, Field]:
         """The values of a mapping; none of anything else."""
-        return {key: self.at(key) for key in self.node.entries} if isinstance(self.node, Entries) else {}
+        node = self.node
+        if not isinstance(node, Entries):
+            return {}
+        way, lines, findings, parameters = self.way, node.key_lines, self.findings, self.parameters
+        return {
+            key: Field(value, (way, key), lines[key], findings, parameters)
+            for key, value in node.entries.items()
+        }
 
     def key(self, key: str) -> Field:
         """One of the keys of a mapping as a value of its own."""
         member = self.at(key)
-        named = Scalar(key, member.line, key, member.line)
-        return Field(named, member.path, member.line, self.findings, self.parameters)
+        return replace(member, node=Scalar(key, member.line, key, member.line))
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.node, Entries) and key in self.node.entries
@@ -148,15 +176,14 @@ class Field:
         """What the keys and positions lead to, as far as there is something."""
         field = self
         for key in keys:
-            node = field.node
+            node, way = field.node, field.way
             if isinstance(node, Entries):
                 if isinstance(key, str) and key in node.entries:
-                    path, line = joined(field.path, key), node.key_lines[key]
-                    field = Field(node.entries[key], path, line, self.findings, self.parameters)
+                    value, line = node.entries[key], node.key_lines[key]
+                    field = Field(value, (way, key), line, self.findings, self.parameters)
             elif isinstance(node, Items) and isinstance(key, int) and key < len(node.items):
                 item = node.items[key]
-                # An item is as good as its line: aliases aside, that is where it stands.
-                field = Field(item, f"{field.path}[{key}]", item.line, self.findings, self.parameters)
+                field = Field(item, (way, key), item.line, self.findings, self.parameters)
         return field
 
 
@@ -165,7 +192,6 @@ def joined(path: str, key: str) -> str:
     return f"{path}.{_in_path(key)}" if path else _in_path(key)
 
 
-@lru_cache(maxsize=10_000)
 def _in_path(key: str) -> str:
     plain = key.isprintable() and key and not HARD_TO_READ.search(key)
     shortened = key if len(key) <= 60 else key[:57] + "..."
