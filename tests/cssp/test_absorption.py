@@ -94,6 +94,7 @@ def test_a_ring_is_left_in_the_end(escape: float) -> None:
     assert found.totals[0] == pytest.approx(size * rounds, rel=1e-12)
     assert found.visits == pytest.approx(rounds, rel=1e-12)
     assert found.values[:, 0] == pytest.approx(size * rounds - np.arange(size), rel=1e-12)
+    assert found.values_of(np.full(size, 3.0)) == pytest.approx(3.0 * found.values[:, 0], rel=1e-9)
 
 
 def test_many_hubs_are_linked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

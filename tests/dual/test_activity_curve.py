@@ -91,6 +91,9 @@ def test_a_neighbour_with_the_same_costs_is_joined_and_keeps_the_bounds_of_both_
     assert (joined.low, joined.high) == (0.0, 0.8)
     assert (joined.low_bound, joined.high_bound) == pytest.approx((1.0, 1.0 + 0.8 * 6.0 - 0.1))
     assert curve.at(0.7) is joined
+    assert joined.low_plan is None
+    assert joined.high_plan is not None
+    assert joined.high_plan is not joined.plan
     assert len(known_curve().pieces) == 3
     curve.add(piece(0.85, 0.9, HULL[2][1], HULL[2][0]))
     assert [each.low for each in curve.pieces] == [0.0, 0.85, 1.0, 3.0]

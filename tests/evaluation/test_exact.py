@@ -14,7 +14,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
 from hcssp.evaluation import is_proper, narrate, simulate
-from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate, expected_remaining
+from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, Remaining, evaluate, expected_remaining
 from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
 from random_procedures import random_procedure
@@ -207,6 +207,24 @@ def test_what_remains_is_what_a_start_there_would_cost(seed: int) -> None:
         there = replace(problem, initial=np.eye(problem.num_states)[state])
         assert remaining[:, state] == pytest.approx(evaluate(there, policy).costs)
     assert np.array_equal(np.isnan(remaining[0]), (evaluate(problem, policy).visits == 0.0) & ~problem.goals)
+
+
+@pytest.mark.parametrize("success", [0.5, 1e-12])
+def test_of_another_cost_remains_what_it_would_as_one_of_the_problem(success: float) -> None:
+    matrix = np.array([[1.0 - success, success, 0.0], [0.25, 0.25, 0.5]])
+    problem = CSSP(
+        transitions=csr_array(matrix),
+        row_start=np.array([0, 1, 2, 2]),
+        costs=np.array([[3.0, 1.0], [0.0, 4.0]]),
+        initial=np.array([1.0, 0.0, 0.0]),
+        goals=np.array([False, False, True]),
+        cost_names=("time", "damage"),
+        bounds=np.array([1.0]),
+    )
+    remaining = Remaining(problem, DeterministicPolicy(problem, np.array([0, 1, -1])))
+    for cost, expected in zip(problem.costs, remaining.costs, strict=True):
+        assert remaining.of(np.append(cost, 0.0)) == pytest.approx(expected, rel=1e-9)
+    assert remaining.of(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_every_activity_has_its_share() -> None:

@@ -9,7 +9,9 @@ import pytest
 from hcssp.checker import check
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
+from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import NotProven
+from hcssp.evaluation import evaluate
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs import ProofBuilder
 from proof_search import ProofSearch, searched
@@ -94,6 +96,27 @@ def test_a_plan_that_breaks_one_of_its_bounds_is_none() -> None:
         ways.add_action(here, name, to=out, costs=costs)
     proof = ProofBuilder(ways.build())
     assert [proof.set_plan([row, -1]) for row in range(3)] == [inf, inf, 3.0]
+
+
+@pytest.mark.parametrize("damage", [1.0, 1e10, 1e20])
+def test_what_is_rare_and_dear_takes_nothing_from_what_a_plan_costs_at_most(damage: float) -> None:
+    # One step in a hundred costs something small, and one in 1e30 a lot; most steps are free.
+    maze = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": inf})
+    cells = [maze.add_state(cell) for cell in range(60)]
+    pit, out = maze.add_state("pit"), maze.add_goal("out")
+    maze.add_action(pit, "climb", to={out: 0.125, pit: 0.875}, costs={"time": 1.0, "damage": damage})
+    for place, (cell, onwards) in enumerate(zip(cells, [*cells[1:], out], strict=True)):
+        to = {onwards: 0.9, cell: 0.1, pit: 1e-30} if place % 7 else {onwards: 0.7, cell: 0.3}
+        maze.add_action(cell, "on", to=to, costs={"time": 1.0, "damage": 0.25 * (place == 1)})
+    maze.set_initial(cells[0])
+    problem = maze.build()
+    plan = DeterministicPolicy(problem, np.where(problem.goals, -1, problem.row_start[:-1]))
+    proof = ProofBuilder(problem)
+    proof.set_plan(plan.rows)
+    costs = evaluate(problem, plan).costs
+    for exact in (False, True):
+        verdict = check(problem, proof.certificate(), exact=exact)
+        assert [float(cost) for cost in verdict.costs] == pytest.approx(costs.tolist(), rel=1e-10)
 
 
 def test_a_better_plan_takes_the_place_of_another() -> None:

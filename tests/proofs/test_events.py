@@ -8,7 +8,7 @@ from math import nextafter
 
 import numpy as np
 
-from hcssp.proofs.events import MARGINS, _Choice, _lowered, _Outcome, rounded_down
+from hcssp.proofs.events import MARGINS, ONE, _Choice, _lowered, _Outcome, rounded_down
 
 
 def test_margins_begin_with_none_and_grow_and_stay_small() -> None:
@@ -20,8 +20,8 @@ def test_margins_begin_with_none_and_grow_and_stay_small() -> None:
 
 def choice(cost: Fraction, *outcomes: tuple[Fraction, int]) -> _Choice:
     """A choice at the first event state; outcomes that run nothing."""
-    ways = tuple(_Outcome(chance, ((to, Fraction(0)),), Fraction(0), False) for chance, to in outcomes)
-    return _Choice(0, ways, cost)
+    ways = tuple(_Outcome(chance, ((to, 0),)) for chance, to in outcomes)
+    return _Choice(0, ways, cost * ONE)
 
 
 def test_values_that_are_too_high_are_lowered_as_little_as_possible() -> None:

@@ -28,6 +28,7 @@ Reference: Grassmann, Taksar and Heyman 1985; Alfa, Xue and Ye 2002.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,9 @@ class Absorbed:
         anything.
     error
         How far off the totals may be, relatively.
+    values_of
+        The values of another cost, from what a visit to each inner state costs: as `values`, but rounded like
+        any solution of equations. It keeps what was factorised.
     """
 
     visits: FloatArray
@@ -84,6 +88,7 @@ class Absorbed:
     values: FloatArray
     totals: FloatArray
     error: float
+    values_of: Callable[[FloatArray], FloatArray]
 
 
 def absorb(transitions: SparseMatrix, inner: IntArray, initial: FloatArray, costs: FloatArray) -> Absorbed:
@@ -137,6 +142,7 @@ class _Chain:
         self.inside = _entries(rows, source, moves & among, place[rows.indices], len(inner))
         self.outside = _entries(rows, source, moves & ~among, rows.indices, transitions.shape[0])
         self._inner = inner
+        self._factors: Any = None
 
     def jumps(self) -> csr_array:
         """The jump chain among the inner states."""
@@ -152,8 +158,7 @@ class _Chain:
 
     def solve(self, initial: FloatArray, costs: FloatArray) -> Absorbed:
         start = initial[self._inner]
-        # What a visit of the jump chain costs: as many steps as it takes to leave.
-        spent = (costs * (self.total / self.leaving)).T.astype(np.float64)
+        spent = self._spent(costs)
         jumps, values, error = self._by_factors(start, spent) or self._by_hubs(start, spent)
         departures = jumps / self.leaving
         ends = self.outside.T @ departures
@@ -161,7 +166,19 @@ class _Chain:
         # A cost too small for a number is still a cost: only the graph says that there is none.
         totals = np.maximum(totals, np.where(costs.any(axis=1), np.nextafter(0.0, 1.0), 0.0))
         visits = (departures * self.total).astype(np.float64)
-        return Absorbed(visits, ends.astype(np.float64), values, totals, error)
+        return Absorbed(visits, ends.astype(np.float64), values, totals, error, self.values_of)
+
+    def values_of(self, costs: FloatArray) -> FloatArray:
+        """What is to come of another cost, from that of a visit to each inner state."""
+        spent = self._spent(costs)
+        if self._factors is None:
+            return self._by_hubs(np.zeros(len(spent)), spent[:, np.newaxis])[1][:, 0]
+        values: FloatArray = self._factors.solve(spent, trans="T")
+        return values
+
+    def _spent(self, costs: FloatArray) -> FloatArray:
+        """The costs of a visit of the jump chain, a state a row: as many steps as it takes to leave."""
+        return (costs * (self.total / self.leaving)).T.astype(np.float64)
 
     def _by_factors(self, start: FloatArray, spent: FloatArray) -> tuple[LongArray, FloatArray, float] | None:
         """Visits to the jump chain, values, and a bound on the relative error of the costs.
@@ -194,6 +211,7 @@ class _Chain:
             # Few may come there from the start, but whoever is there wants to know what comes.
             anywhere = relative(factors.solve(unpaid.astype(np.float64), trans="T"), np.abs(values))
             if error <= WANTED_ERROR and anywhere <= WANTED_ERROR:
+                self._factors = factors
                 return np.maximum(visits, 0.0), np.maximum(values, 0.0).astype(np.float64), error
         return None
 

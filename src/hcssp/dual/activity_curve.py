@@ -135,6 +135,9 @@ class Piece:
     low_bound, high_bound
         Certified lower bounds on the least weighted cost at both ends. If the interval has no end, the latter
         is one on the least use.
+    low_plan, high_plan
+        Of a piece that was joined, the plans that are best from every state at the ends: `plan` may be so
+        from where it goes alone. None if it is `plan`.
     """
 
     low: float
@@ -144,6 +147,8 @@ class Piece:
     use: float
     low_bound: float
     high_bound: float
+    low_plan: ActivityPlan | None = None
+    high_plan: ActivityPlan | None = None
 
     def value(self, price: float) -> float:
         """The plan's weighted cost."""
@@ -225,9 +230,9 @@ class BudgetCurve:
             if 0 <= other < len(self.pieces) and _same_point(self.pieces[other].plan, piece.plan):
                 kept = self.pieces[other]
                 if piece.low < kept.low:
-                    kept.low, kept.low_bound = piece.low, piece.low_bound
+                    kept.low, kept.low_bound, kept.low_plan = piece.low, piece.low_bound, piece.plan
                 if piece.high > kept.high:
-                    kept.high, kept.high_bound = piece.high, piece.high_bound
+                    kept.high, kept.high_bound, kept.high_plan = piece.high, piece.high_bound, piece.plan
                 self._lows[other] = kept.low
                 return kept
         self.pieces.insert(index, piece)

@@ -309,6 +309,40 @@ def _of_chain(chain: InducedChain) -> Evaluation:
     return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
 
 
+class Remaining:
+    """What is still to come, in expectation, from each state until a goal.
+
+    Parameters
+    ----------
+    problem, policy
+        As for :func:`expected_remaining`.
+
+    Attributes
+    ----------
+    costs
+        As :func:`expected_remaining` gives them.
+    """
+
+    def __init__(self, problem: CSSP, policy: Policy) -> None:
+        chain = induced_chain(problem, policy)
+        chain.require_proper()
+        self._goals, self._inner = problem.goals, np.flatnonzero(chain.reached & ~problem.goals)
+        self._found = _absorbed(chain, self._inner) if len(self._inner) else None
+        values = np.zeros((0, len(problem.costs))) if self._found is None else self._found.values
+        self.costs: FloatArray = self._everywhere(values.T)
+
+    def of(self, spent: FloatArray) -> FloatArray:
+        """The same of another cost, `spent` by a step from each state, but rounded as equations are."""
+        values = np.zeros(0) if self._found is None else self._found.values_of(spent[self._inner])
+        return self._everywhere(values)
+
+    def _everywhere(self, values: FloatArray) -> FloatArray:
+        everywhere = np.full((*values.shape[:-1], len(self._goals)), np.nan)
+        everywhere[..., self._goals] = 0.0
+        everywhere[..., self._inner] = values
+        return everywhere
+
+
 def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     """What is still to come, in expectation, from each state until a goal.
 
@@ -322,14 +356,7 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     ImproperPolicy, CostOverflow, InvalidProblem
         As for :func:`evaluate`.
     """
-    chain = induced_chain(problem, policy)
-    chain.require_proper()
-    remaining = np.full((len(problem.cost_names), problem.num_states), np.nan)
-    remaining[:, problem.goals] = 0.0
-    inner = np.flatnonzero(chain.reached & ~problem.goals)
-    if len(inner):
-        remaining[:, inner] = _absorbed(chain, inner).values.T
-    return remaining
+    return Remaining(problem, policy).costs
 
 
 def _absorbed(chain: InducedChain, inner: IntArray) -> Absorbed:

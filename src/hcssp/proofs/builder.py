@@ -102,6 +102,8 @@ class ProofBuilder:
             self.layout.unit = Fraction(0)
         self._bounds = tuple(constraint.at_most for constraint in self.layout.procedure.constraints)
         self._allowed = tolerated(self._bounds)
+        counted = [cost for each in self.layout.procedure.constraints for cost in each.counts.values()]
+        self._adds_weights = len(self._bounds) > 1 or 0 in counted
         self._potentials: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._evidence = Evidence(self.layout, self._potentials, ())
@@ -285,9 +287,12 @@ class ProofBuilder:
             # The start, where it begins, and the end come first; goals are the end.
             own = flat[~self._problem.goals]
             flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
-        found = proven_plan(self.layout, flat, self._allowed, self._ends)
+        found = proven_plan(self.layout, flat, self._allowed)
         if found is not None and (self._plan is None or found.upper_bound < self._plan.upper_bound):
             self._plan = found
+        if found is not None and found.by_chance:
+            # A plan that ends may go there, so costs are multiples of nothing; asking the layout takes long.
+            self.layout.unit = Fraction(0)
         return inf if self._plan is None else self._plan.upper_bound
 
     def bound(self, node: int) -> float:
@@ -358,14 +363,16 @@ class ProofBuilder:
         """Keep what follows from the stored potentials about a region, if it is new."""
         region = self.region(node)
         used = [use for use in uses if use[2] > 0.0]
-        weights = self._raised(weights, used)
+        weights = self._raised(tuple(map(float, weights)), used)
         prices = [Fraction(weight) for weight in weights]
-        fitting = self._fitting(prices, used)
-        draft = Statement(tuple(map(float, weights)), (), fitting)
-        self._check_uses(node, draft, prices, region)
-        parts = parts_of(self.layout, draft)
+        # Nothing is rounded where nothing is added.
+        limits: Sequence[float | Fraction] = prices if self._adds_weights else weights
+        fitting = self._fitting(limits, used)
+        draft = Statement(weights, (), fitting)
+        self._check_uses(node, draft, limits, region)
+        parts = parts_of(self._evidence, draft)
         given = () if events is None else tuple(np.array(events, dtype=np.float64).tolist())
-        found = event_values(self._evidence, region, parts, prices, self._ends, given)
+        found = event_values(self._evidence, region, parts, weights, self._ends, given)
         if found is None:
             return
         bound = self._bound(node, prices, Fraction(found[self.layout.flattening.start]))
@@ -400,7 +407,9 @@ class ProofBuilder:
         unit = self.layout.unit
         return rounded_down(ceil(least / unit) * unit if unit else least)
 
-    def _check_uses(self, node: int, draft: Statement, prices: Sequence[Fraction], region: BoolArray) -> None:
+    def _check_uses(
+        self, node: int, draft: Statement, prices: Sequence[float | Fraction], region: BoolArray
+    ) -> None:
         """If what is used is not plainly in order, the checker says what is wrong."""
         fitting: dict[int, list[Use]] = {}
         plain = True
@@ -414,7 +423,7 @@ class ProofBuilder:
         if not plain:
             self._evidence.parts(f"node {node}", draft, [grains(weight) for weight in draft.weights], region)
 
-    def _fitting(self, prices: Sequence[Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
+    def _fitting(self, prices: Sequence[float | Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
         """The uses with shares that rounding has not made too large for the activities' weights."""
         fitting: dict[int, list[Use]] = {}
         for use in uses:
@@ -427,7 +436,7 @@ class ProofBuilder:
                 fitting[activity] = [(k, number, share * SHRINKING) for k, number, share in fitting[activity]]
         return tuple(use for each in fitting.values() for use in each)
 
-    def _surely_fits(self, uses: Sequence[Use], own: Sequence[Fraction]) -> bool:
+    def _surely_fits(self, uses: Sequence[Use], own: Sequence[float | Fraction]) -> bool:
         """Whether potentials add up to no more than an activity's own weights, with room for rounding."""
         whole = len(uses) == 1 and uses[0][2] == 1.0
         for cost, limit in enumerate(own):
@@ -443,7 +452,9 @@ class ProofBuilder:
 
     def _almost_sure(self, block: Block, forbidden: BoolArray) -> tuple[BoolArray, BoolArray]:
         """As :class:`~hcssp.checker.layout.Block` finds it, kept: a search asks the same again and again."""
-        key = (block.digest, np.flatnonzero(forbidden).tobytes())
+        # Most regions forbid nothing here but what nobody needs.
+        more = not np.array_equal(forbidden, block.superfluous)
+        key = (block.digest, np.flatnonzero(forbidden).tobytes() if more else b"")
         if key not in self._searches:
             if len(self._searches) >= MAX_SEARCHES:
                 self._searches.clear()

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.checker.check import Evidence
+from hcssp.checker.arithmetic import GRAIN, grains
+from hcssp.checker.check import Evidence, Parts, level
 from hcssp.checker.format import Statement
-from hcssp.checker.layout import Layout, Way
+from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
 from hcssp.ssp.mending import FREE
@@ -33,30 +34,42 @@ MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
 LOST = 1e4
 """A dead end is worth this many times the largest value, so that no choice that leads there seems cheap."""
 
+ONE = 1 << GRAIN
+"""What is to come is counted in this part of one, so that no double is rounded."""
+
 MAX_ITERATIONS = 200
 MAX_SWEEPS = 4
 
-Parts = list[tuple[int, Fraction]]
-"""The stored potentials that an activity uses, and how much of each."""
+Number = int | Fraction
+"""Exactly what is to come or has to be paid, in multiples of ``2 ** -GRAIN``: a double is an integer then."""
 
 Ends = Callable[[int, BoolArray], BoolArray]
 """From which states an activity, given its forbidden rows, can be ended almost surely."""
 
 
 class _Outcome(NamedTuple):
-    """An outcome of a choice: to one of the event states in `exits`, each at a cost.
+    """An outcome of a choice, which leads to one of several event states, or runs an activity.
 
-    If there is no exit, `otherwise` is what is to come.
+    `entry` is the activity's potential where it is entered, times the probability; `exits` are the event
+    states it may lead to, each with the potential of the exit.
     """
 
-    probability: Fraction
-    exits: tuple[tuple[int, Fraction], ...]
-    otherwise: Fraction
-    runs: bool
+    probability: Number
+    exits: tuple[tuple[int, Number], ...]
+    entry: Number = 0
+    runs: bool = False
 
-    def after(self, events: Sequence[Fraction]) -> Fraction:
-        """What is to come after the outcome, at least."""
-        return min((events[to] + cost for to, cost in self.exits), default=self.otherwise)
+    def after(self, events: Sequence[Number]) -> Number:
+        """What is to come after the outcome, at least, times its probability."""
+        follows = min((events[to] - exit_level for to, exit_level in self.exits), default=0)
+        return self.probability * follows + self.entry
+
+    def costs(self) -> list[tuple[int, float]]:
+        """The event states it may lead to, and what the activity costs until there, nearly."""
+        chance = self.probability
+        return [
+            (to, float((self.entry - chance * exit_level) / (chance * ONE))) for to, exit_level in self.exits
+        ]
 
 
 class _Choice(NamedTuple):
@@ -64,18 +77,17 @@ class _Choice(NamedTuple):
 
     state: int
     outcomes: tuple[_Outcome, ...]
-    cost: Fraction
+    cost: Number
 
-    def gain(self, events: Sequence[Fraction]) -> Fraction:
+    def gain(self, events: Sequence[Number]) -> Number:
         """What it costs and the potential rises by in expectation; as the checker has it, but quicker."""
         before = events[self.state] - self.cost
-        gains = (each.probability * (each.after(events) - before) for each in self.outcomes)
-        return sum(gains, Fraction(0))
+        return sum(each.after(events) - each.probability * before for each in self.outcomes)
 
-    def value(self, events: Sequence[Fraction]) -> Fraction:
+    def value(self, events: Sequence[Number]) -> float:
         """What is to come when the choice is made, at least."""
-        after = sum((each.probability * each.after(events) for each in self.outcomes), Fraction(0))
-        return self.cost + after / sum(each.probability for each in self.outcomes)
+        total = sum(each.probability for each in self.outcomes)
+        return _double_below(sum(each.after(events) for each in self.outcomes) + total * self.cost, total)
 
 
 class _Row(NamedTuple):
@@ -87,11 +99,11 @@ class _Row(NamedTuple):
     choice: bool
 
 
-def parts_of(layout: Layout, statement: Statement) -> list[Parts]:
+def parts_of(evidence: Evidence, statement: Statement) -> list[Parts]:
     """What each activity uses."""
-    parts: list[Parts] = [[] for _ in layout.blocks]
+    parts: list[Parts] = [[] for _ in evidence.layout.blocks]
     for activity, number, share in statement.uses:
-        parts[activity].append((number, Fraction(share)))
+        parts[activity].append((evidence.potentials[number], share.as_integer_ratio()))
     return parts
 
 
@@ -99,8 +111,8 @@ def event_values(
     evidence: Evidence,
     region: BoolArray,
     parts: Sequence[Parts],
-    weights: Sequence[Fraction],
-    ends: Ends,
+    weights: Sequence[float],
+    ends: Ends | None = None,
     given: tuple[float, ...] = (),
 ) -> tuple[float, ...] | None:
     """The potential of every event state, as high as it goes, that holds where `region` is forbidden.
@@ -116,7 +128,7 @@ def event_values(
     weights
         Those of the whole problem's costs.
     ends
-        From which states an activity can be ended almost surely without some of its rows.
+        From which states an activity can be ended almost surely without some of its rows; None: from all.
     given
         Values that are taken if they hold.
 
@@ -128,22 +140,21 @@ def event_values(
     allowed = [
         row
         for row, each in enumerate(evidence.layout.event_rows)
-        if not region[row] and not _may_get_lost(each[2], evidence, region, ends)
+        if not region[row] and (ends is None or not _may_get_lost(each[2], evidence, region, ends))
     ]
     flattening, choices = evidence.layout.flattening, _choices(evidence, allowed, parts, weights)
     end, num_events = flattening.end, flattening.num_event_states
     if given and given[end] <= 0.0 and _hold(choices, given):
         return given
-    costs = [cost for choice in choices for each in choice.outcomes for _, cost in each.exits]
-    costs += [choice.cost for choice in choices]
-    dearest = max((abs(float(cost)) for cost in costs), default=0.0)
-    found = _backwards(choices, num_events, end, LOST * (1.0 + dearest))
+    found = _backwards(choices, num_events, end)
     if found is not None:
         return found
+    costs = _costs(choices)
+    lost = LOST * (1.0 + max(map(abs, costs), default=0.0))
     # An exit that nobody should take has a cost far below zero, which says nothing about the others.
-    largest = max((float(cost) for cost in costs if cost > 0), default=dearest)
+    largest = max((cost for cost in costs if cost > 0.0), default=max(map(abs, costs), default=0.0))
     nodes, rows = _rows(choices, num_events)
-    rows += _ways_out(rows, nodes, end, LOST * (1.0 + dearest))
+    rows += _ways_out(rows, nodes, end, lost)
     group = _groups(rows, nodes, FREE * largest)
     for margin in MARGINS:
         values = _solved(rows, group, end, margin * largest)
@@ -155,42 +166,33 @@ def event_values(
 
 
 def _choices(
-    evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts], weights: Sequence[Fraction]
+    evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts], weights: Sequence[float]
 ) -> list[_Choice]:
-    """The choices, with what they cost and their activities cost between entry and exit."""
-    found = []
+    """The choices, with what they cost and the potentials of their activities at entry and exit."""
+    found, prices = [], [grains(weight) for weight in weights]
     for row in rows:
         state, costs, ways = evidence.layout.event_rows[row]
-        outcomes = []
+        outcomes = [_Outcome(way.probability, ((way.start, 0),)) for way in ways if way.activity is None]
         starts: dict[int, list[Way]] = {}
         for way in ways:
-            if way.activity is None:
-                to = ((way.start, Fraction(0)),)
-                outcomes.append(_Outcome(Fraction(way.probability), to, Fraction(0), False))
-            else:
+            if way.activity is not None:
                 starts.setdefault(way.activity, []).append(way)
         for activity, entries in starts.items():
-            own, probability = parts[activity], Fraction(sum(way.probability for way in entries))
-            levels = (way.probability * _level(evidence, own, way.start) for way in entries)
-            entry = sum(levels, Fraction(0)) / probability
-            exits = [
-                (to, entry - _level(evidence, own, goal)) for goal, to in evidence.layout.exits[activity]
-            ]
-            outcomes.append(_Outcome(probability, tuple(exits), entry, True))
-        paid = sum((weights[number] * cost for number, cost in costs), Fraction(0))
-        found.append(_Choice(state, tuple(outcomes), paid))
+            own, probability = parts[activity], sum(way.probability for way in entries)
+            entry = sum(way.probability * level(own, way.start) for way in entries)
+            exits = tuple((to, level(own, goal)) for goal, to in evidence.layout.exits[activity])
+            outcomes.append(_Outcome(probability, exits, entry, runs=True))
+        found.append(_Choice(state, tuple(outcomes), sum(prices[n] * cost for n, cost in costs)))
     return found
 
 
-def _level(evidence: Evidence, parts: Parts, state: int) -> Fraction:
-    """The potential of an activity in one of its states."""
-    levels = (share * Fraction(evidence.potentials[n].values.item(state)) for n, share in parts)
-    return sum(levels, Fraction(0))
+def _costs(choices: Iterable[_Choice]) -> list[float]:
+    """What the choices cost, and the activities that they run between entry and exit, nearly."""
+    costs = [float(choice.cost / ONE) for choice in choices]
+    return costs + [cost for choice in choices for each in choice.outcomes for _, cost in each.costs()]
 
 
-def _backwards(
-    choices: Sequence[_Choice], num_events: int, end: int, lost: float
-) -> tuple[float, ...] | None:
+def _backwards(choices: Sequence[_Choice], num_events: int, end: int) -> tuple[float, ...] | None:
     """The values from the end backwards; None if one may come to an event again."""
     after: dict[int, list[_Choice]] = {}
     for choice in choices:
@@ -203,17 +205,21 @@ def _backwards(
         order = list(TopologicalSorter(graph).static_order())
     except CycleError:
         return None
-    events = [Fraction(lost)] * num_events
-    events[end] = Fraction(0)
+    values = [0.0] * num_events
+    if len(after.keys() | {end}) < num_events:
+        values = [LOST * (1.0 + max(map(abs, _costs(choices)), default=0.0))] * num_events
+        values[end] = 0.0
+    events = [grains(value) for value in values]
     for state in order:
         if state in after and state != end:
-            events[state] = Fraction(rounded_down(min(choice.value(events) for choice in after[state])))
-    return tuple(float(value) for value in events)
+            values[state] = min(choice.value(events) for choice in after[state])
+            events[state] = grains(values[state])
+    return tuple(values)
 
 
 def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
     """Whether values of the event states hold for all `choices`."""
-    events = [Fraction(value) for value in values]
+    events = [grains(value) for value in values]
     return all(choice.gain(events) >= 0 for choice in choices)
 
 
@@ -237,10 +243,10 @@ def _rows(choices: Sequence[_Choice], num_events: int) -> tuple[int, list[_Row]]
             if not each.runs:
                 to.append((each.exits[0][0], share))
                 continue
-            found += [_Row(nodes, float(cost), ((target, 1.0),), choice=False) for target, cost in each.exits]
+            found += [_Row(nodes, cost, ((target, 1.0),), choice=False) for target, cost in each.costs()]
             to.append((nodes, share))
             nodes += 1
-        found.append(_Row(choice.state, float(choice.cost), tuple(to), choice=True))
+        found.append(_Row(choice.state, float(choice.cost / ONE), tuple(to), choice=True))
     return nodes, found
 
 
@@ -316,9 +322,9 @@ def _lowered(
 ) -> tuple[float, ...] | None:
     """The event states' values, lowered where rounding asks for it; None if it goes on asking."""
     members = [np.flatnonzero(group[:num_events] == each).tolist() for each in group[:num_events]]
-    events = [Fraction(value) for value in values[:num_events].tolist()]
+    events: list[Number] = [grains(value) for value in values[:num_events].tolist()]
     for state in members[end]:
-        events[state] = Fraction(0)
+        events[state] = 0
     for _ in range(MAX_SWEEPS):
         holding = True
         for choice in reversed(choices):
@@ -330,12 +336,12 @@ def _lowered(
             leaving = sum(each.probability for each in choice.outcomes if _leaves(each, own))
             if leaving == 0:
                 return None
-            lowered = Fraction(rounded_down(events[choice.state] + gain / leaving))
+            lowered = grains(_double_below(events[choice.state] * leaving + gain, leaving))
             for member in own:
                 events[member] = lowered
             holding = False
         if holding:
-            return tuple(float(value) for value in events)
+            return tuple(float(value / ONE) for value in events)
     return None
 
 
@@ -348,3 +354,9 @@ def rounded_down(number: Fraction) -> float:
     """The largest double that is not above `number`."""
     nearest = float(number)
     return nearest if Fraction(nearest) <= number else nextafter(nearest, -inf)
+
+
+def _double_below(number: Number, divisor: Number) -> float:
+    """The largest double that is not above a number divided by another."""
+    nearest = float(number / (divisor * ONE))
+    return nearest if grains(nearest) * divisor <= number else nextafter(nearest, -inf)

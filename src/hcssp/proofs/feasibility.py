@@ -39,6 +39,9 @@ DEAREST_SCALING = 1e-7
 TIGHT = 1e-7
 """A row within this of holding with equality, relative to the largest value, may be part of the policy."""
 
+SOLVED = 2.0**-40
+"""Equations are solved to this share of the largest number in them, and far better mostly."""
+
 MAX_SOLVES = 6
 MAX_SWEEPS = 400
 
@@ -70,6 +73,23 @@ def feasible_values(
     if mended is None or (weights < 0.0).any():
         return mended
     return np.maximum(mended, _floor(block, mended, allowed))
+
+
+def shortfall(
+    block: Block, weights: FloatArray, values: FloatArray, allowed: BoolArray, margin: float = 1.0
+) -> FloatArray | None:
+    """What `allowed` rows lack of holding for certain, `margin` times; below zero where nothing lacks.
+
+    None if the values hold as they are. What a solution of equations for these amounts is off by at most, for
+    every move to another state, is part of them.
+    """
+    computed, error = known = slack(block, weights, values)
+    if _holds(block, weights, values, allowed, known):
+        return None
+    moves = allowed[block.entry_row] & (block.entry_state != block.successors)
+    missing = np.where(error > 0.0, margin * (2.0 * error + _noise(block, values, moves)), 0.0) - computed
+    leaving = np.bincount(block.entry_row[moves], block.probabilities[moves], block.num_rows)
+    return missing + SOLVED * margin * leaving * float(np.max(np.abs(missing), where=allowed, initial=0.0))
 
 
 def _mended(block: Block, weights: FloatArray, values: FloatArray, allowed: BoolArray) -> FloatArray | None:
@@ -127,12 +147,19 @@ def _scaled(
     anchor = float(np.min(values[block.goals]))
     sign = -1.0 if (weights < 0.0).any() else 1.0
     computed, error = slack(block, weights, values) if known is None else known
-    broken = rows & (computed < error)
-    noise = _noise(block, values, broken[block.entry_row] & (block.entry_state != block.successors))
-    missing = 2.0 * error[broken] - computed[broken] + noise[broken]
-    if np.any(missing > most * paid[broken]):
+    broken = np.flatnonzero(rows & (computed < error))
+    missing, paid = 2.0 * error[broken] - computed[broken], paid[broken]
+    # No value is rounded by more than the largest is; mostly that is precise enough.
+    noise = 8.0 * UNIT * float(np.max(np.abs(values), initial=0.0)) * block.totals[broken]
+    if np.any(noise > FINE_SCALING * paid):
+        chosen = np.zeros(block.num_rows, dtype=np.bool_)
+        chosen[broken] = True
+        moves = chosen[block.entry_row] & (block.entry_state != block.successors)
+        noise = _noise(block, values, moves)[broken]
+    missing += noise
+    if np.any(missing > most * paid):
         return None
-    share = 2.0 * float(np.max(missing / paid[broken], initial=0.0))
+    share = 2.0 * float(np.max(missing / paid, initial=0.0))
     for _ in range(4):
         scaled = anchor + (values - anchor) * (1.0 - sign * share)
         if _holds(block, weights, scaled, rows):

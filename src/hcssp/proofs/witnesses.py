@@ -37,8 +37,8 @@ DETERRENT = 1e3
 Testimony = tuple[list[Use], FloatArray | None]
 """What :meth:`ProofBuilder.prove` and :meth:`ProofBuilder.refute` want: uses, and event values if known."""
 
-End = tuple[float, Piece | None]
-"""A price, and the piece of a budget curve that is certified there; None if nothing is."""
+End = tuple[float, ActivityPlan | None]
+"""A price, and the plan of a budget curve that is certified there; None if nothing is."""
 
 
 class Witness(Protocol):
@@ -184,9 +184,10 @@ class ProcedureWitness:
         for activity in range(len(self._oracle.planners)):
             own = self._oracle.own_weights(activity, weights)
             uses += self._uses(activity, region[activity + 1], own, afresh)
-        total = 1.0 + sum(share * self._proof.level(activity, number) for activity, number, share in uses)
-        for activity in range(len(self._oracle.planners)):
-            uses += self._shunned(activity, region[activity + 1][-1], DETERRENT * total)
+        if self._proof.unaffordable():
+            total = 1.0 + sum(share * self._proof.level(activity, number) for activity, number, share in uses)
+            for activity in range(len(self._oracle.planners)):
+                uses += self._shunned(activity, region[activity + 1][-1], DETERRENT * total)
         return uses, None
 
     def _shunned(self, activity: int, forbidden: frozenset[int], dear: float) -> list[Use]:
@@ -247,12 +248,12 @@ class ProcedureWitness:
                 continue
             if planner.uses_any(below.plan, regions[-1] - forbidden):
                 continue
-            return self._between(activity, forbidden, index, price, (below.low, below), (below.high, below))
+            return self._between(activity, forbidden, index, price, _lower_end(below), _upper_end(below))
         below, above = planner.known_around(price, regions[-1])
         if below is None and above is None:
             return None
-        low: End = (0.0, None) if below is None else (below.high, below)
-        high: End = (inf, None) if above is None else (above.low, above)
+        low: End = (0.0, None) if below is None else _upper_end(below)
+        high: End = (inf, None) if above is None else _lower_end(above)
         return self._between(activity, regions[-1], index, price, low, high)
 
     def _from_larger(
@@ -279,7 +280,7 @@ class ProcedureWitness:
     ) -> list[Use]:
         """The potentials at two prices around `price`, in the shares that make it up.
 
-        Nothing is known at a price without a piece; what costs nothing is known to cost that at least.
+        Nothing is known at a price without a plan; what costs nothing is known to cost that at least.
         """
         (begin, below), (end, above) = low, high
         if end == inf:
@@ -289,15 +290,15 @@ class ProcedureWitness:
             shares = 1.0 - share, share
         planner = self._oracle.planners[activity]
         uses: list[Use] = []
-        for at, piece, part in ((begin, below, shares[0]), (end, above, shares[1])):
-            if piece is None or part <= 0.0:
+        for at, plan, part in ((begin, below, shares[0]), (end, above, shares[1])):
+            if plan is None or part <= 0.0:
                 continue
             weights = np.zeros(planner.num_costs)
             weights[0] = 1.0 if isfinite(at) else 0.0
             if index is not None:
                 # A plan that is best at every higher price is best where that cost alone counts.
                 weights[index] = at if isfinite(at) else 1.0
-            uses.append((activity, self._potential(activity, piece.plan, weights, forbidden), part))
+            uses.append((activity, self._potential(activity, plan, weights, forbidden), part))
         return uses
 
     def _potential(
@@ -313,3 +314,11 @@ class ProcedureWitness:
             dear = deterring(weights, layout.blocks[activity].costs, values, costs)
             self._numbers[key] = self._proof.add_potential(activity, dear.tolist(), values, rows)
         return self._numbers[key]
+
+
+def _lower_end(piece: Piece) -> End:
+    return piece.low, piece.low_plan or piece.plan
+
+
+def _upper_end(piece: Piece) -> End:
+    return piece.high, piece.high_plan or piece.plan
