@@ -12,7 +12,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, Part, _acceptable, _merit, _pairs
+from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, Part, _acceptable, _merit, _pairs, improve
 from hcssp.evaluation.exact import Evaluation, evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
@@ -203,3 +203,32 @@ def test_pairs_spend_what_no_single_switch_can() -> None:
     assert found[0] == ((0, 1), (0, 4))  # 8 for 4 instead of 4 for 3
     assert len(found) <= MAX_EVALUATED
     assert all(len({balance.row_state[row] for _, row in pair}) == len(pair) for pair in found)
+
+
+def hurrying(*damages: float, price: float = 0.1) -> Part:
+    """Rooms in which one hurries for so much damage each; a unit less costs `price` in time."""
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    rooms = [plan.add_state(f"room-{index}") for index in range(len(damages))]
+    rooms.append(plan.add_goal("out"))
+    for index, damage in enumerate(damages):
+        plan.add_action(rooms[index], "walk", to=rooms[index + 1], costs=(1.0 + price * damage, 0.0))
+        plan.add_action(rooms[index], "hurry", to=rooms[index + 1], costs=(1.0, damage))
+    balance = Balance(plan.build())
+    system = PolicySystem(balance)
+    rows = 2 * np.arange(len(damages)) + 1
+    return Part(balance, system, ((0, 1),), 1.0, rows, system.values(rows), system.visits(rows))
+
+
+def test_what_repairs_a_policy_comes_before_what_is_cheaper_and_only_helps() -> None:
+    # The second activity could do less damage for next to nothing, round after round.
+    parts = [hurrying(40.0), hurrying(1e-3, 1e-3, 1e-3)]
+    found = improve(parts, np.array([4.0, 40.003]), np.array([10.0]), rounds=1)
+    assert found == pytest.approx([8.0, 0.003])
+    assert [part.changed for part in parts] == [True, False]
+
+
+def test_what_only_helps_helps_most_for_its_cost() -> None:
+    # No switch repairs it alone, and the cheapest of them spares next to nothing.
+    parts = [hurrying(40.0), hurrying(30.0), hurrying(1e-3, price=1.0)]
+    found = improve(parts, np.array([3.0, 70.001]), np.array([10.0]), rounds=2)
+    assert found == pytest.approx([10.0, 0.001])

@@ -203,21 +203,28 @@ class _Step(NamedTuple):
 
 def _best_step(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, repairing: bool) -> _Step | None:
     """The best of the most promising switches, and sets of them; None if none of them is any good."""
-    best = None
+    best, rank = None, (True, np.inf)
     alone = len(parts) == 1 and parts[0].balance.num_live <= MAX_COUPLED_STATES
     tried = _sets(parts[0], costs, bounds, repairing) if alone else []
     for promised, switches in tried or (_singles if repairing else _pairs)(parts, costs, bounds):
-        if best is not None and best.costs[0] <= costs[0] + promised:
+        still_breaks, least = rank
+        if not still_breaks and least <= costs[0] + promised:
             # Whatever comes now promises no more than what is at hand.
             break
         step = _evaluated(parts, switches, costs)
-        if (
-            step is not None
-            and _acceptable(step.costs, costs, bounds, repairing)
-            and (best is None or step.costs[0] < best.costs[0])
-        ):
-            best = step
+        if step is not None and _acceptable(step.costs, costs, bounds, repairing):
+            own = _rank(step.costs, costs, bounds)
+            if best is None or own < rank:
+                best, rank = step, own
     return best
+
+
+def _rank(after: FloatArray, before: FloatArray, bounds: FloatArray) -> tuple[bool, float]:
+    """Whether a step leaves a bound broken, and its cost; if it does, for each unit that it helps."""
+    if is_feasible(after, bounds):
+        return False, float(after[0])
+    helped = _excess(before, bounds) - _excess(after, bounds)
+    return True, float((after[0] - before[0]) / helped)
 
 
 def _evaluated(parts: Sequence[Part], switches: Sequence[Switch], costs: FloatArray) -> _Step | None:
@@ -243,9 +250,9 @@ def _singles(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray) -> li
         values = _merit(part.effects(len(bounds)), part, costs, bounds)
         rows = lowest(values, MAX_EVALUATED) if len(values) else ()
         candidates.extend((float(values[row]), index, int(row)) for row in rows if np.isfinite(values[row]))
-    # What only helps promises nothing about the cost, and all of it is looked at.
+    # What only helps is looked at where nothing repairs the policy at once.
     return [
-        (merit if merit < SECOND_CHOICE else -np.inf, ((index, row),))
+        (merit if merit < SECOND_CHOICE else np.inf, ((index, row),))
         for merit, index, row in sorted(candidates)[:MAX_EVALUATED]
     ]
 
@@ -349,6 +356,10 @@ def _merit(effects: FloatArray, part: Part, costs: FloatArray, bounds: FloatArra
 def _acceptable(after: FloatArray, before: FloatArray, bounds: FloatArray, repairing: bool) -> bool:
     if not repairing:
         return is_feasible(after, bounds) and after[0] < before[0] - GAIN_TOLERANCE * abs(before[0])
+    return _excess(after, bounds) < _excess(before, bounds)
+
+
+def _excess(costs: FloatArray, bounds: FloatArray) -> float:
+    """By how much bounds are broken, all together."""
     bounded = np.isfinite(bounds)
-    over = np.maximum(after[1:][bounded] - bounds[bounded], 0.0).sum()
-    return bool(over < np.maximum(before[1:][bounded] - bounds[bounded], 0.0).sum())
+    return float(np.maximum(costs[1:][bounded] - bounds[bounded], 0.0).sum())

@@ -27,11 +27,11 @@ from hcssp.ssp.region import Region
 logger = logging.getLogger(__name__)
 
 NODE_ROUNDS = 4
-IMPROVE_EVERY = 16
+IMPROVE_FIRST, IMPROVE_EVERY = 4, 16
 MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
-costs as much as many nodes. Where it leads to nothing better, twice as many nodes pass before it is tried
-again, up to the maximum."""
+costs as much as many nodes. It is done first a few nodes after the root, whose policies were improved. Where
+it leads to nothing better, twice as many nodes pass before it is tried again, up to the maximum."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,11 @@ class Branching(Generic[V]):
     duals: OpenDuals[V]
     expanded: int = 0
     next_settling: int = 0
-    next_improving: int = IMPROVE_EVERY
+    next_improving: int = 0
     pause: int = IMPROVE_EVERY
+
+    def __post_init__(self) -> None:
+        self.next_improving = self.reporter.iterations + IMPROVE_FIRST
 
     def run(self) -> Iterator[None]:
         """Expand nodes, one a step, until none is left that could hold anything better."""
