@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Swept, absorb
-from hcssp.cssp.fill import SMALL, fills_in, mean_width, narrow_order
+from hcssp.cssp.fill import SMALL, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
@@ -42,13 +42,13 @@ def anywhere(count: int) -> np.ndarray:
 
 def test_steps_that_lead_anywhere_fill_in_and_are_swept() -> None:
     balance = Balance(prepare(problem_of(anywhere(2 * SMALL))).problem)
-    assert fills_in(balance.graph)
+    assert Layers(balance.graph).fill_in
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
 def test_small_problems_are_factorised_whatever_the_fill() -> None:
     balance = Balance(prepare(problem_of(anywhere(SMALL // 2))).problem)
-    assert not fills_in(balance.graph)
+    assert not Layers(balance.graph).fill_in
     assert isinstance(PolicyIteration(balance).system, PolicySystem)
 
 
@@ -64,27 +64,27 @@ def line_with_restarts(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("heads", [line_with_restarts(3 * SMALL), tree(3 * SMALL)], ids=["restarts", "tree"])
 def test_lines_with_restarts_and_trees_do_not_fill_in(heads: np.ndarray) -> None:
-    assert not fills_in(Balance(problem_of(heads)).graph)
+    assert not Layers(Balance(problem_of(heads)).graph).fill_in
 
 
 def test_grids_do_not_fill_in() -> None:
     balance = Balance(prepare(hazard_grid(60, 60)).problem)
     assert balance.num_live > SMALL
-    assert not fills_in(balance.graph)
+    assert not Layers(balance.graph).fill_in
 
 
 def test_the_mean_width_is_that_of_the_narrow_side() -> None:
-    assert mean_width(Balance(problem_of(line_with_restarts(500))).graph) == 1.0
+    assert Layers(Balance(problem_of(line_with_restarts(500))).graph).mean_width == 1.0
     slim, square = (
         Balance(prepare(hazard_grid(width, height)).problem).graph for width, height in ((400, 4), (40, 40))
     )
-    assert 3.0 < mean_width(slim) < 5.0
-    assert mean_width(square) == pytest.approx(GRID_WIDTH * 40, rel=0.1)
+    assert 3.0 < Layers(slim).mean_width < 5.0
+    assert Layers(square).mean_width == pytest.approx(GRID_WIDTH * 40, rel=0.1)
 
 
 def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:
     apart = csr_array((np.ones(2), ([0, 2], [1, 3])), shape=(4, 4))
-    assert mean_width(apart) == np.inf
+    assert Layers(apart).mean_width == np.inf
 
 
 def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors() -> None:
@@ -103,7 +103,7 @@ def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors()
 
 def test_layers_come_one_after_the_other_and_hubs_last() -> None:
     graph = Balance(problem_of(line_with_restarts(500))).graph
-    order = narrow_order(graph)
+    order = Layers(graph).narrow_order()
     assert order is not None
     assert sorted(order.tolist()) == list(range(graph.shape[0]))
     # All restarts lead to the first state, which is eliminated last; the others are neighbours of the next.
@@ -112,4 +112,4 @@ def test_layers_come_one_after_the_other_and_hubs_last() -> None:
 
 
 def test_wide_problems_have_no_such_order() -> None:
-    assert narrow_order(Balance(hazard_grid(60, 60, bound=10.0)).graph) is None
+    assert Layers(Balance(hazard_grid(60, 60, bound=10.0)).graph).narrow_order() is None

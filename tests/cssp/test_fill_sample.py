@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
 
 from hcssp.cssp.absorption import absorb
-from hcssp.cssp.fill import fills_in
+from hcssp.cssp.fill import Layers
 from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
 
 
@@ -28,19 +28,27 @@ def system(jumps: csr_array) -> csr_array:
 def test_many_directions_fill_in_and_two_do_not() -> None:
     plane, several = walks(70, 2), walks(9, 4)
     assert min(plane.shape[0], several.shape[0]) > SAMPLE
-    assert not fills_in_nearby(system(plane))
-    assert fills_in_nearby(system(several))
+    assert not fills_in_nearby(system(plane), Layers(plane))
+    assert fills_in_nearby(system(several), Layers(several))
     # Steps lead nearby all the same.
-    assert not fills_in(several)
+    assert not Layers(several).fill_in
 
 
 def test_small_systems_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.cssp.fill_sample.eliminate", None)
-    assert not fills_in_nearby(system(walks(60, 2)))
+    jumps = walks(60, 2)
+    assert not fills_in_nearby(system(jumps), Layers(jumps))
 
 
 def test_a_singular_part_says_nothing() -> None:
-    assert not fills_in_nearby(csr_array((SAMPLE + 1, SAMPLE + 1)))
+    nothing = csr_array((SAMPLE + 1, SAMPLE + 1))
+    assert not fills_in_nearby(nothing, Layers(nothing))
+
+
+def test_rows_that_never_leave_are_looked_at_all_the_same() -> None:
+    jumps = walks(9, 4)
+    closed = csr_array(diags_array(1.0 / jumps.sum(axis=1)) @ jumps)
+    assert fills_in_nearby(system(closed), Layers(closed))
 
 
 def test_a_chain_that_fills_in_is_summed_up_as_precisely(monkeypatch: pytest.MonkeyPatch) -> None:

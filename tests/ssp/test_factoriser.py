@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp import factorisation
-from hcssp.cssp.fill import narrow_order
+from hcssp.cssp.fill import Layers
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.ssp import factoriser as module
 from hcssp.ssp.balance import Balance
@@ -77,7 +77,7 @@ def test_an_ordering_that_would_fill_the_factors_of_another_policy_is_found_anew
 
 def test_one_ordering_serves_all_policies_along_a_line(orderings: list[str]) -> None:
     balance = Balance(line_or_jumps())
-    order = narrow_order(balance.graph)
+    order = Layers(balance.graph).narrow_order()
     assert order is not None
     factoriser = Factoriser(balance, order)
     for often in (0.0, 0.5, 1.0):

@@ -37,7 +37,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, eye_array
 
 from hcssp.cssp.factorisation import OrderedFactors, eliminate
-from hcssp.cssp.fill import SMALL, fills_in, narrow_order
+from hcssp.cssp.fill import SMALL, Layers
 from hcssp.cssp.fill_sample import fills_in_nearby
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
@@ -188,13 +188,14 @@ class _Chain:
         jumps = self.jumps()
         begins = int(np.argmax(start)) if len(start) else 0
         system = _system(jumps)
-        order = narrow_order(jumps, begins) if len(start) > SMALL else None
-        dense = order is None and (fills_in(jumps) or fills_in_nearby(system, begins))
+        layers = Layers(jumps, begins)
+        order = layers.narrow_order() if len(start) > SMALL else None
+        dense = order is None and (layers.fill_in or fills_in_nearby(system, layers))
         factors: Any = Swept.of(jumps) if dense else None
         if factors is None:
             factors = _factors_of(system, order)
-        # It is no longer needed, and as large as the chain.
-        del system
+        # They are no longer needed, and as large as the chain.
+        del system, layers, jumps
         if factors is None:
             return None
         # So many terms are added for each state, and they amount to twice its own.

@@ -8,11 +8,11 @@ far from the others tell one from the other: each separates those before it from
 
 >>> count = 3_000
 >>> line = csr_array((np.ones(count - 1), (np.arange(count - 1), np.arange(1, count))), shape=(count, count))
->>> fills_in(line)
+>>> Layers(line).fill_in
 False
 >>> heads = np.random.default_rng(0).integers(0, count, 3 * count)
 >>> tails = np.repeat(np.arange(count), 3)
->>> fills_in(csr_array((np.ones(3 * count), (tails, heads)), shape=(count, count)))
+>>> Layers(csr_array((np.ones(3 * count), (tails, heads)), shape=(count, count))).fill_in
 True
 """
 
@@ -24,6 +24,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+
+Order = npt.NDArray[np.int32]
 
 SMALL = 2_000
 """So many states are factorised in no time, whatever the fill."""
@@ -46,8 +48,11 @@ HUB_FACTOR = 50.0
 There are few, and they are eliminated last."""
 
 
-def fills_in(graph: SparseMatrix, start: int = 0) -> bool:
-    """Whether factors are likely to be dense.
+class Layers:
+    """The layers of a graph around a state at its edge, where they are narrower than in the middle.
+
+    Nothing is searched before it is asked for, and nothing twice. (Cached properties would let one thread
+    wait for another's graph.)
 
     Parameters
     ----------
@@ -56,69 +61,75 @@ def fills_in(graph: SparseMatrix, start: int = 0) -> bool:
     start
         Any state from which the others are reached, or most of them.
     """
-    count = graph.shape[0]
-    if count <= SMALL:
-        return False
-    widths = _widths(*_from_the_edge(graph, start), MAX_LAYERS + 1)
-    return len(widths) <= MAX_LAYERS and float(np.max(widths)) > WIDE_SHARE * count
 
+    def __init__(self, graph: SparseMatrix, start: int = 0) -> None:
+        self._graph = graph
+        self._start = start
+        self._found: tuple[Order, Order] | None = None
+        self._nearest: Order = np.empty(0, dtype=np.int32)
 
-def mean_width(graph: SparseMatrix, start: int = 0) -> float:
-    """How many states are in the layer of a state, on the average; ``inf`` if that cannot be told.
+    @property
+    def fill_in(self) -> bool:
+        """Whether factors are likely to be dense."""
+        count = self._graph.shape[0]
+        if count <= SMALL:
+            return False
+        widths = _widths(*self._from_the_edge(), MAX_LAYERS + 1)
+        return len(widths) <= MAX_LAYERS and float(np.max(widths)) > WIDE_SHARE * count
 
-    A state that is eliminated has its neighbours in its layer and the next, if layer after layer is: factors
-    have at most some three times as many entries a state, however many states there are.
+    @property
+    def mean_width(self) -> float:
+        """How many states are in the layer of a state, on the average; ``inf`` if that cannot be told.
 
-    >>> last = 3_000
-    >>> line = csr_array((np.ones(last), (np.arange(last), np.arange(1, last + 1))), (last + 1, last + 1))
-    >>> mean_width(line)
-    1.0
+        A state that is eliminated has its neighbours in its layer and the next, if layer after layer is:
+        factors have at most some three times as many entries a state, however many states there are.
 
-    Parameters
-    ----------
-    graph, start
-        As for :func:`fills_in`.
-    """
-    return _mean_width(*_from_the_edge(graph, start))
+        >>> last = 3_000
+        >>> line = csr_array((np.ones(last), (np.arange(last), np.arange(1, last + 1))), (last + 1, last + 1))
+        >>> Layers(line).mean_width
+        1.0
+        """
+        order, predecessors = self._from_the_edge()
+        if len(order) < MIN_SEEN * len(predecessors):
+            return float(np.inf)
+        widths = _widths(order, predecessors, len(order))
+        return float(np.square(widths).sum() / widths.sum())
 
+    def narrow_order(self) -> IntArray | None:
+        """The states of a line or a corridor layer by layer, and last the places where one begins anew.
 
-def narrow_order(graph: SparseMatrix, start: int = 0) -> IntArray | None:
-    """The states of a line or a corridor layer by layer, and last the places where one begins anew.
+        Factors in this order are sparse for whatever part of the steps is taken, and lie in memory as the
+        states do along the way, so that a state of a long line takes as long as one of a short line. None if
+        layers are not narrow, or cannot be told.
 
-    Factors in this order are sparse for whatever part of the steps is taken, and lie in memory as the states
-    do along the way, so that a state of a long line takes as long as one of a short line. None if layers
-    are not narrow, or cannot be told.
+        >>> line = csr_array((np.ones(4), ([0, 2, 4, 1], [2, 4, 1, 3])), shape=(5, 5))
+        >>> Layers(line).narrow_order().tolist()
+        [3, 1, 4, 2, 0]
+        """
+        if self.mean_width > NARROW:
+            return None
+        order, _ = self._from_the_edge()
+        last = _is_hub(self._graph)
+        last[np.setdiff1d(np.arange(self._graph.shape[0]), order, assume_unique=True)] = True
+        return np.concatenate([order[~last[order]], np.flatnonzero(last)])
 
-    >>> line = csr_array((np.ones(4), ([0, 2, 4, 1], [2, 4, 1, 3])), shape=(5, 5))
-    >>> narrow_order(line).tolist()
-    [3, 1, 4, 2, 0]
+    def around_start(self, count: int) -> IntArray:
+        """The states nearest to the start, as many as are wanted or as there are, ascending.
 
-    Parameters
-    ----------
-    graph, start
-        As for :func:`fills_in`.
-    """
-    order, predecessors = _from_the_edge(graph, start)
-    if _mean_width(order, predecessors) > NARROW:
-        return None
-    last = _is_hub(graph)
-    last[np.setdiff1d(np.arange(graph.shape[0]), order, assume_unique=True)] = True
-    return np.concatenate([order[~last[order]], np.flatnonzero(last)])
+        >>> line = csr_array((np.ones(4), ([0, 2, 4, 1], [2, 4, 1, 3])), shape=(5, 5))
+        >>> Layers(line, start=4).around_start(3).tolist()
+        [1, 2, 4]
+        """
+        self._from_the_edge()
+        return np.sort(self._nearest[:count]).astype(np.int64)
 
-
-def _from_the_edge(graph: SparseMatrix, start: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """A search breadth first from a state far from `start`: layers are narrower there than in the middle."""
-    steps = _without_hubs(graph)
-    order, _ = breadth_first_order(steps, start, directed=False)
-    return breadth_first_order(steps, int(order[-1]), directed=False)
-
-
-def _mean_width(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32]) -> float:
-    """As :func:`mean_width`, of a search that has been made."""
-    if len(order) < MIN_SEEN * len(predecessors):
-        return float(np.inf)
-    widths = _widths(order, predecessors, len(order))
-    return float(np.square(widths).sum() / widths.sum())
+    def _from_the_edge(self) -> tuple[Order, Order]:
+        """A search breadth first from the state that is found last from the start."""
+        if self._found is None:
+            steps = _without_hubs(self._graph)
+            self._nearest, _ = breadth_first_order(steps, self._start, directed=False)
+            self._found = breadth_first_order(steps, int(self._nearest[-1]), directed=False)
+        return self._found
 
 
 def _is_hub(graph: SparseMatrix) -> BoolArray:
@@ -129,13 +140,17 @@ def _is_hub(graph: SparseMatrix) -> BoolArray:
 
 
 def _without_hubs(graph: SparseMatrix) -> SparseMatrix:
-    kept = ~_is_hub(graph)[graph.indices]
+    hubs = _is_hub(graph)
+    if not hubs.any():
+        return graph
+    kept = ~hubs[graph.indices]
     pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])[graph.indptr]
+    pointers = pointers.astype(graph.indices.dtype)
     heads = graph.indices[kept]
     return csr_array((np.ones(len(heads)), heads, pointers), shape=graph.shape)
 
 
-def _widths(order: npt.NDArray[np.int32], predecessors: npt.NDArray[np.int32], most: int) -> FloatArray:
+def _widths(order: Order, predecessors: Order, most: int) -> FloatArray:
     """The number of nodes in each layer of a search, or in the first layers if there are more than `most`."""
     place = np.full(len(predecessors), -1, dtype=np.int64)
     place[order] = np.arange(len(order))

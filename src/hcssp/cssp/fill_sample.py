@@ -9,17 +9,16 @@ entries a state there, and not many more in all.
 >>> import numpy as np
 >>> from scipy.sparse import diags_array
 >>> line = csr_array(diags_array([np.ones(9_000), np.full(8_999, -0.5)], offsets=[0, 1]))
->>> fills_in_nearby(line)
+>>> fills_in_nearby(line, Layers(line))
 False
 """
 
 from __future__ import annotations
 
-import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from hcssp.cssp.factorisation import eliminate
+from hcssp.cssp.fill import Layers
 from hcssp.cssp.model import SparseMatrix
 
 SAMPLE = 4_000
@@ -29,22 +28,23 @@ DENSE = 64.0
 """With more entries a state than this in the factors of the part, those of the whole are dense."""
 
 
-def fills_in_nearby(system: SparseMatrix, start: int = 0) -> bool:
-    """Whether factors are likely to be dense, by the look of those of the states around `start`.
+def fills_in_nearby(system: SparseMatrix, layers: Layers) -> bool:
+    """Whether factors are likely to be dense, by the look of those of the states around the start.
 
     Parameters
     ----------
     system
-        CSR, square: the system of a policy that leaves every set of states.
-    start
-        A state.
+        CSR, square, with a diagonal: the system of a policy, or of any choice of rows.
+    layers
+        Those of the steps that the policy may take.
     """
     if system.shape[0] <= SAMPLE:
         return False
-    order, _ = breadth_first_order(system, start, directed=False)
-    nearby = np.sort(order[:SAMPLE])
+    nearby = layers.around_start(SAMPLE)
     part = csr_array(system[nearby][:, nearby])
     part.sort_indices()
+    # Fill is a matter of the pattern alone; with twice the diagonal no choice of rows is singular.
+    part.setdiag(2.0 * part.diagonal())
     try:
         factors = eliminate(part)
     except RuntimeError:

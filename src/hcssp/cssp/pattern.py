@@ -18,6 +18,7 @@ from copy import copy
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 
 
@@ -84,7 +85,7 @@ class Pattern:
     def _laid_out(self) -> SparseMatrix:
         """The matrix of all transitions, with any numbers."""
         num_rows, num_states = self._shape
-        kind = np.int32 if max(num_rows, num_states, len(self._rows)) < 2**31 else np.int64
+        kind = index_type(max(num_rows, num_states, len(self._rows)))
         pointers = np.zeros(num_rows + 1, dtype=kind)
         np.cumsum(np.bincount(self._rows, minlength=num_rows), out=pointers[1:])
         ordered = self._successors if self._order is None else self._successors[self._order]

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
@@ -264,8 +265,3 @@ def stack_entries(blocks: Sequence[tuple[FloatArray, IntArray, IntArray]], num_c
     stacked = csr_array((data, indices, indptr), shape=(len(indptr) - 1, num_columns))
     stacked.sum_duplicates()
     return stacked
-
-
-def index_type(largest: int) -> type[np.int32 | np.int64]:
-    """The integers that sparse factorisations take, as long as they suffice."""
-    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64

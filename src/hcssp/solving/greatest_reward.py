@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.absorption import Swept, factorised
-from hcssp.cssp.fill import fills_in
+from hcssp.cssp.fill import Layers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
 from hcssp.ssp.start import SWALLOWED, path_lengths
@@ -165,7 +165,7 @@ class GreatestReward:
         self._refuse_loops(taken, acts)
         onwards = csr_array(taken[:, :count])
         rewards = np.where(acts, self._rows.rewards[np.maximum(self._policy, 0)], guaranteed)
-        factors: Any = Swept.of(onwards) if fills_in(onwards) else None
+        factors: Any = Swept.of(onwards) if Layers(onwards).fill_in else None
         if factors is None:
             factors = factorised(onwards)
         found = None if factors is None else factors.solve(rewards, trans="T")

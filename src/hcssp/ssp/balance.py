@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.indices import narrow_indices
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
 from hcssp.ssp.potential import (
@@ -164,7 +165,7 @@ class Balance:
 
     def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
         """``B[rows] @ values`` as a function of the values, for one row of each live state."""
-        if self._padded is None or len(rows) > MAX_GATHERED_STATES:
+        if len(rows) > MAX_GATHERED_STATES or self._padded is None:
             chosen = self.matrix[rows]
             return lambda values: chosen @ values
         places, entries = self._lines(rows, *self._padded)
@@ -281,6 +282,7 @@ class _Entries:
         matrix = csr_array(own - moves)
         matrix.eliminate_zeros()
         matrix.sort_indices()
+        narrow_indices(matrix)
         return matrix
 
 

@@ -81,8 +81,8 @@ class Factoriser:
     balance
         The problem.
     order
-        The states in an order that serves every policy, see :func:`~hcssp.cssp.fill.narrow_order`; None if
-        there is none.
+        The states in an order that serves every policy, see :meth:`~hcssp.cssp.fill.Layers.narrow_order`;
+        None if there is none.
     """
 
     def __init__(self, balance: Balance, order: IntArray | None = None) -> None:

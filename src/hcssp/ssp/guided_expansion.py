@@ -26,6 +26,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.expansion import Expansion, Gathered
 from hcssp.cssp.growing import Growing
+from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 
 DEAD = 1e200
@@ -70,8 +71,7 @@ class Departures:
         """For each row, the expected value where it leads when it leaves its state."""
         expansion = self._expansion
         if self._matrix is None or self._matrix.shape != (expansion.num_rows, expansion.num_states):
-            # Small indices take half the memory, and most of the time goes into reading them.
-            kind = np.int32 if len(expansion.successor) < 2**31 else np.int64
+            kind = index_type(len(expansion.successor))
             starts = np.append(expansion.first_entry, len(expansion.successor)).astype(kind)
             parts = self.probability.copy(), expansion.successor.astype(kind), starts
             self._matrix = csr_array(parts, shape=(expansion.num_rows, expansion.num_states))

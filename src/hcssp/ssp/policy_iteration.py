@@ -34,7 +34,7 @@ from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows, starting_policy
 from hcssp.ssp.system import EXACT, System
-from hcssp.ssp.system_choice import side_of, system_for
+from hcssp.ssp.system_choice import layers_of, side_of, system_for
 
 logger = logging.getLogger(__name__)
 
@@ -117,8 +117,9 @@ class PolicyIteration:
         self.balance = balance
         self._backward = BackwardPass.of(balance) if system is None else None
         is_large = balance.num_live > LARGE_PROBLEM
-        side = side_of(balance) if is_large else float(np.sqrt(balance.num_live))
-        self.system: System = system_for(balance, side) if system is None else system
+        layers = layers_of(balance)
+        side = side_of(balance, layers) if is_large else float(np.sqrt(balance.num_live))
+        self.system: System = system_for(balance, layers, side) if system is None else system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
         self._policy_sweeps = max(4, int(side / 9))
