@@ -1,9 +1,10 @@
 """Problems that are never enumerated: how much of them is expanded, and how long enumerating them takes.
 
 A slippery grid of 3000 x 3000 cells whose goal lies 200 steps away, led by the straight-line distance, and
-the racetrack with 10^6 reachable states, both to a gap of 1e-3. Enumerating is asked of the same functions;
-of the grid a third of the width and height is enumerated, which is a ninth of the cells, and that times nine
-counts.
+the racetrack with 10^6 reachable states, led by two smaller ones that are solved at every price, both to a
+gap of 1e-3. The states of the small problems do not count as expanded; how many they are is told. Enumerating
+is asked of the same functions; of the grid a third of the width and height is enumerated, which is a ninth of
+the cells, and that times nine counts.
 
     .venv/bin/python benchmarks/bench_implicit.py --only grid
 """
@@ -30,14 +31,18 @@ def space(kind: str, size: int) -> Any:
 
 
 def measure_search(kind: str, size: int, cap: float) -> dict[str, Any]:
-    """Solve it as it is; making the functions is not counted."""
+    """Solve it as it is; making the functions, and the small problems that lead it, is counted apart."""
     from hcssp import Gap, MaxRuntime, solve
 
+    began = time.process_time()
     problem = space(kind, size)
+    making = time.process_time() - began
     began = time.process_time()
     plan = solve(problem, stop=[Gap(GAP), MaxRuntime(cap)])
     return {
         "seconds": time.process_time() - began,
+        "making": making,
+        "led_by": problem.description,
         "solved": bool(plan.gap <= GAP),
         "expanded": plan.problem.num_expanded,
         "lower_bound": figure(plan.lower_bound),
@@ -86,6 +91,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         )
     header = ("problem", "seconds", "solved", "expanded", "aim", "enumerating", "times faster", "aim")
     print(table(f"Implicit problems, to a gap of {GAP:g}", header, rows))
+    for kind, each in figures.items():
+        found = each["search"]
+        if found is not None and found["led_by"]:
+            print(f"The {kind} is {found['led_by']}, which are made in {number(found['making'])} s.")
     return figures
 
 
@@ -93,7 +102,7 @@ def main() -> None:
     """Parse the options and measure."""
     options = parser("Problems that are never enumerated.")
     options.add_argument("--only", action="append", choices=("grid", "racetrack"), help="only this problem")
-    options.add_argument("--cap", type=float, default=120.0, help="seconds for each search")
+    options.add_argument("--cap", type=float, default=300.0, help="seconds for each search")
     run_benchmark("bench_implicit", options.parse_args(), measure)
 
 

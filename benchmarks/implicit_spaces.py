@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hcssp import ImplicitCSSP
+    from hcssp.heuristics import TableHeuristic
 
 BLOCK = 10
+WALL, ROUGH, FINISH = 0, 2, 3
 
 
 def slippery_grid(size: int, *, slip: float = 0.1, bound: float = 5.0, seed: int = 1) -> ImplicitCSSP:
@@ -71,15 +73,16 @@ def slippery_grid(size: int, *, slip: float = 0.1, bound: float = 5.0, seed: int
 def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound: float = 6.0) -> ImplicitCSSP:
     """The racetrack of ``hcssp.scenarios.racetrack`` at a larger scale, its states as functions.
 
-    The heuristic: so many steps of a king it is to the finish along the track, and so fast one can be after
-    each step, which slips. Who crashes begins again, so nowhere is it worse than that.
+    The heuristic looks at each direction by itself (:func:`one_direction`): in that direction the car has a
+    speed, in the other it may jump as far as it likes within its limit.
     """
     import numpy as np
 
     from hcssp import ImplicitCSSP, TransitionBatch
+    from hcssp.heuristics import highest
     from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK
 
-    wall, rough, finish = 0, 2, 3
+    wall, rough, finish = WALL, ROUGH, FINISH
     codes = {"#": wall, ".": 1, "S": 1, ":": rough, "F": finish}
     lines = TRACK.strip().splitlines()
     sketch = np.array([[codes[character] for character in line] for line in lines])
@@ -88,10 +91,8 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     line = next(row for row, text in enumerate(lines) if "S" in text)
     start = np.array([lines[line].index("S") * scale + scale // 2, line * scale + scale // 2, 0, 0])
     over = np.array([-1, -1, 0, 0])
-    distance = _kings_steps(ground != wall, ground == finish)
-    longest = int(distance[distance < np.inf].max())
-    fewest = _expected_steps(longest, max_speed, slip)
-    again = 1.0 + fewest[int(distance[start[1], start[0]]), 0]
+    directions = [one_direction(ground, start, axis, max_speed, slip) for axis in (0, 1)]
+    sizes = " and ".join(str(each.num_states) for each in directions)
 
     def moved(place: Any, velocity: Any) -> Any:
         finished, crashed = np.zeros((2, len(place)), dtype=bool)
@@ -127,57 +128,104 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
             probabilities=np.repeat((1.0 - slip, slip), rows),
         )
 
-    def to_come(states: Any) -> Any:
-        inside = states[:, 0] >= 0
-        cells = np.where(inside[:, None], states[:, :2], start[:2])
-        steps = fewest[distance[cells[:, 1], cells[:, 0]].astype(int), np.abs(states[:, 2:]).max(axis=1)]
-        return np.where(inside, np.minimum(steps, again), 0.0) * (1.0 - 1e-12)
-
     return ImplicitCSSP.in_batches(
         tuple(start.tolist()),
         transitions,
         lambda states: states[:, 0] < 0,
-        to_come,
+        highest(*directions),
         ACCELERATIONS,
         ("time", "wear"),
         {"wear": bound},
         name=f"racetrack of scale {scale}",
+        description=f"led by small problems of {sizes} states",
     )
 
 
-def _expected_steps(longest: int, max_speed: int, slip: float) -> Any:
-    """For each distance and speed, the expected steps straight ahead; gaining speed fails with `slip`."""
+def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: float) -> TableHeuristic:
+    """The racetrack with a speed in one direction alone: what is to come at least of time and wear.
+
+    In the other direction cells are taken together to blocks as long as the largest step, and a step leads
+    at most to the next block, whatever the speed was. A block is rough if one can stand only on rough ground
+    in it. One may crash at will, and finishes if the finish may be met. A step is two here: first the speed
+    is chosen, which fails with `slip`, then the block.
+
+    Parameters
+    ----------
+    ground
+        What every cell is, by row and column.
+    start
+        Where the car starts: column, row, and no speed.
+    axis
+        0 for the direction across the columns, 1 across the rows.
+    max_speed, slip
+        The limit of the speed, and how often an acceleration fails.
+    """
     import numpy as np
 
-    steps = np.zeros((longest + 1, max_speed + 1))
-    for left in range(1, longest + 1):
-        for speed in range(max_speed + 1):
-            faster = min(speed + 1, max_speed)
-            gained = 1.0 + (1.0 - slip) * steps[max(left - faster, 0), faster]
-            # At a standstill one tries until it succeeds.
-            steps[left, speed] = (
-                gained / (1.0 - slip) if speed == 0 else gained + slip * steps[max(left - speed, 0), speed]
-            )
-    return steps
+    from hcssp import TransitionBatch, explore_in_batches
+    from hcssp.heuristics import expected_costs
 
+    cells = ground if axis == 0 else ground.T
+    missing = -len(cells) % max_speed
+    cells = np.concatenate((cells, np.full((missing, cells.shape[1]), WALL)))
+    blocks = cells.reshape(-1, max_speed, cells.shape[1])
+    standing = (blocks != WALL) & (blocks != FINISH)
+    open_block = np.pad(standing.any(axis=1), ((1, 1), (max_speed, max_speed)))
+    rough_block = ~(standing & (blocks != ROUGH)).any(axis=1)
+    finish = np.pad((blocks == FINISH).any(axis=1), ((1, 1), (0, 0)))
+    near_finish = finish[:-2] | finish[1:-1] | finish[2:]
+    finishes_before = np.cumsum(near_finish, axis=1)
+    last = cells.shape[1] - 1
+    over = np.array([-1, -1, 0, 0])
+    again = np.array([start[axis], start[1 - axis] // max_speed, 0, 0])
 
-def _kings_steps(free: Any, goals: Any) -> Any:
-    """For each cell the fewest steps of a king along free cells to a goal."""
-    import numpy as np
+    def transitions(states: Any) -> TransitionBatch:
+        place, block, speed, moving = states.T
+        owners, costs, rows, successors, chances, count = [], [], [], [], [], 0
 
-    distance = np.where(goals, 0.0, np.inf)
-    padded = np.full((free.shape[0] + 2, free.shape[1] + 2), np.inf)
-    while True:
-        padded[1:-1, 1:-1] = distance
-        near = np.min(
-            [
-                padded[1 + down : -1 + down or None, 1 + across : -1 + across or None]
-                for down in (-1, 0, 1)
-                for across in (-1, 0, 1)
-            ],
-            axis=0,
+        def add(own: Any, paid: Any, *outcomes: tuple[Any, float]) -> None:
+            nonlocal count
+            owners.append(own)
+            costs.append(np.broadcast_to(paid, (2, len(own))))
+            for reached, chance in outcomes:
+                rows.append(count + np.arange(len(own)))
+                successors.append(np.broadcast_to(reached, (len(own), 4)))
+                chances.append(np.full(len(own), chance))
+            count += len(own)
+
+        choosing, going = np.flatnonzero(moving == 0), np.flatnonzero(moving)
+        here = states[choosing] + [0, 0, 0, 1]
+        paid = np.stack((np.ones(len(choosing)), rough_block[block[choosing], place[choosing]]))
+        for change in (-1, 0, 1):
+            faster = here.copy()
+            faster[:, 2] = np.clip(faster[:, 2] + change, -max_speed, max_speed)
+            add(choosing, paid, (faster, 1.0 - slip), (here, slip))
+        for change in (-1, 0, 1):
+            there = place + speed
+            free = going[open_block[block + change + 1, there + max_speed][going]]
+            add(free, 0.0, (np.stack((there, block + change, speed, 0 * speed), axis=1)[free], 1.0))
+        ends = np.clip(np.stack((place, place + speed)), 0, last)
+        met = finishes_before[block, ends.max(axis=0)] > finishes_before[block, ends.min(axis=0) - 1]
+        add(going[met[going]], 0.0, (over, 1.0))
+        add(going, 0.0, (again, 1.0))
+        owner = np.concatenate(owners)
+        return TransitionBatch(
+            owner,
+            np.concatenate([np.full(len(own), number) for number, own in enumerate(owners)]),
+            np.concatenate(costs, axis=1),
+            np.concatenate(rows),
+            np.concatenate(successors),
+            np.concatenate(chances),
         )
-        closer = free & (near + 1.0 < distance)
-        if not closer.any():
-            return distance
-        distance[closer] = near[closer] + 1.0
+
+    def project(states: Any) -> Any:
+        small = np.stack(
+            (states[:, axis], states[:, 1 - axis] // max_speed, states[:, 2 + axis], 0 * states[:, 0]), axis=1
+        )
+        return np.where(states[:, :1] < 0, over, small)
+
+    names = ("slower", "as fast", "faster", "block before", "same block", "next block", "finish", "crash")
+    small = explore_in_batches(
+        tuple(again.tolist()), transitions, lambda states: states[:, 0] < 0, names, ("time", "wear")
+    )
+    return expected_costs(small, project)

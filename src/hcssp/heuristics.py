@@ -1,4 +1,4 @@
-r"""Heuristics for implicit problems, made from small ones: what is to come at least, of each cost.
+r"""Heuristics for implicit problems, made from small ones: what is to come at least.
 
 An :class:`~hcssp.cssp.implicit.ImplicitCSSP` asks for numbers :math:`h_k(s)` that no policy's expected
 :math:`k`-th cost to go from :math:`s` is below. Two sources:
@@ -11,42 +11,79 @@ be enumerated.
 coarser grid, a track without speeds, a household of which only one room is looked at. With `project`, a state
 of the large problem has the heuristic of the state of the small one that it projects to. If every possible
 step of the large problem projects to a possible step of the small one (or to none, within one state) that
-costs no more of anything, its shortest paths are heuristics of the large one. Nobody can check that without
-enumerating the large problem; ``consistent=True`` checks what is expanded.
+costs no more of anything, its shortest paths are heuristics of the large one. If the small one also has the
+same chances, so are its :func:`expected_costs`, which are higher. Nobody can check that without enumerating
+the large problem; ``consistent=True`` checks what is expanded.
+
+**Under prices.** The policy that saves most time is not the one that saves most damage, so
+:math:`h_0 + \sum_k \lambda_k h_k` promises less than the best policy at prices :math:`\lambda` pays. What is
+made here knows better: :meth:`TableHeuristic.together` solves the small problem under the prices that the
+search asks for. Give the heuristic itself, not its method :meth:`~TableHeuristic.of`, and it is asked.
+Several projections look at different things, and :func:`highest` takes the highest of what they say.
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> small = CSSPBuilder(cost_names=("time", "damage"))
 >>> far, near, out = small.add_state("far"), small.add_state("near"), small.add_goal("out")
 >>> _ = small.add_action(far, "run", to={near: 0.9, far: 0.1}, costs={"time": 1.0, "damage": 1.0})
 >>> _ = small.add_action(near, "run", to={out: 0.5, far: 0.5}, costs={"time": 2.0})
+>>> _ = small.add_action(near, "walk", to=out, costs={"time": 7.0})
 >>> rooms = shortest_paths(small.build())
 >>> [round(value, 6) for value in rooms("far")]
 [3.111111, 1.111111]
 >>> halves = shortest_paths(small.build(), project=lambda cell: "far" if cell > 10 else "near")
 >>> [round(value, 6) for value in halves(17)]
 [3.0, 1.0]
+
+Running takes 6.2 in expectation and costs 2.2 of damage; walking saves damage, but no policy saves both:
+
+>>> rooms = expected_costs(small.build())
+>>> [round(value, 6) for value in rooms("far")]
+[6.222222, 1.111111]
+>>> rooms.together(np.array([1.0, 1.0]), ["far"]).round(6).tolist()
+[8.444444]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.least_costs import ExpectedCosts, ShortestPaths
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.errors import InvalidProblem
 
-ROUNDED_DOWN = 1.0 - 1e-12
-"""Sums of costs are lowered by this factor, so that rounding makes none too high."""
+MAX_KEPT = 8
+"""What is to come in the small problem is kept for so many vectors of weights, the latest."""
+
+
+class PricedHeuristic(Protocol):
+    """A heuristic that knows prices; :class:`TableHeuristic` is one, and anybody may write another."""
+
+    def __call__(self, state: Any) -> Any:
+        """What is to come at least of each cost by itself: of one state, or of an array of states."""
+
+    def together(self, weights: FloatArray, states: Any) -> FloatArray:
+        """For each of `states`, what is to come at least of the costs together under `weights`.
+
+        No policy that ends has a smaller expected sum of its costs to go, each times its weight.
+
+        Parameters
+        ----------
+        weights
+            One for each cost, the primary first; not negative.
+        states
+            A list of states, or an array of them for a problem in batches.
+        """
 
 
 class TableHeuristic:
     """A heuristic that looks up what is known of the states of a small problem.
 
-    It is called with a state and answers with one number for each cost; :meth:`of` takes many states at once,
-    as :meth:`ImplicitCSSP.in_batches <hcssp.cssp.implicit.ImplicitCSSP.in_batches>` does.
+    It is called with a state and answers with one number for each cost, or with an array of states, one a
+    row of whole numbers, and answers with one column for each: it serves both kinds of implicit problems.
 
     Parameters
     ----------
@@ -55,26 +92,36 @@ class TableHeuristic:
     values
         For each cost and state of it, what is to come at least.
     project
-        From a state of the large problem to the label of one of the small one; for :meth:`of` from an array
-        of states to an array with a row for each. None if they are the same.
+        From a state of the large problem to the label of one of the small one; for arrays from an array of
+        states to an array with a row for each. None if they are the same.
+    under
+        From the cost of each row of the small problem to what is to come at least in each of its states, for
+        answers under prices. None if nothing is known but `values`.
     """
 
     def __init__(
-        self, problem: CSSP, values: FloatArray, project: Callable[[Any], Any] | None = None
+        self,
+        problem: CSSP,
+        values: FloatArray,
+        project: Callable[[Any], Any] | None = None,
+        under: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         self._problem = problem
         self._values = values
         self._project = project
+        self._under = under
+        self._kept: dict[bytes, FloatArray] = {}
         self._numbers: RowNumbers | None = None
 
-    def __call__(self, state: Hashable) -> list[float]:
-        label = state if self._project is None else self._project(state)
-        number = self._problem.state_index.get(label)
-        if number is None:
-            raise InvalidProblem(
-                [f"state {state!r} projects to {label!r}, which is no state of the small problem"]
-            )
-        small: list[float] = self._values[:, number].tolist()
+    @property
+    def num_states(self) -> int:
+        """How many states the small problem has."""
+        return self._problem.num_states
+
+    def __call__(self, state: Any) -> Any:
+        if isinstance(state, np.ndarray):
+            return self.of(state)
+        small: list[float] = self._values[:, self._found_one(state)].tolist()
         return small
 
     def of(self, states: Any) -> FloatArray:
@@ -85,6 +132,31 @@ class TableHeuristic:
         InvalidProblem
             If the labels of the small problem are not tuples of whole numbers, or there is none like that.
         """
+        return self._values[:, self._found(states)]
+
+    def together(self, weights: FloatArray, states: Any) -> FloatArray:
+        """As :meth:`PricedHeuristic.together`: the small problem is solved under the weights."""
+        key = weights.tobytes()
+        if key not in self._kept:
+            apart = weights @ self._values
+            solved = None if self._under is None else self._under(weights @ self._problem.costs)
+            while len(self._kept) >= MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = apart if solved is None else np.maximum(solved, apart)
+        if isinstance(states, np.ndarray):
+            return self._kept[key][self._found(states)]
+        return self._kept[key][[self._found_one(state) for state in states]]
+
+    def _found_one(self, state: Hashable) -> int:
+        label = state if self._project is None else self._project(state)
+        number = self._problem.state_index.get(label)
+        if number is None:
+            raise InvalidProblem(
+                [f"state {state!r} projects to {label!r}, which is no state of the small problem"]
+            )
+        return number
+
+    def _found(self, states: Any) -> IntArray:
         labels = np.asarray(states if self._project is None else self._project(states), dtype=np.int64)
         labels = labels.reshape(len(states), -1)
         if self._numbers is None:
@@ -97,7 +169,23 @@ class TableHeuristic:
             raise InvalidProblem(
                 [f"a state projects to {tuple(missing)!r}, which is no state of the small problem"]
             )
-        return self._values[:, found]
+        return found
+
+
+class HighestHeuristic:
+    """The highest of what several heuristics say; see :func:`highest`."""
+
+    def __init__(self, heuristics: Sequence[PricedHeuristic]) -> None:
+        self._heuristics = tuple(heuristics)
+
+    def __call__(self, state: Any) -> Any:
+        told: FloatArray = np.max([np.asarray(each(state)) for each in self._heuristics], axis=0)
+        return told if isinstance(state, np.ndarray) else told.tolist()
+
+    def together(self, weights: FloatArray, states: Any) -> FloatArray:
+        """As :meth:`PricedHeuristic.together`."""
+        told: FloatArray = np.max([each.together(weights, states) for each in self._heuristics], axis=0)
+        return told
 
 
 def shortest_paths(problem: CSSP, project: Callable[[Any], Any] | None = None) -> TableHeuristic:
@@ -110,39 +198,45 @@ def shortest_paths(problem: CSSP, project: Callable[[Any], Any] | None = None) -
     project
         From a state of the large problem to the label of one of this; None if they are the same.
     """
-    return TableHeuristic(problem, _least(problem, project is None), project)
+    paths = ShortestPaths(problem, repeated=project is None)
+    values = np.array([paths.least(cost) for cost in problem.costs])
+    return TableHeuristic(problem, values, project, paths.least)
 
 
-def _least(problem: CSSP, repeated: bool) -> FloatArray:
-    """For each cost, shortest paths by sweeps from the goals; 0 where no goal can be reached.
+def expected_costs(problem: CSSP, project: Callable[[Any], Any] | None = None) -> TableHeuristic:
+    """The least expected costs to go; a heuristic for the problem and all it allows with the same chances.
 
     Parameters
     ----------
     problem
-        The problem.
-    repeated
-        Whether a row that may stay is paid until it leaves. Not for a projection, of which only what is
-        possible is known, and not how probable it is.
+        A problem that is enumerated; the costs have the order of the large one's.
+    project
+        From a state of the large problem to the label of one of this; None if they are the same. Whatever
+        can be done in a state of the large problem can then be done where it projects to, in one step or
+        several, for no more of any cost: it leads with the same probabilities to where its next states
+        project to, and goals project to goals. How probable it is to stay in a state counts as well.
     """
-    values = np.where(problem.goals, 0.0, np.inf) * np.ones((len(problem.costs), 1))
-    if not problem.num_rows:
-        return np.zeros(values.shape)
-    transitions = problem.transitions
-    row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
-    leaves = (transitions.indices != problem.row_state[row]) & (transitions.data > 0.0)
-    row, heads = row[leaves], transitions.indices[leaves]
-    leaving = np.bincount(row, weights=transitions.data[leaves], minlength=problem.num_rows)
-    moving, starts = np.unique(row, return_index=True)
-    owner = problem.row_state[moving]
-    begins = np.flatnonzero(np.diff(owner, prepend=-1))
-    for cost, value in zip(problem.costs, values, strict=True):
-        paid = cost[moving] / leaving[moving] if repeated else cost[moving]
-        while len(moving):
-            least = np.minimum.reduceat(paid + np.minimum.reduceat(value[heads], starts), begins)
-            if not np.any(least < value[owner[begins]]):
-                break
-            value[owner[begins]] = np.minimum(least, value[owner[begins]])
-    return np.where(np.isfinite(values), values * ROUNDED_DOWN, 0.0)
+    expected = ExpectedCosts(problem)
+    values = np.array([expected.least(cost) for cost in problem.costs])
+    return TableHeuristic(problem, values, project, expected.least)
+
+
+def highest(*heuristics: PricedHeuristic) -> HighestHeuristic:
+    """The highest of what several heuristics say, each cost by itself and under prices.
+
+    Parameters
+    ----------
+    heuristics
+        At least one, each for all the costs of the large problem.
+
+    Raises
+    ------
+    InvalidProblem
+        If there is none.
+    """
+    if not heuristics:
+        raise InvalidProblem(["highest() needs at least one heuristic; give some, or none to the problem"])
+    return HighestHeuristic(heuristics)
 
 
 def _numbered(problem: CSSP, width: int) -> RowNumbers:

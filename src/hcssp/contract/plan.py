@@ -19,6 +19,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.trace import Trace
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
@@ -185,12 +186,22 @@ class Plan:
         It is made when it is first asked for, and proves what can be proven of what the search told. Methods
         other than the exact one, and plans from files, have a proof of the dual's bound.
         """
-        return certificate_of(self.problem, self.record, self._rows)
+        return certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
         """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
-        return certificate_of(self.problem, self.record, self._rows, relaxed=True)
+        return certificate_of(self.problem, self._proven, self._rows, relaxed=True)
+
+    @property
+    def _is_priced(self) -> bool:
+        """Whether it is proven on a part that is proven in one piece; see hcssp.cssp.priced_part."""
+        return isinstance(self.problem, ExpandedCSSP) and self.problem.priced_at is not None
+
+    @property
+    def _proven(self) -> SearchRecord:
+        # What the search has split is a part whose frontier has other actions.
+        return SearchRecord() if self._is_priced else self.record
 
     @property
     def _rows(self) -> IntArray | None:

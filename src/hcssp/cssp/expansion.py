@@ -24,6 +24,7 @@ from hcssp.cssp.growing import Growing
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.to_come import ToCome
 from hcssp.cssp.transition_batch import SortedBatch, sorted_batch
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
@@ -48,10 +49,14 @@ class ExpandedCSSP(CSSP):
         The implicit problem; None if nobody knows it any more, as after unpickling.
     frontier
         The states that were not expanded. Each has one action, which costs what the heuristic says.
+    priced_at
+        The weights under which the heuristic knows more about all costs together; then each state of the
+        frontier has an action for every cost (:mod:`hcssp.cssp.priced_part`). None if it does not.
     """
 
     source: ImplicitCSSP | None = field(default=None, repr=False)
     frontier: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
+    priced_at: tuple[float, ...] | None = field(default=None, repr=False)
 
     @property
     def num_expanded(self) -> int:
@@ -88,6 +93,10 @@ class Expansion:
         The known states.
     initial
         The numbers of the initial states, and how probable each is.
+    to_come
+        What is to come at least under weights.
+    proven_under
+        The weights under which the best bound was proven with heuristics that know prices; None for others.
     """
 
     def __init__(self, problem: ImplicitCSSP) -> None:
@@ -108,6 +117,8 @@ class Expansion:
         self._probability = Growing(np.float64)
         self.num_expanded = 0
         self._part: tuple[int, ExpandedCSSP, IntArray] | None = None
+        self.to_come = ToCome(self)
+        self.proven_under: FloatArray | None = None
         states, probabilities = problem.space.initial
         self.initial: tuple[IntArray, FloatArray] = (self.numbers.of(states), np.array(probabilities))
         self._meet()
@@ -417,6 +428,7 @@ class Expansion:
             description=problem.description,
             source=problem,
             frontier=np.append(frontier, False),
+            priced_at=None,
         )
         if not isinstance(part, ExpandedCSSP):
             raise TypeError("a part of another kind")

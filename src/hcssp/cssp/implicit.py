@@ -59,7 +59,8 @@ class ImplicitCSSP:
         Whether a state ends everything.
     heuristics
         What is to come at least from a state, in the forms of `costs`: no policy that ends has a smaller
-        expected cost to go, of each cost by itself. None for nothing. :mod:`hcssp.heuristics` makes some.
+        expected cost to go, of each cost by itself. None for nothing. :mod:`hcssp.heuristics` makes some, and
+        they know more under prices.
     cost_names
         The primary cost, then the secondary ones.
     bounds

@@ -43,6 +43,12 @@ class StateSpace(Protocol):
     def heuristics(self, states: Any) -> FloatArray | None:
         """For each cost and state, what is to come at least; None if nothing is known."""
 
+    def together(self, weights: FloatArray, states: Any) -> FloatArray | None:
+        """For each state, what is to come at least of all costs together under `weights`.
+
+        None if no more is known than of each cost by itself.
+        """
+
 
 class ActionCodes:
     """Numbers for actions, in the order in which they are met.
@@ -75,7 +81,8 @@ class FunctionSpace:
     actions, transitions, costs, is_goal, arrival_costs
         As for :func:`~hcssp.cssp.exploration.explore`.
     heuristics
-        What is to come at least from a state: costs by name, in their order, or of the primary cost alone.
+        What is to come at least from a state: costs by name, in their order, or of the primary cost alone;
+        with a method ``together``, also of all costs under weights.
     cost_names
         The primary cost, then the secondary ones.
     """
@@ -114,6 +121,9 @@ class FunctionSpace:
         if reader.found:
             raise InvalidProblem(reader.found)
         return np.array(values, dtype=np.float64).reshape(-1, len(self._cost_names)).T
+
+    def together(self, weights: FloatArray, states: Sequence[Any]) -> FloatArray | None:
+        return _together(self._heuristics, weights, states)
 
     def transitions(self, states: Sequence[Any]) -> TransitionBatch:
         reader = Assembly(self._cost_names)
@@ -163,7 +173,8 @@ class BatchSpace:
         From an array of states to one truth value for each.
     heuristics
         From an array of states to what is to come at least: an array of shape ``(num_costs, num_states)``,
-        or with one axis for the primary cost alone.
+        or with one axis for the primary cost alone; with a method ``together``, also of all costs under
+        weights.
     action_names
         What the codes of the actions mean.
     num_costs
@@ -217,6 +228,9 @@ class BatchSpace:
             )
         return answer
 
+    def together(self, weights: FloatArray, states: Any) -> FloatArray | None:
+        return _together(self._heuristics, weights, states)
+
     def transitions(self, states: Any) -> TransitionBatch:
         batch = self._transitions(states)
         if not isinstance(batch, TransitionBatch):
@@ -237,3 +251,19 @@ class BatchSpace:
         return TransitionBatch(
             batch.states, batch.actions, batch.costs, batch.rows, successors, batch.probabilities
         )
+
+
+def _together(heuristics: Any, weights: FloatArray, states: Any) -> FloatArray | None:
+    """What heuristics that know prices say about some states; None if they know none."""
+    asked = getattr(heuristics, "together", None)
+    if asked is None:
+        return None
+    answer = np.asarray(asked(weights, states), dtype=np.float64)
+    if answer.shape != (len(states),):
+        raise InvalidProblem(
+            [
+                f"the heuristics answer with shape {answer.shape} for {len(states)} states together under "
+                "weights; give one value a state"
+            ]
+        )
+    return answer

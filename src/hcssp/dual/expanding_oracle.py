@@ -48,7 +48,7 @@ RINGS_AT_ONCE = 6
 """So often the expanded part is widened all around until a policy can stay in it, and by so many rings."""
 
 MOST_CLOSING = 3
-"""To close a policy, no more states are expanded than so many times those that were."""
+"""To close a policy, no more states are expanded than so many times those that are known."""
 
 FIRST_CAUTION, LEAST_CAUTION = 0.02, 1e-4
 LESS_CAUTION = 0.2
@@ -181,12 +181,19 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         # What was expanded to close a policy has the values of its heuristic, which need not be consistent.
         search.sweep(EVERYWHERE)
         bound = self._certified(search)
-        self.proven = max(self.proven, lagrangian_bound(bound, weights[1:], self.bounds))
+        self._take(lagrangian_bound(bound, weights[1:], self.bounds), weights)
         self._keep(weights, search.values)
         self._last = search
         if policy is None:
             raise OutOfPrecision("no policy was found that stays among the expanded states")
         return Minimum(ExpandedVertex(policy), bound)
+
+    def _take(self, proven: float, weights: FloatArray) -> None:
+        """Keep a bound on the optimum, and where heuristics that know prices have proven it."""
+        if proven > self.proven:
+            self.proven = proven
+            known = self.expansion.to_come.knows_prices
+            self.expansion.proven_under = weights.copy() if known else None
 
     def closed_at(self, weights: FloatArray, near: ClosedPolicy | None) -> ClosedPolicy | None:
         """A good policy among those that stay in the part as it is."""
@@ -255,7 +262,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
     def _close(self, search: GuidedExpansion) -> ClosedPolicy | None:
         """Expand until some policy stays inside: carefully, then after the greedy one, then all around."""
         caution, self._caution = self._caution, 0.0
-        most = MOST_CLOSING * self.expansion.num_expanded
+        most = MOST_CLOSING * self.expansion.num_states
         if caution and share_of_sure_states(self.expansion, self._departures) >= MOSTLY_SURE:
             rows = close_cautiously(search, caution * search.start_value, most, self._is_over)
             search.follow()
@@ -300,7 +307,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             return None
         floors = Floors()
         for known, values in self._known:
-            beyond = known @ self.expansion.heuristic[:, len(values) :]
+            beyond = self.expansion.to_come.under(known, len(values))
             floors.add(known, np.append(np.where(values < DEAD, values, 0.0), beyond))
         return floors.at(weights)
 
@@ -325,6 +332,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             live = ~part.goals[:-1]
             potential = np.where(dead, 0.0, values)[live]
             costs = search.weights @ part.costs
+            edge = np.flatnonzero(part.frontier)
+            costs[part.row_start[edge]] = self.expansion.to_come.under(search.weights)[edge]
             loss = CERTIFIED_LOSS * self._precision
             bound = max(bound, certifier.certify(costs, potential, forbidden, loss).bound)
             if bound >= (1.0 - FINEST) * search.start_value:

@@ -5,8 +5,9 @@ Wanted is the best deterministic policy, with few states expanded.
 
 **Method.** First the Lagrangian dual, as for any problem: at each price the best policy is looked for where
 the heuristic leads (:mod:`hcssp.dual.expanding_oracle`), and what is expanded for one price serves all
-others. Then the exact method on the part that was expanded (:mod:`hcssp.cssp.expansion`), a problem of its
-own in which the rest costs what the heuristic says. If its best policy comes to states that were not
+others. Heuristics that know prices tell more there, and only there: where they do, the dual is solved once
+more without it. Then the exact method on the part that was expanded (:mod:`hcssp.cssp.expansion`), a problem
+of its own in which the rest costs what the heuristic says. If its best policy comes to states that were not
 expanded, they are, and the method begins anew with the larger part.
 
 **Guarantee.** Every bound on a part is one on the whole if the heuristics are right, and incumbents are
@@ -96,7 +97,14 @@ class _Search:
         self._iterations = 0
 
     def run(self) -> Iterator[Progress]:
+        self._expansion.to_come.apart = False
         yield from self._dual()
+        if self._expansion.to_come.knows_prices:
+            # What is known under prices is of no use to who splits policies: with less known, more is to be
+            # expanded before the exact method begins.
+            yield self._snapshot()
+            self._expansion.to_come.apart = True
+            yield from self._dual()
         # Here a search whose time is over ends: the part may be large, and the exact method slow to begin.
         yield self._snapshot()
         while True:
@@ -143,6 +151,7 @@ class _Search:
             min(max(wanted, FINEST), COARSEST),
             self._is_over,
         )
+        oracle.proven = self._lower
         seen, stalled = 0, 0
         try:
             first = oracle.approximate(np.append(1.0, np.zeros(len(oracle.bounds))), Region(), inf)
@@ -156,7 +165,8 @@ class _Search:
         yield self._snapshot()
         closed = self._among_closed(oracle)
         yield self._snapshot()
-        for dual in ascend(oracle, Region(), closed.vertices, self._context.prices):
+        first_prices = self._context.prices if self._prices is None else self._prices
+        for dual in ascend(oracle, Region(), closed.vertices, first_prices):
             before = self._lower, self._upper
             self._iterations += 1
             self._raise(dual)
@@ -226,7 +236,9 @@ class _Search:
         )
         for step in steps:
             self._iterations += 1
-            self._lower = max(self._lower, min(step.lower_bound, self._upper))
+            bound = min(step.lower_bound, self._upper)
+            if bound > self._lower:
+                self._lower, self._expansion.proven_under = bound, None
             self._prices = step.prices if step.prices is not None else self._prices
             found = step.incumbent
             if isinstance(found, DeterministicPolicy) and found is not last:

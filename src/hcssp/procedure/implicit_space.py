@@ -30,18 +30,12 @@ import numpy as np
 from hcssp.cssp.growing import Growing
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.labels import LazyLabels
+from hcssp.cssp.least_costs import ExpectedCosts
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
 from hcssp.procedure.model import HCSSP
-
-ROUNDED_DOWN = 1.0 - 1e-9
-"""Values of the outline are lowered by this factor, so that no rounding makes them too high."""
-
-MAX_SWEEPS = 20_000
-SETTLED = 1e-12
-"""So many sweeps of value iteration, or until no value rises by more than this share of the largest."""
 
 
 class Inner:
@@ -163,6 +157,10 @@ class ProcedureSpace:
                 values[:, own] = inner.heuristics(states[own, 1]) + after[:, np.newaxis]
         return values
 
+    def together(self, weights: FloatArray, states: IntArray) -> FloatArray | None:
+        """None: what an activity knows under prices is not asked, since prices come from the whole."""
+        return None
+
     @cached_property
     def _least(self) -> FloatArray:
         """For each cost and flat state of the outline, what is to come at least: value iteration from 0."""
@@ -172,17 +170,8 @@ class ProcedureSpace:
             costs[:, flat.row_start[begin] : flat.row_start[begin + 1]] = self._inner[index].at_its_start()[
                 :, np.newaxis
             ]
-        acting = np.flatnonzero(np.diff(flat.row_start))
-        begins = flat.row_start[acting]
-        values = np.zeros((len(costs), flat.num_states))
-        for cost, value in zip(costs, values, strict=True):
-            for _ in range(MAX_SWEEPS):
-                least = np.minimum.reduceat(cost + flat.transitions @ value, begins)
-                rise = float(np.max(least - value[acting], initial=0.0))
-                value[acting] = np.maximum(least, value[acting])
-                if rise <= SETTLED * float(value.max(initial=0.0)):
-                    break
-        return values * ROUNDED_DOWN
+        expected = ExpectedCosts(flat)
+        return np.array([expected.least(cost) for cost in costs])
 
     def transitions(self, states: IntArray) -> TransitionBatch:
         batches = []

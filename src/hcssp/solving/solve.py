@@ -34,6 +34,7 @@ from hcssp.cssp.expansion import ExpandedCSSP, Expansion, lifted, under_bounds_o
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.cssp.priced_part import settled_part
 from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.deadline import OutOfTime, until
 from hcssp.errors import InvalidPlan, InvalidProblem, UnsupportedProblem
@@ -162,7 +163,7 @@ def solve(
             workers.close()
     ending = _honest(ending or Ending(Reason.EXHAUSTED), known.progress.gap, criteria, tolerances)
     if isinstance(problem, ImplicitCSSP):
-        known.settle(memory.expansion(problem).part_of(problem))
+        known.settle(settled_part(memory.expansion(problem), problem))
     return known.conclude(method.name, ending, memory)
 
 

@@ -70,7 +70,7 @@ class CautiousExpansion(GuidedExpansion):
     def follow(self) -> None:
         known = len(self._values)
         if known < self.expansion.num_states:
-            heuristic = self.weights @ self.expansion.heuristic[:, known:]
+            heuristic = self.expansion.to_come.under(self.weights, known)
             self._values.append(heuristic + self._caution * ~self.expansion.goal[known:])
 
 

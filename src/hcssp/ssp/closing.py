@@ -43,6 +43,9 @@ UNKNOWN_STEPS = 10.0
 BACK_SWEEPS = 10
 """So many sweeps follow each round of closing."""
 
+MOST_WIDER, SOME_WIDER = 4, 1_000
+"""Rings are no longer added once so many times more states are expanded than before, and so many."""
+
 TINY = 1e-300
 """In place of zero where something is divided by it."""
 
@@ -315,8 +318,11 @@ def _back_soon(search: GuidedExpansion, far: FloatArray, on_the_way: IntArray) -
 def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
     """Expand `states` of the frontier and all that they lead to within some steps; False if nothing was."""
     expansion = search.expansion
+    most = MOST_WIDER * expansion.num_expanded + SOME_WIDER
     expanded = search.expand(states)
     for _ in range(rings - 1):
+        if expansion.num_expanded > most:
+            break
         rows = np.flatnonzero(np.isin(expansion.row_state, states))
         lengths = expansion.entries_of_row[rows]
         entries = np.repeat(expansion.first_entry[rows] - (np.cumsum(lengths) - lengths), lengths)

@@ -4,11 +4,11 @@ r"""Expanding an implicit problem where the best policy under given weights goes
 (:mod:`hcssp.cssp.expansion`). Wanted are values of the known states that are potentials of the part
 (:mod:`hcssp.ssp.potential`), as high as can be at the start, with few states expanded.
 
-**Method.** The values begin at :math:`w \cdot h`, or at what other weights have taught, and are raised by
-Bellman backups. A *trial* follows the greedy policy from the start, all its outcomes together: a share of
-probability is moved step by step, and what holds too little of it is left behind. A state of the frontier
-that is entered is expanded. Then the steps are gone back, and every state on the way is backed up once more,
-so that what was found at the end is known at the start after one trial.
+**Method.** The values begin at what the heuristics say under :math:`w`, or at what other weights have taught,
+and are raised by Bellman backups. A *trial* follows the greedy policy from the start, all its outcomes
+together: a share of probability is moved step by step, and what holds too little of it is left behind. A
+state of the frontier that is entered is expanded. Then the steps are gone back, and every state on the way is
+backed up once more, so that what was found at the end is known at the start after one trial.
 
 **Guarantee.** From potentials, backups in any order make potentials. What was left behind was not lost: those
 states keep their values. No bound rests on any of this: it is certified afterwards.
@@ -169,7 +169,10 @@ class GuidedExpansion:
         self.weights = weights
         self._values = Growing(np.float64)
         if values is not None:
-            self._values.append(np.maximum(values, weights @ expansion.heuristic[:, : len(values)]))
+            told = expansion.to_come.under(weights)[: len(values)]
+            # At the frontier a proof has what the heuristics say under these weights, and no more.
+            expanded = expansion.first_row[: len(values)] >= 0
+            self._values.append(np.where(expanded, np.maximum(values, told), told))
         self.follow()
         if dead is not None:
             self.bury(dead)
@@ -202,7 +205,7 @@ class GuidedExpansion:
         """Give the states that were met since the last time the value of their heuristic."""
         known = len(self._values)
         if known < self.expansion.num_states:
-            self._values.append(self.weights @ self.expansion.heuristic[:, known:])
+            self._values.append(self.expansion.to_come.under(self.weights, known))
 
     def expand(self, states: IntArray) -> int:
         """Expand those of `states` that are on the frontier; how many they were."""
