@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from math import inf
 
@@ -94,3 +95,61 @@ def test_what_is_cheaper_than_the_cutoff_by_less_than_rounding_is_found() -> Non
     assert found is not None
     assert found.bound < cutoff
     assert found.counts is not None
+
+
+@pytest.mark.parametrize("first", some(range(0, 40, 10), 2))
+def test_the_bound_holds_in_rational_numbers_and_loses_nothing_to_speak_of(first: int) -> None:
+    for seed in range(first, first + 10):
+        rng = np.random.default_rng(seed)
+        # All digits of every number are used, so that every sum is rounded.
+        numbers = rng.integers(1, 2**53, (3, 2, 3))
+        kinds = [Kind(int(rng.integers(1, 8)), *(each * 2.0**-53)) for each in numbers]
+        ways = [
+            [
+                tuple(int(count @ own) for own in each)
+                for count in np.array(
+                    [
+                        (i, j, kind.number - i - j)
+                        for i in range(kind.number + 1)
+                        for j in range(kind.number + 1 - i)
+                    ],
+                    dtype=object,
+                )
+            ]
+            for kind, each in zip(kinds, numbers.astype(object), strict=True)
+        ]
+        every = [[sum(part) for part in zip(*way, strict=True)] for way in product(*ways)]
+        # The budget is the use of some way, rounded up: that way keeps it.
+        some_use = int(rng.choice(np.array([use for _, use in every], dtype=object)))
+        budget = float(some_use) * 2.0**-53
+        while int(budget * 2.0**53) < some_use:
+            budget = float(np.nextafter(budget, inf))
+        truth = min(cost for cost, use in every if use <= int(budget * 2.0**53))
+        for price in (0.0, 0.5, 2.0):
+            for cutoff in (1e3, float(np.nextafter(truth * 2.0**-53, inf))):
+                found = spread_budget(kinds, budget, price, cutoff)
+                assert found is not None
+                assert Fraction(found.bound) <= Fraction(truth, 2**53)
+                assert found.bound == pytest.approx(truth * 2.0**-53, rel=1e-12)
+                assert found.counts is not None
+
+
+def test_what_is_as_dear_as_the_cutoff_is_of_no_interest() -> None:
+    kinds = [Kind(3, np.array([1.0, 4.0]), np.array([2.0, 0.0]))]
+    # One of them may be used, so that the others cost 9 in all.
+    for price in (0.0, 1.5, 100.0):
+        found = spread_budget(kinds, 2.0, price, 8.0)
+        assert found is not None
+        assert found.bound == 8.0
+    # Beyond the least use there is no way at all.
+    assert spread_budget([Kind(2, np.array([1.0]), np.array([3.0]))], 5.0, 1.0, 50.0) == (50.0, None)
+
+
+def test_an_option_that_hardly_fits_leaves_room_for_the_others() -> None:
+    # One of the dear options fits, and two are looked at; the cheap option fits beside neither.
+    kinds = [Kind(6, np.array([0.0, 5.0, 0.5]), np.array([1.0, 0.0, 0.9]))]
+    found = spread_budget(kinds, 5.0, 0.0, 5.9)
+    assert found is not None
+    assert found.bound == pytest.approx(5.0)
+    assert found.counts is not None
+    assert found.counts[0].tolist() == [5, 1, 0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import SURVIVORS, every_mistake, read_survivors, sample, stale
+from mutants.__main__ import SURVIVORS, every_mistake, is_excused, read_survivors, sample, stale
 from mutants.mutations import mutated, mutations
 from mutants.protection import ROOT, core_files, protectors_of, stages_of
 from volume import examples
@@ -30,7 +30,9 @@ CORE = core_files()
         ("7", {"8"}),
         ("2.5", {"3.5"}),
         ("1e-09", {"1e-06", "0.0"}),
+        ("1e+300", set()),
         ("np.maximum", {"np.minimum"}),
+        ("minimum", set()),
         ("any(a)", {"all(a)"}),
         ("a[b]", set()),
         ("'text' + a", set()),
@@ -52,6 +54,25 @@ def test_limits_of_effort_are_not_missed_by_one() -> None:
     assert "a <= MAX_ROUNDS -> a < MAX_ROUNDS" not in told
     assert "a < TIES -> a <= TIES" in told
     assert told.count("7 -> 8") == 1
+
+
+def test_what_roundings_lose_is_forgotten_and_their_number_is_not_missed_by_one() -> None:
+    source = "def f(a):\n    return a * (1.0 - (2 * len(a) + 8) * ROUNDINGS)"
+    told = [f"{each.before} -> {each.after}" for each in mutations(source)]
+    assert "ROUNDINGS -> 0.0" in told
+    assert "2 * len(a) + 8 -> 2 * len(a) - 8" in told
+    assert "1.0 -> 2.0" in told
+    assert "8 -> 9" not in told
+    assert "2 -> 3" not in told
+    assert mutations("from here import ROUNDINGS") == []
+
+
+def test_a_constant_of_a_file_has_its_name() -> None:
+    assert [each.function for each in mutations("SHARE = 0.5\nFIRST, LAST = 1, 2")] == [
+        "SHARE",
+        "FIRST, LAST",
+        "FIRST, LAST",
+    ]
 
 
 def test_a_guard_is_dropped() -> None:
@@ -103,6 +124,26 @@ def test_survivors_are_excused_with_a_reason(tmp_path: Path) -> None:
     assert read_survivors(listed) == {"f.py: g: a -> b": "It only takes longer."}
     for key, reason in read_survivors(SURVIVORS).items():
         assert reason, f"{key}: say why"
+
+
+def test_several_may_have_one_reason_and_a_whole_function_may_have_one(tmp_path: Path) -> None:
+    (first, *others) = every_mistake(CORE[-1:])
+    listed = tmp_path / "survivors.txt"
+    listed.write_text(
+        f"{first.place}\ng.py: h: a -> b\n    It only takes longer.\ni.py: j: 1 -> 2\n    So does this.\n"
+    )
+    excused = read_survivors(listed)
+    assert list(excused.values()) == ["It only takes longer.", "It only takes longer.", "So does this."]
+    for each in (first, *others):
+        assert is_excused(each, excused) == (each.mutation.function == first.mutation.function)
+    assert stale(excused, every_mistake(CORE[-1:])) == ["g.py: h: a -> b", "i.py: j: 1 -> 2"]
+
+
+def test_what_only_proposes_is_no_part_of_the_core_and_can_be_asked_for() -> None:
+    proposers = core_files(proposers=True)
+    assert "dual/repair.py" in proposers
+    assert "ssp/mending.py" in proposers
+    assert not set(proposers) & set(CORE)
 
 
 def test_an_excuse_for_code_that_is_gone_is_told() -> None:

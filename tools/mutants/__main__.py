@@ -3,9 +3,11 @@
     python -m mutants --count 200 --seed 0
 
 The tests that protect the file are run in a copy of the tree. A mistake that survives them is told, unless it
-is listed with a reason in ``survivors.txt``: there are mistakes that make an answer slower and not wrong. The
-exit code is 1 if fewer than nine in ten of the others were noticed. In the end the tests that noticed one are
-run on the code as it is: a test that fails there has noticed nothing.
+is listed with a reason in ``survivors.txt``: there are mistakes that make an answer slower and not wrong. A
+line of the list that ends in ``*`` stands for a whole function, or a constant, that decides nothing but the
+pace. What is listed is not planted, and counts neither as noticed nor as not. The exit code is 1 if fewer
+than nine in ten of the others were noticed. In the end the tests that noticed one are run on the code as it
+is: a test that fails there has noticed nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,11 @@ class Planted:
     def key(self) -> str:
         return f"{self.path}: {self.mutation.key}"
 
+    @property
+    def place(self) -> str:
+        """The key of all mistakes in the same function."""
+        return f"{self.path}: {self.mutation.function}: *"
+
     def __str__(self) -> str:
         return f"{self.path}: {self.mutation}"
 
@@ -46,17 +53,18 @@ class Planted:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plant the mistakes that `arguments` ask for; says whether enough of them were noticed."""
     options = _parser().parse_args(arguments)
-    paths = [path for path in core_files() if not options.only or any(each in path for each in options.only)]
+    core = core_files(options.proposers)
+    paths = [path for path in core if not options.only or any(each in path for each in options.only)]
     chosen = sample(every_mistake(paths), options.count, options.seed)[options.skip :]
     excused = read_survivors(SURVIVORS)
-    for key in stale(excused, every_mistake(core_files())):
+    for key in stale(excused, every_mistake([*core_files(), *core_files(proposers=True)])):
         print(f"there is no such code any more, take it out of {SURVIVORS.name}: {key}")
     outcome: Counter[str] = Counter()
     unexcused = []
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(ROOT, Path(folder))
         for number, planted in enumerate(chosen, start=1):
-            if planted.key in excused:
+            if is_excused(planted, excused):
                 verdict = "excused"
             else:
                 verdict = bench.try_out(planted.path, planted.mutation.index, stages_of(planted.path))
@@ -88,22 +96,28 @@ def sample(mistakes: Iterable[Planted], count: int, seed: int) -> list[Planted]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
+def is_excused(planted: Planted, excused: Mapping[str, str]) -> bool:
+    """Whether a mistake is listed, by itself or with all of its function."""
+    return planted.key in excused or planted.place in excused
+
+
 def stale(excused: Iterable[str], mistakes: Iterable[Planted]) -> list[str]:
     """The keys of `excused` that belong to none of the mistakes."""
-    known = {planted.key for planted in mistakes}
+    known = {name for planted in mistakes for name in (planted.key, planted.place)}
     return [key for key in excused if key not in known]
 
 
 def read_survivors(path: Path) -> dict[str, str]:
-    """The excused mistakes by key: a line for each, and an indented line that says why."""
+    """The excused mistakes by key: a line for each, and after one or some of them, indented, why."""
     reasons: dict[str, str] = {}
-    key = ""
+    keys: list[str] = []
     for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    ") and key:
-            reasons[key] = f"{reasons[key]} {line.strip()}".strip()
+        if line.startswith("    "):
+            reasons |= {key: f"{reasons[key]} {line.strip()}".strip() for key in keys}
         elif line.strip() and not line.startswith("#"):
-            key = line.strip()
-            reasons[key] = ""
+            # A reason ends a list of keys.
+            keys = [*(key for key in keys if not reasons[key]), line.strip()]
+            reasons[line.strip()] = ""
     return reasons
 
 
@@ -112,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, default=200, help="how many mistakes (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (%(default)s)")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of them, judged before")
+    parser.add_argument("--proposers", action="store_true", help="in what only proposes, instead of the core")
     parser.add_argument("--only", action="append", help="only files whose path contains this")
     return parser
 

@@ -15,7 +15,15 @@ def least(values, limit):
 Nothing is planted in annotations, docstrings, error messages and log messages, nor where the code checks
 itself: in assertions, and in the ``strict`` of a zip. Limits of effort, which are called ``MAX_...``, are not
 missed by one, nor is one forgotten: that changes how long something takes. They are still compared the wrong
-way round.
+way round. A number of roundings is not missed by one, for one more does no harm and there are some to spare;
+what they may lose is forgotten altogether instead.
+
+>>> for mutation in mutations("ROOM = 1.0 - 4.0 * ROUNDINGS"):
+...     print(mutation)
+ROOM, line 1: 1.0 - 4.0 * ROUNDINGS -> 1.0 + 4.0 * ROUNDINGS
+ROOM, line 1: 1.0 -> 2.0
+ROOM, line 1: 4.0 * ROUNDINGS -> 4.0 / ROUNDINGS
+ROOM, line 1: ROUNDINGS -> 0.0
 """
 
 from __future__ import annotations
@@ -49,18 +57,19 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 
-_NAMES = {
-    "min": "max",
-    "max": "min",
+_FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+_METHODS = _FUNCTIONS | {
     "minimum": "maximum",
     "maximum": "minimum",
-    "any": "all",
-    "all": "any",
     "floor": "ceil",
     "ceil": "floor",
     "argmin": "argmax",
     "argmax": "argmin",
 }
+
+_ROUNDINGS = frozenset({"ROUNDING", "ROUNDINGS", "UNIT_ROUNDOFF"})
+"""What one rounding may lose: a factor beside it is a number of them."""
 
 TINY = 1e-3
 """A constant below this is a tolerance: it is made a thousand times larger, and zero."""
@@ -118,9 +127,10 @@ class _Planter(ast.NodeTransformer):
         self.found: list[Mutation] = []
         self._wanted = wanted
         self._names: list[str] = []
+        self._counting = False
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if _is_left_alone(node):
+        if _is_left_alone(node) or (self._counting and isinstance(node, ast.Constant)):
             return node
         for after in _mistakes(node):
             index = len(self.found)
@@ -128,21 +138,37 @@ class _Planter(ast.NodeTransformer):
             self.found.append(Mutation(index, where, getattr(node, "lineno", 0), _text(node), _text(after)))
             if index == self._wanted:
                 return ast.copy_location(after, node)
-        named = isinstance(node, ast.FunctionDef | ast.ClassDef)
-        if named:
-            self._names.append(node.name)
+        name = self._name_of(node)
+        self._names += name
         for field in _fields(node):
             self._visit_field(node, field)
-        if named:
-            self._names.pop()
+        del self._names[len(self._names) - len(name) :]
         return node
+
+    def _name_of(self, node: ast.AST) -> list[str]:
+        """What a function, a class or a constant of the file is called."""
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            return [node.name]
+        if isinstance(node, ast.Assign) and not self._names:
+            return [", ".join(ast.unparse(target) for target in node.targets).strip("()")]
+        return []
 
     def _visit_field(self, node: ast.AST, field: str) -> None:
         value = getattr(node, field)
         if isinstance(value, list):
             setattr(node, field, [self.visit(each) if isinstance(each, ast.AST) else each for each in value])
         elif isinstance(value, ast.AST):
+            before, self._counting = self._counting, self._counting or _counts_roundings(node, field)
             setattr(node, field, self.visit(value))
+            self._counting = before
+
+
+def _counts_roundings(node: ast.AST, side: str) -> bool:
+    """Whether a side of a product says how often something is rounded."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+        return False
+    other = {"left": node.right, "right": node.left}.get(side)
+    return isinstance(other, ast.Name) and other.id in _ROUNDINGS
 
 
 def _fields(node: ast.AST) -> list[str]:
@@ -186,11 +212,15 @@ def _mistakes(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Constant(value + 1)
         case ast.Constant(value=float(value)):
             for other in (float(f"{1000.0 * value:g}"), 0.0) if 0.0 < value < TINY else (value + 1.0,):
-                yield ast.Constant(other)
-        case ast.Name(id=name) if name in _NAMES:
-            yield _with(node, id=_NAMES[name])
-        case ast.Attribute(attr=name) if name in _NAMES:
-            yield _with(node, attr=_NAMES[name])
+                # One more than what is huge is the same number.
+                if other != value:
+                    yield ast.Constant(other)
+        case ast.Name(id=name) if name in _FUNCTIONS:
+            yield _with(node, id=_FUNCTIONS[name])
+        case ast.Name(id=name, ctx=ast.Load()) if name in _ROUNDINGS:
+            yield ast.Constant(0.0)
+        case ast.Attribute(attr=name) if name in _METHODS:
+            yield _with(node, attr=_METHODS[name])
         case ast.If(orelse=[], body=[*_, ast.Return() | ast.Continue() | ast.Break() | ast.Raise()]):
             if not _is_effort(node.test):
                 yield _with(node, test=ast.Constant(False))

@@ -73,24 +73,37 @@ WHOLE_FOLDERS = ("checker", "dual", "proofs")
 """Claims rest on what is in them; a file that is not listed has all tests of its folder."""
 
 PROPOSERS = frozenset(
-    f"dual/{name}.py" for name in ("crossing", "door_repair", "known_model", "repair", "switch_sets")
+    (
+        *(f"dual/{name}.py" for name in ("crossing", "door_repair", "known_model", "repair", "switch_sets")),
+        *(f"dual/{name}.py" for name in ("foresight", "guessing")),
+        "ssp/mending.py",
+    )
 )
-"""What no claim rests on: better plans, each evaluated before it is offered, and prices to ask the oracle at.
-A mistake there makes a search slower; the tests of its own file say what it is to find."""
+"""What no claim rests on, because somebody else judges what they propose, whatever it is:
+
+- better plans (``crossing``, ``repair`` and its kin): each is evaluated before it is offered, and what a plan
+  costs is told by its evaluation;
+- prices to ask the oracle at (``known_model``, ``foresight``, ``guessing``): what it answers is certified at
+  whatever prices it is asked;
+- lower values (``mending``): the certifier goes through all rows again, and the checker does.
+
+A mistake there makes a search slower or an interval wider, and nothing false is said. The tests of their own
+files say what they are to find; ``--proposers`` plants mistakes in them as well."""
 
 LAST_RESORT = ("tests/referee/test_verdicts.py", "tests/solving/test_reproductions.py")
 """Run where the tests of the file itself notice nothing."""
 
 
-def core_files() -> list[str]:
-    """The files that mistakes are planted in, relative to ``src/hcssp``."""
+def core_files(proposers: bool = False) -> list[str]:
+    """The files that mistakes are planted in, relative to ``src/hcssp``; those that only propose if asked."""
     package = ROOT / "src" / "hcssp"
     inside = {
         path.relative_to(package).as_posix()
         for each in WHOLE_FOLDERS
         for path in (package / each).glob("*.py")
     }
-    return sorted((inside | set(PROTECTORS)) - PROPOSERS)
+    every = inside | set(PROTECTORS)
+    return sorted(every & PROPOSERS if proposers else every - PROPOSERS)
 
 
 def protectors_of(path: str) -> list[str]:

@@ -186,7 +186,9 @@ def _table(kind: Kind, surcharges: FloatArray, gap: float) -> _Table | None:
             continue
         most = left
         if surcharges[option] > 0.0:
-            most = np.minimum(left, np.floor((gap - spent) / surcharges[option]).astype(np.int64) + 1)
+            # One more than fits, for rounding; that of another option may be beyond the gap already.
+            fitting = np.floor(np.maximum(gap - spent, 0.0) / surcharges[option])
+            most = np.minimum(left, fitting.astype(np.int64) + 1)
         sizes = most + 1
         total = int(sizes.sum())
         if total > MAX_TABLE:
