@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from math import inf
 from typing import TypeVar
@@ -46,3 +47,15 @@ def work_in_one_thread() -> None:
     """From now on this process uses one thread: it is one of several that share the cores."""
     global _most_threads
     _most_threads = 1
+
+
+@contextmanager
+def one_of_several_processes() -> Iterator[None]:
+    """Meanwhile this process uses one thread."""
+    global _most_threads
+    before = _most_threads
+    _most_threads = 1
+    try:
+        yield
+    finally:
+        _most_threads = before

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -33,10 +34,12 @@ from hcssp.numerics import relative_gap
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure
 from hcssp.procedure.units import called
+from hcssp.solving.side_by_side import SideBySide
 from hcssp.solving.solve import solve
+from hcssp.solving.sweep_division import Division, Share
 from hcssp.solving.sweep_grid import Grid, Number, SweepAxis
 from hcssp.verbs import verb
-from hcssp.workers import Workers, open_workers
+from hcssp.workers import Task, Workers, open_workers
 from hcssp.workers.at_work import kept
 
 MOST_AT_ONCE = 16
@@ -259,21 +262,30 @@ def sweep(
     began = time.perf_counter()
     grid = Grid.of(settings or {}, bounds or {})
     make = _Maker(_maker_of(problem), tuple(axis.name for axis in grid.settings))
-    first = make(grid.at(0)[0])
-    unknown = [axis.name for axis in grid.bounds if axis.name not in first.constraint_names]
-    if unknown:
-        raise UnknownName("constraint", unknown[0], first.constraint_names)
-    known: KnownPoints | None = None if file is None else verb("sweep.file")(file)
-    run = _Run(make, grid, gap, time_limit, known, on_point)
-    inner = _inner(make, grid, first)
-    if executor is None and jobs == 1:
-        run.alone(inner)
-    elif isinstance(executor, Workers):
-        run.shared(inner, executor)
-    else:
-        with open_workers(None if executor is not None else jobs, executor=executor) as workers:
+    with ExitStack() as opened:
+        workers: Workers | None = None
+        if executor is not None or jobs != 1:
+            workers = opened.enter_context(
+                open_workers(None if executor is not None else jobs, executor=executor)
+            )
+            # They take a moment to start, and so does the first problem.
+            workers.warm_up(be_ready, min(workers.helpers, len(grid) - 1))
+        first = make(grid.at(0)[0])
+        unknown = [axis.name for axis in grid.bounds if axis.name not in first.constraint_names]
+        if unknown:
+            raise UnknownName("constraint", unknown[0], first.constraint_names)
+        known: KnownPoints | None = None if file is None else verb("sweep.file")(file)
+        run = _Run(make, grid, gap, time_limit, known, on_point)
+        inner = _inner(make, grid, first)
+        if workers is None:
+            run.alone(inner)
+        else:
             run.shared(inner, workers)
     return sweep_of(first, grid, run.done, time.perf_counter() - began)
+
+
+def be_ready() -> None:
+    """Nothing; whoever is asked for it has imported what a point needs."""
 
 
 def sweep_of(problem: Problem, grid: Grid, done: Mapping[int, SweepPoint], seconds: float) -> Sweep:
@@ -449,8 +461,11 @@ class _Strand:
     gap: float
     time_limit: float
 
-    def solved(self, make: _Maker, neighbour: _Neighbour) -> Iterator[tuple[int, SweepPoint]]:
-        stop: list[StopCriterion] = [Gap(self.gap)]
+    def solved(
+        self, make: _Maker, neighbour: _Neighbour, *criteria: StopCriterion
+    ) -> Iterator[tuple[int, SweepPoint]]:
+        """The points as they are done; searches also stop by other `criteria`."""
+        stop: list[StopCriterion] = [Gap(self.gap), *criteria]
         if self.time_limit < inf:
             stop.append(MaxRuntime(self.time_limit))
         numbers: Mapping[str, Number] | None = None
@@ -500,28 +515,21 @@ class _Run:
         neighbour = _Neighbour()
         for block in self.grid.blocks(inner):
             for places in block:
-                strand = self._strand(self._missing(places))
+                strand = self.strand(self._missing(places))
                 for place, point in strand.solved(self.make, neighbour):
-                    self._add(place, point)
+                    self.add(place, point)
 
     def shared(self, inner: Sequence[str], workers: Workers) -> None:
-        """Have workers solve it: each block goes to one of them, or its parts if there are too few blocks."""
-        blocks = [[self._missing(places) for places in block] for block in self.grid.blocks(inner)]
-        if len([block for block in blocks if any(block)]) < workers.count:
-            blocks = [[places] for block in blocks for places in block]
-        make = workers.share(self.make)
-        sizes = [sum(map(len, block)) for block in blocks if any(block)]
-        size = points_at_once(sizes, workers.count)
-        for block in blocks:
-            # Neighbours stay together, so that one helps the next.
-            places = [place for each in block for place in each]
-            for first in range(0, len(places), size):
-                workers.submit(_solve_strand, make, self._strand(places[first : first + size]))
-        for task in workers.as_completed():
-            for place, point in task.result():
-                self._add(place, point)
+        """Solve it together with workers."""
+        walk = self.grid.blocks(inner)
+        blocks = [[place for places in block for place in self._missing(places)] for block in walk]
+        # Where tasks go to whoever is free, a worker gets several neighbours at once.
+        sizes = [len(block) for block in blocks if block]
+        at_once = 1 if workers.takes_part else points_at_once(sizes, workers.count)
+        SideBySide(workers, _SharedSweep(self, workers, Division(blocks, at_once))).run()
 
-    def _strand(self, places: Sequence[int]) -> _Strand:
+    def strand(self, places: Sequence[int]) -> _Strand:
+        """Some points, to be solved one after the other."""
         return _Strand(self.grid, tuple(places), self.gap, self.time_limit)
 
     def _missing(self, places: Sequence[int]) -> list[int]:
@@ -542,7 +550,8 @@ class _Run:
             self._tell(place, replace(found, settings=_floats(settings), bounds=_floats(bounds)))
         return missing
 
-    def _add(self, place: int, point: SweepPoint) -> None:
+    def add(self, place: int, point: SweepPoint) -> None:
+        """Keep and tell what was found."""
         if self.known is not None:
             self.known.add(self.keys[place], point)
         self._tell(place, point)
@@ -551,3 +560,30 @@ class _Run:
         self.done[place] = point
         if self.on_point is not None:
             self.on_point(point)
+
+
+@dataclass
+class _SharedSweep:
+    """The work of a sweep, for :class:`~hcssp.solving.side_by_side.SideBySide`."""
+
+    run: _Run
+    workers: Workers
+    division: Division
+    neighbour: _Neighbour = field(default_factory=_Neighbour)
+
+    def following(self, done: Share | None) -> Share | None:
+        return self.division.following(done)
+
+    def send(self, piece: Share) -> Task:
+        make = self.workers.share(self.run.make)
+        return self.workers.submit(_solve_strand, make, self.run.strand(piece.places))
+
+    def do(self, piece: Share, attend: StopCriterion) -> list[tuple[int, SweepPoint]]:
+        return list(self.run.strand(piece.places).solved(self.run.make, self.neighbour, attend))
+
+    def learn(self, piece: Share, answer: list[tuple[int, SweepPoint]]) -> None:
+        """Nothing: who has solved a neighbour has kept what it learnt."""
+
+    def take(self, piece: Share, answer: list[tuple[int, SweepPoint]]) -> None:
+        for place, point in answer:
+            self.run.add(place, point)

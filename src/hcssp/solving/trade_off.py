@@ -170,7 +170,7 @@ def trade_off(
     index = names.index(constraint)
     if isinstance(executor, Workers) and len(asked) > 1:
         # They take a moment to start, and so do the tangents.
-        executor.warm_up(be_ready)
+        executor.warm_up(be_ready, min(executor.helpers, len(asked) - 1))
     shared = memory or Memory()
     with explaining_dead_ends(problem):
         oracle = shared.oracle(problem)
@@ -189,16 +189,19 @@ def trade_off(
         tangents, complete = _tangents(oracle, index, feasible, began + 0.5 * time_limit)
     done: list[CurvePoint] = []
     deadline = began + time_limit
-    if executor is None:
-        found = _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline)
-    else:
-        curve = {bound: _on_curve(tangents, bound) for bound in asked}
-        unkept_bounds = {bound: least for bound in asked if _is_below(bound, least)}
-        found = points_by_workers(problem, constraint, curve, unkept_bounds, gap, deadline, executor)
-    for point in found:
+
+    def tell(point: CurvePoint) -> None:
         done.append(point)
         if on_point is not None:
             on_point(point)
+
+    if executor is None:
+        for point in _intervals(problem, shared, constraint, asked, least, tangents, gap, deadline):
+            tell(point)
+    else:
+        curve = {bound: _on_curve(tangents, bound) for bound in asked}
+        unkept_bounds = {bound: least for bound in asked if _is_below(bound, least)}
+        points_by_workers(problem, shared, constraint, curve, unkept_bounds, gap, deadline, executor, tell)
     done.sort(key=lambda point: point.bound)
     if executor is None:
         _narrow(done, shared, gap, deadline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import inf
 from typing import Any
 
 from hcssp.contract.memory import Problem
@@ -34,6 +35,11 @@ class TravelledPlan:
         parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
         rows = None if plan.found_policy is None else plan.found_policy.rows
         return cls(rows, {name: value for name, value in parts.items() if name not in _LEFT_BEHIND})
+
+    @property
+    def upper_bound(self) -> float:
+        """What the policy costs, as the worker says; ``inf`` if there is none."""
+        return inf if self.rows is None else float(self.parts["proof"].upper_bound)
 
     def arrived(self, problem: Problem) -> Plan:
         """The plan for `problem`, which must be the one it was made for; its policy is evaluated anew.

@@ -169,6 +169,16 @@ class Workers:
         return 1 if self._engine is None else max(1, self._engine.count())
 
     @property
+    def takes_part(self) -> bool:
+        """Whether this process does its share of the work: where they are processes of its own machine."""
+        return self._engine is None or self._engine.local
+
+    @property
+    def helpers(self) -> int:
+        """How many tasks are worked on at a time while this process does its share, if it takes part."""
+        return self.count - 1 if self.takes_part else self.count
+
+    @property
     def outstanding(self) -> int:
         """How many tasks are submitted and not handed back."""
         return len(self._outstanding)
@@ -215,23 +225,25 @@ class Workers:
         self._send(task, inline_parcels=False)
         return task
 
-    def warm_up(self, function: Callable[[], object]) -> list[Future[Any]]:
+    def warm_up(self, function: Callable[[], object], count: int | None = None) -> list[Future[Any]]:
         """Start the processes of this machine, while something else is done here.
 
         Parameters
         ----------
         function
             Of the module that the tasks will need, which then is imported; it is called once by each.
+        count
+            How many of them; all by default.
 
         Returns
         -------
         calls
             They are done when the processes are there; none for workers that are there in any case.
         """
-        if self._engine is None or not self._engine.local:
+        executor = None if self._engine is None else self._engine.executor
+        if not isinstance(executor, ProcessWorkers):
             return []
-        # Nobody answers before its process is there, so each of them takes one.
-        return [self._engine.executor.submit(function) for _ in range(self.count)]
+        return [executor.warm_up(function) for _ in range(self.count if count is None else count)]
 
     def as_completed(self) -> Iterator[Task]:
         """Tasks as they are done, until none is left; those that are submitted meanwhile come, too."""

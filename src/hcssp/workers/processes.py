@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import os
 import pickle
-import queue
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from hcssp.parallel import work_in_one_thread
 from hcssp.workers.losses import LostWorker
@@ -37,6 +37,14 @@ THREADS_OF_LIBRARIES = (
 _environment = threading.Lock()
 
 
+class _Waiting(NamedTuple):
+    """Who waits for an answer, the call, and whether its process has nothing to do as good as at once."""
+
+    future: Future[Any]
+    call: tuple[Any, ...]
+    brief: bool
+
+
 class ProcessWorkers(Executor):
     """So many processes, each working on one task at a time.
 
@@ -48,14 +56,21 @@ class ProcessWorkers(Executor):
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._waiting: queue.SimpleQueue[tuple[Future[Any], tuple[Any, ...]] | None] = queue.SimpleQueue()
-        self._lanes = [_Lane(self._waiting) for _ in range(jobs)]
+        self._desk = _Desk()
+        self._lanes = [_Lane(self._desk) for _ in range(jobs)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if kwargs:
             raise TypeError("tasks take positional arguments only")
+        return self._wait_for((fn, args), False)
+
+    def warm_up(self, function: Callable[[], object]) -> Future[Any]:
+        """Have a function called that takes no time, by a process that is started for it if one can be."""
+        return self._wait_for((function, ()), True)
+
+    def _wait_for(self, call: tuple[Any, ...], brief: bool) -> Future[Any]:
         future: Future[Any] = Future()
-        self._waiting.put((future, (fn, args)))
+        self._desk.put(_Waiting(future, call, brief))
         return future
 
     @property
@@ -66,11 +81,10 @@ class ProcessWorkers(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes: after what was submitted if `wait` is true, else now."""
         if not wait or cancel_futures:
-            with suppress(queue.Empty):
-                while (waiting := self._waiting.get_nowait()) is not None:
-                    waiting[0].cancel()
+            for each in self._desk.cleared():
+                each.future.cancel()
         for _ in self._lanes:
-            self._waiting.put(None)
+            self._desk.put(None)
         if not wait:
             for lane in self._lanes:
                 lane.kill()
@@ -78,11 +92,62 @@ class ProcessWorkers(Executor):
             lane.join()
 
 
+class _Desk:
+    """Where tasks wait: no process is started while one that is there has nothing to do."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Waiting | None] = deque()
+        self._resting: set[_Lane] = set()
+        self._changed = threading.Condition()
+
+    def put(self, task: _Waiting | None) -> None:
+        """Let a task wait, or the word that there will be no more, for one lane."""
+        with self._changed:
+            self._waiting.append(task)
+            self._changed.notify_all()
+
+    def rest(self, lane: _Lane) -> None:
+        """The process of a lane has nothing to do; to be said before its answer brings the next task."""
+        with self._changed:
+            self._resting.add(lane)
+
+    def take(self, lane: _Lane, is_there: bool) -> _Waiting | None:
+        """Wait for a task for a lane, whose process is there or would have to be started."""
+        with self._changed:
+            if is_there:
+                self._resting.add(lane)
+            else:
+                # A process that was counted on may have died.
+                self._resting.discard(lane)
+                self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_for(is_there))
+            task = self._waiting.popleft()
+            if task is not None and task.brief:
+                self._resting.add(lane)
+            else:
+                self._resting.discard(lane)
+            return task
+
+    def _is_for(self, is_there: bool) -> bool:
+        """Whether the first task is for a process that is there, or one that is not."""
+        if is_there or not self._waiting:
+            return bool(self._waiting)
+        first = self._waiting[0]
+        return (first is not None and first.brief) or len(self._waiting) > len(self._resting)
+
+    def cleared(self) -> list[_Waiting]:
+        """The tasks that nobody will take any more."""
+        with self._changed:
+            waiting = [task for task in self._waiting if task is not None]
+            self._waiting.clear()
+            return waiting
+
+
 class _Lane:
     """One process after another, and the thread that gives it work."""
 
-    def __init__(self, waiting: queue.SimpleQueue[Any]) -> None:
-        self._waiting = waiting
+    def __init__(self, desk: _Desk) -> None:
+        self._desk = desk
         self._process: Any = None
         self._pipe: Connection[Any, Any] | None = None
         self._closed = False
@@ -104,8 +169,8 @@ class _Lane:
         self._thread.join()
 
     def _serve(self) -> None:
-        while (waiting := self._waiting.get()) is not None:
-            future, call = waiting
+        while (waiting := self._desk.take(self, self._process is not None)) is not None:
+            future, call, _ = waiting
             if not future.set_running_or_notify_cancel():
                 continue
             try:
@@ -116,6 +181,7 @@ class _Lane:
             except BaseException as error:  # noqa: BLE001, whatever it is belongs to whoever waits for it
                 future.set_exception(error)
             else:
+                self._desk.rest(self)
                 future.set_result(answer)
         self._end()
 
