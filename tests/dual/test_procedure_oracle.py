@@ -8,11 +8,9 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.activity_curve import ActivityPlan, Bracket
-from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.procedure_oracle import ProcedureOracle, _loose_slots
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
@@ -203,7 +201,7 @@ def test_weights_of_the_whole_are_added_up_for_each_activity() -> None:
     # And what an activity costs is added to the costs of the whole that count it.
     for activity, planner in enumerate(oracle.planners):
         own = oracle.own_weights(activity, weights)[planner.weighted]
-        assert (oracle._spread(activity) @ weights).tolist() == own.tolist()
+        assert (oracle._spreads[activity] @ weights).tolist() == own.tolist()
 
 
 def test_other_bounds_leave_the_oracle_as_it_was() -> None:
@@ -222,22 +220,3 @@ def test_a_row_has_the_same_name_in_another_problem_or_none() -> None:
     assert [oracle.same_row(row, other) for row in rows] == list(rows)
     # A flat problem has no events and activities to be called by.
     assert oracle.same_row(0, FlatOracle(Flattening(retrying()).cssp)) is None
-
-
-def bracket(value: float, bound: float, final: bool = False) -> Bracket:
-    costs = np.array([value, 0.0])
-    rows = np.zeros(0, dtype=np.int64)
-    system = ActivityPlanner(risky_room(), frozenset()).system
-    plan = ActivityPlan(ScalarOptimum(rows, np.zeros((0, 2)), costs, bound), system)
-    return Bracket(plan, value, bound, final)
-
-
-def test_only_what_is_executed_and_leaves_something_open_is_planned_anew() -> None:
-    known = [bracket(5.0, 4.0), bracket(5.0, 4.9), None, bracket(9.0, 1.0, final=True), bracket(7.0, 2.0)]
-    executions = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
-    assert _loose_slots(known, executions, tolerance=1.2) == []
-    # A room that is never entered may be as unknown as it likes.
-    assert _loose_slots(known, executions, tolerance=1.0) == [0]
-    assert _loose_slots(known, executions, tolerance=0.1) == [0, 1]
-    # What is executed ten times leaves ten times as much open.
-    assert _loose_slots(known, 10.0 * executions, tolerance=1.2) == [0, 1]

@@ -112,7 +112,7 @@ def test_the_latest_points_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(surface._weights) == len(surface._bounds) <= 3
         assert len(surface.points) <= 3
         assert len(surface._exact) <= 3
-        assert all(len(bases._bounds) <= 3 for bases in surface._bases.values())
+        assert all(len(bases.bounds) <= 3 for bases in surface._bases.values())
         other = random_weights(rng)
         known = surface.bracket(other, closely=True)
         assert known is not None

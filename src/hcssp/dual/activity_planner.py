@@ -52,6 +52,8 @@ class ActivityPlanner:
         The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
+    forgotten
+        How often surfaces were dropped: those given out before may not be added to any more.
     """
 
     def __init__(self, cssp: CSSP, counted: frozenset[int], usable: BoolArray | None = None) -> None:
@@ -71,6 +73,7 @@ class ActivityPlanner:
         self._curves: dict[frozenset[int], BudgetCurve] = {}
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
+        self.forgotten = 0
         self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
         self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
 
@@ -132,6 +135,13 @@ class ActivityPlanner:
         return (
             None if answer is None else Bracket(answer[0], float(weights @ answer[0].costs), answer[1], True)
         )
+
+    def surface(self, forbidden: frozenset[int]) -> ValueSurface | None:
+        """What is known of a region where several costs are counted; None if no plan or no combination is."""
+        if self.priced or (self._impossible and self._is_impossible(forbidden)):
+            return None
+        known = self._surface(forbidden)
+        return known if known.plans and len(known.combinations.bounds) else None
 
     def glance(self, weights: FloatArray, forbidden: frozenset[int]) -> Bracket | None:
         """As :meth:`bracket`, but with several counted costs the bound may be nought: that is far quicker."""
@@ -298,6 +308,7 @@ class ActivityPlanner:
         if len(self._surfaces) >= MAX_CURVES:
             root = self._surfaces.get(frozenset())
             self._surfaces = {} if root is None else {frozenset(): root}
+            self.forgotten += 1
         larger = [known for known in self._surfaces if known < forbidden]
         if larger:
             closest = max(larger, key=len)

@@ -25,10 +25,12 @@ from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
+from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
 from hcssp.dual.settlement import settle
+from hcssp.dual.surface_lookup import SurfaceLookup
 from hcssp.parallel import MIN_STATES_FOR_THREADS, Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
@@ -75,8 +77,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
-        self._is_surface = not all(planner.priced for planner in self.planners)
         self.alike = AlikeActivities(self.planners, self.counts, self.row_offset)
+        self._spreads = self._make_spreads()
+        # Where several costs are counted, what is known is a surface, and all of them are asked together.
+        is_surface = not all(planner.priced for planner in self.planners)
+        self._surfaces = SurfaceLookup(self.planners, self._spreads) if is_surface else None
         starts = [self.procedure.row_start[:-1]]
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
             starts.append(planner.row_start[:-1] + offset)
@@ -97,7 +102,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         slots = self.alike.slots(region)
         plain = weights.tolist()
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
-        is_glance = precision == np.inf and self._is_surface
+        is_glance = precision == np.inf and self._surfaces is not None
 
         def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
@@ -124,13 +129,14 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             return self.planners[activity].bracket(own, slots.forbidden[slot], closely=True)
 
         seen: set[int] = set()
-        known = self._each(look_up, slots, range(len(slots.activities)))
+        known = self._first_look(look_up, slots, weights, is_glance)
         while True:
             found = self._compose(known, slots, weights, is_glance)
             if found is None or precision == np.inf:
                 return found
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
-            loose = _loose_slots(known, slots.executions(found.vertex.executions), tolerance)
+            executions = slots.executions(found.vertex.executions)
+            loose = loose_slots(known, executions, tolerance, as_few=self._surfaces is not None)
             if not loose:
                 return found
             fresh = [slot for slot in loose if not self.planners[slots.activities[slot]].priced]
@@ -139,6 +145,18 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             ask, turn = (look_closely, fresh) if fresh else (plan, loose)
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
+
+    def _first_look(
+        self, look_up: Callable[[int], Bracket | None], slots: Slots, weights: FloatArray, is_glance: bool
+    ) -> list[Bracket | None]:
+        """What is known about the activity of each slot: of all surfaces at once, of the others by asking."""
+        known: list[Bracket | None] = [None] * len(slots.activities)
+        if self._surfaces is not None:
+            known = self._surfaces.look_up(slots, weights, is_glance)
+        left = [slot for slot, bracket in enumerate(known) if bracket is None]
+        for slot, answer in zip(left, self._each(look_up, slots, left), strict=True):
+            known[slot] = answer
+        return known
 
     def _make_planners(self, like: ProcedureOracle | None) -> list[ActivityPlanner]:
         """The planner of each activity; those with equal arrays that count the same have one together."""
@@ -217,14 +235,19 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             own[index] += weights[1 + constraint]
         return own
 
-    def _spread(self, activity: int) -> FloatArray:
-        """What the costs of an activity that may have weights are to the whole problem."""
-        weighted = self.planners[activity].weighted
-        spread = np.zeros((len(weighted), 1 + len(self._bounds)))
-        spread[0, 0] = 1.0
-        for constraint, own in self.counts[activity]:
-            spread[weighted == own, 1 + constraint] = 1.0
-        return spread
+    def _make_spreads(self) -> list[FloatArray]:
+        """What the costs of each activity that may have weights are to the whole problem."""
+        made: dict[tuple[Any, ...], FloatArray] = {}
+        spreads = []
+        for planner, counts in zip(self.planners, self.counts, strict=True):
+            key = (*planner.weighted.tolist(), *counts)
+            if key not in made:
+                made[key] = np.zeros((len(planner.weighted), 1 + len(self.flattening.problem.bounds)))
+                made[key][0, 0] = 1.0
+                for constraint, own in counts:
+                    made[key][planner.weighted == own, 1 + constraint] = 1.0
+            spreads.append(made[key])
+        return spreads
 
     def totals(self, executions: FloatArray, plans: Sequence[ActivityPlan | None]) -> FloatArray:
         """The whole procedure's expected costs: the primary, then one for each constraint."""
@@ -306,7 +329,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             return None
         costs = np.concatenate(
             [
-                points @ self._spread(activity)
+                points @ self._spreads[activity]
                 for points, activity in zip(known, slots.activities, strict=True)
             ]
         )
@@ -435,20 +458,3 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 lifted == NO_ROW, NO_ROW, lifted + flattening.row_offset[index]
             )
         return rows
-
-
-def _loose_slots(known: Sequence[Bracket | None], executions: FloatArray, tolerance: float) -> list[int]:
-    """The activities to plan anew before bound and policy are within `tolerance`; none if they are.
-
-    What lies between them stems from the activities that the policy executes, each as often as it does. Those
-    that are alike are one.
-    """
-    slack = {
-        index: float(executions[index]) * (bracket.value - bracket.bound)
-        for index, bracket in enumerate(known)
-        if bracket is not None and not bracket.final and executions[index] > 0.0
-    }
-    if sum(slack.values()) <= tolerance or not slack:
-        return []
-    share = min(max(slack.values()), tolerance / len(slack))
-    return [index for index, each in slack.items() if each >= share]

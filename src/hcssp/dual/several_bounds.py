@@ -35,7 +35,8 @@ FREE_FACTOR = 1e6
 """As LIMIT_FACTOR, where there is no limit: only a first look is taken with it."""
 
 MAX_INHERITED = 40
-"""So many policies a master begins with."""
+FEW_INHERITED = 12
+"""So many policies a master begins with; few where all that is known is looked at before it anyway."""
 
 ENDING_SHARE = 0.5
 """Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
@@ -89,10 +90,11 @@ def cut_planes(
     """
     oracle = ascent.oracle
     prices = np.zeros(len(oracle.bounds)) if start is None else start.copy()
-    if len(ascent.vertices) > MAX_INHERITED:
+    if len(ascent.vertices) > FEW_INHERITED:
+        inherited = MAX_INHERITED if oracle.known_costs(ascent.region) is None else FEW_INHERITED
         # Those that are far above at prices near the answer will not carry it.
         ascent.vertices.sort(key=lambda vertex: ascent.lagrangian(vertex, prices))
-        del ascent.vertices[MAX_INHERITED:]
+        del ascent.vertices[inherited:]
     first = ascent.explore(prices)
     yield ascent.snapshot()
     if first is None:

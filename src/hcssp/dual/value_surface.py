@@ -42,6 +42,11 @@ class ValueSurface:
     ----------
     costs
         Which of the activity's costs have weights, the primary among them; all others are worth nothing.
+
+    Attributes
+    ----------
+    version
+        Another number whenever more is known.
     """
 
     def __init__(self, costs: IntArray) -> None:
@@ -53,11 +58,23 @@ class ValueSurface:
         self._exact: dict[bytes, Bracket] = {}
         # Those of weights that are nought in the same places, which only points with noughts there amount to.
         self._bases: dict[bytes, Combinations] = {}
+        self._every = np.ones(len(costs), dtype=np.bool_).tobytes()
+        self.version = 0
 
     @property
     def points(self) -> FloatArray:
         """The costs of the plans that are known, a row each: those that have weights."""
         return self._points
+
+    @property
+    def plans(self) -> list[ActivityPlan]:
+        """The plans that are known."""
+        return self._plans
+
+    @property
+    def combinations(self) -> Combinations:
+        """Those that are known where every cost has a weight."""
+        return self._bases.setdefault(self._every, Combinations(len(self._costs)))
 
     def part(self, lies_in: Callable[[ActivityPlan], bool]) -> ValueSurface:
         """What is known of a smaller region, given which plans lie in it."""
@@ -72,6 +89,7 @@ class ValueSurface:
 
     def add(self, weights: FloatArray, plan: ActivityPlan, bound: float) -> Bracket:
         """Keep the best plan under `weights`, and the certified bound there."""
+        self.version += 1
         own = weights[self._costs]
         point = plan.costs[self._costs]
         found = Bracket(plan, float(own @ point), bound, True)
@@ -139,6 +157,7 @@ class ValueSurface:
         if closely or bound <= 0.0:
             usable = ~self._weights[:, ~paid].any(axis=1)
             points = self._weights[np.ix_(usable, paid)]
+            self.version += 1
             bound = max(bound, bases.learn(points, self._bounds[usable], wanted))
         return bound
 
@@ -148,17 +167,22 @@ class Combinations:
 
     The combination of a set that amounts to other weights is a product with the inverse of the set's own, and
     a bound there if no share is negative.
+
+    Attributes
+    ----------
+    inverses, points, bounds
+        Of each set the inverse, the weights, a row each, and what the least weighted cost there certainly is.
     """
 
     def __init__(self, size: int) -> None:
-        self._inverses: FloatArray = np.zeros((0, size, size))
-        self._points: FloatArray = np.zeros((0, size, size))
-        self._bounds: FloatArray = np.zeros((0, size))
+        self.inverses: FloatArray = np.zeros((0, size, size))
+        self.points: FloatArray = np.zeros((0, size, size))
+        self.bounds: FloatArray = np.zeros((0, size))
 
     def copy(self) -> Combinations:
         """The same, to go on with in a smaller region."""
-        other = Combinations(self._points.shape[1])
-        other._inverses, other._points, other._bounds = self._inverses, self._points, self._bounds
+        other = Combinations(self.points.shape[1])
+        other.inverses, other.points, other.bounds = self.inverses, self.points, self.bounds
         return other
 
     def bound(self, weights: FloatArray) -> float:
@@ -167,14 +191,14 @@ class Combinations:
         if best is None:
             return 0.0
         index, shares = best
-        return _rounded_down(shares, self._points[index], self._bounds[index], weights)
+        return _rounded_down(shares, self.points[index], self.bounds[index], weights)
 
     def _best(self, weights: FloatArray) -> tuple[int, FloatArray] | None:
         """The best known combination for `weights`, and its shares."""
-        if len(self._bounds) == 0:
+        if len(self.bounds) == 0:
             return None
-        shares = weights @ self._inverses
-        worth = np.where(shares.min(axis=1) >= 0.0, (shares * self._bounds).sum(axis=1), 0.0)
+        shares = weights @ self.inverses
+        worth = np.where(shares.min(axis=1) >= 0.0, (shares * self.bounds).sum(axis=1), 0.0)
         index = int(worth.argmax())
         return (index, shares[index]) if worth[index] > 0.0 else None
 
@@ -198,24 +222,79 @@ class Combinations:
         """
         if len(points) == 0:
             return 0.0
-        best, size = self._best(weights), len(weights)
-        columns = np.concatenate([points / weights, np.eye(size)])
-        worth = np.append(bounds, np.zeros(size))
-        basis = len(points) + np.arange(size)
-        if best is not None:
-            columns = np.concatenate([columns, self._points[best[0]] / weights])
-            worth = np.append(worth, self._bounds[best[0]])
-            basis += size
-        basis, inverse, shares = _best_combination(columns, worth, basis)
-        own, gained = columns[basis] * weights, worth[basis]
-        bound = _rounded_down(shares, own, gained, weights)
-        if best is None or not np.array_equal(gained, self._bounds[best[0]]):
-            # Shares of the scaled columns are `inverse @ (w / weights)`, a row for each column.
-            own_inverse = (inverse / weights).T
-            self._inverses = np.concatenate([self._inverses[1 - MAX_POINTS :], own_inverse[np.newaxis]])
-            self._points = np.concatenate([self._points[1 - MAX_POINTS :], own[np.newaxis]])
-            self._bounds = np.concatenate([self._bounds[1 - MAX_POINTS :], gained[np.newaxis]])
-        return bound
+        best = self._best(weights)
+        if best is None:
+            # What is left of the weights is worth nothing.
+            begun = _Combination(np.diag(weights), np.zeros(len(weights)), np.diag(1.0 / weights))
+        else:
+            index = best[0]
+            begun = _Combination(
+                self.points[index].copy(), self.bounds[index].copy(), self.inverses[index].copy()
+            )
+        is_new = begun.improve(points, bounds, weights) or best is None
+        if is_new:
+            begun.inverse = np.linalg.inv(begun.points).astype(np.float64)
+            self.inverses = np.concatenate([self.inverses[1 - MAX_POINTS :], begun.inverse[np.newaxis]])
+            self.points = np.concatenate([self.points[1 - MAX_POINTS :], begun.points[np.newaxis]])
+            self.bounds = np.concatenate([self.bounds[1 - MAX_POINTS :], begun.bounds[np.newaxis]])
+        return _rounded_down(weights @ begun.inverse, begun.points, begun.bounds, weights)
+
+
+class _Combination:
+    """A set of as many weights as there are costs: the shares of any other weights are a product.
+
+    Parameters
+    ----------
+    points, bounds
+        The weights, a row each, and what the least weighted cost there certainly is.
+    inverse
+        That of the points.
+    """
+
+    def __init__(self, points: FloatArray, bounds: FloatArray, inverse: FloatArray) -> None:
+        self.points = points
+        self.bounds = bounds
+        self.inverse = inverse
+
+    def improve(self, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> bool:
+        """Exchange weights for others for as long as the sum of bounds under `weights` rises.
+
+        The simplex method: there are as many rows as costs, and so pivots are cheap and few. A part of the
+        weights may be left over. Says whether any were exchanged.
+
+        Parameters
+        ----------
+        points, bounds
+            Weights to choose from, a row each, and their bounds.
+        weights
+            What the shares amount to at most; those of the set are not negative.
+        """
+        exchanged = False
+        for _ in range(MAX_PIVOTS):
+            prices = self.inverse @ self.bounds
+            worth = prices * weights
+            gains = bounds - points @ prices
+            enters, left_over = int(gains.argmax()), int(worth.argmin())
+            gain = float(gains[enters])
+            if gain < -worth[left_over]:
+                gain, point, bound = -float(worth[left_over]), np.zeros(len(weights)), 0.0
+                point[left_over] = weights[left_over]
+            else:
+                point, bound = points[enters], float(bounds[enters])
+            if gain <= PIVOT_TOLERANCE * float(np.abs(worth).sum()):
+                break
+            direction = point @ self.inverse
+            rising = direction > SINGULAR * float(np.abs(direction).max())
+            if not rising.any():
+                break
+            shares = np.maximum(weights @ self.inverse, 0.0)
+            leaves = int(np.where(rising, shares / np.where(rising, direction, 1.0), inf).argmin())
+            column = self.inverse[:, leaves] / direction[leaves]
+            self.inverse -= column[:, np.newaxis] * direction
+            self.inverse[:, leaves] = column
+            self.points[leaves], self.bounds[leaves] = point, bound
+            exchanged = True
+        return exchanged
 
 
 def _rounded_down(shares: FloatArray, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
@@ -226,43 +305,3 @@ def _rounded_down(shares: FloatArray, points: FloatArray, bounds: FloatArray, we
         return 0.0
     load = float(np.max(taken / np.where(weights > 0.0, weights, 1.0)))
     return ROUNDED_DOWN * ROUNDED_DOWN * float(shares @ bounds) / max(1.0, load)
-
-
-def _best_combination(
-    columns: FloatArray, worth: FloatArray, basis: IntArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Maximise the worth of non-negative shares of the columns whose sum is nowhere above one.
-
-    The simplex method: there are as many rows as costs, and so pivots are cheap and few.
-
-    Parameters
-    ----------
-    columns, worth
-        A row for each column, slacks included, and what it is worth.
-    basis
-        Columns to begin with, whose shares are not negative.
-
-    Returns
-    -------
-    The best basis, its inverse, and its shares.
-    """
-    inverse: FloatArray = np.linalg.inv(columns[basis].T).astype(np.float64)
-    shares = np.maximum(inverse.sum(axis=1), 0.0)
-    for _ in range(MAX_PIVOTS):
-        prices = worth[basis] @ inverse
-        reduced = worth - columns @ prices
-        enters = int(reduced.argmax())
-        if reduced[enters] <= PIVOT_TOLERANCE * float(np.abs(prices).sum()):
-            break
-        direction = inverse @ columns[enters]
-        rising = direction > SINGULAR * float(np.abs(direction).max())
-        if not rising.any():
-            break
-        steps = np.where(rising, shares / np.where(rising, direction, 1.0), inf)
-        leaves = int(steps.argmin())
-        basis[leaves] = enters
-        row = inverse[leaves] / direction[leaves]
-        inverse = inverse - direction[:, np.newaxis] * row
-        inverse[leaves] = row
-        shares = np.maximum(inverse.sum(axis=1), 0.0)
-    return basis, inverse, shares

@@ -1,0 +1,169 @@
+"""The surfaces of many activities looked up at once, under the weights of the whole problem.
+
+A step of an ascent asks every activity what is known about it (:mod:`hcssp.dual.value_surface`). Each answer
+is a product of a few numbers, so that nearly all of the time would go into asking. Here the known plans and
+combinations of all activities stand one after the other in the same arrays, and are asked together.
+
+A combination's shares are linear in the weights of the problem. However they were rounded, only as much of
+them is counted as certainly fits into an activity's own weights, as for a single surface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.dual.activity_curve import ROUNDED_DOWN, ActivityPlan, Bracket
+from hcssp.dual.value_surface import ValueSurface
+
+
+class Block(NamedTuple):
+    """What one surface knows, in terms of the whole problem.
+
+    Attributes
+    ----------
+    surface, spread, version
+        Whose knowledge it is, the matrix that gives the own weights, and of which moment it is.
+    plans, costs
+        The known plans, and what each costs, a row each.
+    shares
+        Of each combination the matrix that gives its shares, given the weights.
+    bounds, points
+        Of each combination the bounds at its weights, and these.
+    own_weights
+        The matrix that gives the own weights, filled up.
+    """
+
+    surface: ValueSurface
+    spread: FloatArray
+    version: int
+    plans: list[ActivityPlan]
+    costs: FloatArray
+    shares: FloatArray
+    bounds: FloatArray
+    points: FloatArray
+    own_weights: FloatArray
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells the block from others."""
+        return id(self.surface), id(self.spread)
+
+    @classmethod
+    def of(cls, surface: ValueSurface, spread: FloatArray, size: int) -> Block:
+        """The block of a surface that is filled up to `size` costs, with shares of nothing."""
+        known, own = surface.combinations, len(spread)
+        shares = np.zeros((len(known.bounds), size, spread.shape[1]))
+        shares[:, :own] = np.einsum("mik,id->mkd", known.inverses, spread)
+        bounds, points = np.zeros(shares.shape[:2]), np.zeros((len(shares), size, size))
+        bounds[:, :own], points[:, :own, :own] = known.bounds, known.points
+        weights = np.ones((1, size, spread.shape[1]))
+        weights[0, :own] = spread
+        costs = surface.points @ spread
+        return cls(surface, spread, surface.version, surface.plans, costs, shares, bounds, points, weights)
+
+
+class SurfaceTable:
+    """What some surfaces know at one moment.
+
+    Parameters
+    ----------
+    surfaces
+        Each knows a plan and a combination.
+    spreads
+        Of each, what its costs are to the whole problem: its own weights are this matrix times those of the
+        problem.
+    before
+        A table of which some surfaces are the same.
+    """
+
+    def __init__(
+        self,
+        surfaces: Sequence[ValueSurface],
+        spreads: Sequence[FloatArray],
+        before: SurfaceTable | None = None,
+    ) -> None:
+        self._size = max(len(spread) for spread in spreads)
+        # Each block keeps its surface and its spread, so that no others can have their numbers.
+        is_like = before is not None and before._size == self._size
+        known = {block.key: block for block in before._blocks} if before is not None and is_like else {}
+        self._blocks: list[Block] = [
+            _block(surface, spread, self._size, known)
+            for surface, spread in zip(surfaces, spreads, strict=True)
+        ]
+        blocks = self._blocks
+        self._own: IntArray = np.arange(len(blocks))
+        self._plans = [block.plans for block in blocks]
+        self._costs = np.concatenate([block.costs for block in blocks])
+        self._shares = np.concatenate([block.shares for block in blocks])
+        self._bounds = np.concatenate([block.bounds for block in blocks])
+        self._points = np.concatenate([block.points for block in blocks])
+        self._spreads = np.concatenate([block.own_weights for block in blocks])
+        self._first_plans, self._owner = _places([len(block.costs) for block in blocks])
+        self._first_bounds, self._of = _places([len(block.bounds) for block in blocks])
+
+    def is_of(self, surfaces: Sequence[ValueSurface]) -> bool:
+        """Whether the table still tells all that these very surfaces know."""
+        return len(surfaces) == len(self._blocks) and all(
+            block.surface is surface and block.version == surface.version
+            for block, surface in zip(self._blocks, surfaces, strict=True)
+        )
+
+    def glances(self, weights: FloatArray) -> list[Bracket]:
+        """The best plan that each surface knows, without a bound."""
+        values, chosen = self._best_plans(weights)
+        return [
+            Bracket(plans[index], value, 0.0, False)
+            for plans, index, value in zip(self._plans, chosen.tolist(), values.tolist(), strict=True)
+        ]
+
+    def brackets(self, weights: FloatArray) -> list[Bracket]:
+        """What each surface knows at first sight; all `weights` are positive."""
+        values, chosen = self._best_plans(weights)
+        bounds = np.minimum(self._lower_bounds(weights), values)
+        return [
+            Bracket(plans[index], value, bound, False)
+            for plans, index, value, bound in zip(
+                self._plans, chosen.tolist(), values.tolist(), bounds.tolist(), strict=True
+            )
+        ]
+
+    def _best_plans(self, weights: FloatArray) -> tuple[FloatArray, IntArray]:
+        """What the best plan of each surface costs, and which of its plans it is."""
+        values = self._costs @ weights
+        least = np.minimum.reduceat(values, self._first_plans)
+        attained = np.flatnonzero(values == least[self._owner])
+        chosen = attained[np.searchsorted(self._owner[attained], self._own)]
+        return least, chosen - self._first_plans
+
+    def _lower_bounds(self, weights: FloatArray) -> FloatArray:
+        """The best known combination of each surface, rounded down; 0 where none amounts to `weights`."""
+        shares = self._shares @ weights
+        worth = np.where(shares.min(axis=1) >= 0.0, (shares * self._bounds).sum(axis=1), 0.0)
+        most = np.maximum.reduceat(worth, self._first_bounds)
+        attained = np.flatnonzero(worth == most[self._of])
+        best = attained[np.searchsorted(self._of[attained], self._own)]
+        taken = np.maximum(shares[best], 0.0)
+        loads = (taken[:, np.newaxis, :] @ self._points[best])[:, 0, :] / (self._spreads @ weights)
+        sums = (taken * self._bounds[best]).sum(axis=1)
+        bounds: FloatArray = ROUNDED_DOWN * ROUNDED_DOWN * sums / np.maximum(1.0, loads.max(axis=1))
+        return np.where(most > 0.0, bounds, 0.0)
+
+
+def _block(
+    surface: ValueSurface, spread: FloatArray, size: int, known: dict[tuple[int, int], Block]
+) -> Block:
+    """The block of a surface; the known one if nothing was added since."""
+    block = known.get((id(surface), id(spread)))
+    return (
+        block if block is not None and block.version == surface.version else Block.of(surface, spread, size)
+    )
+
+
+def _places(counts: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Where each of some blocks of so many rows begins, and the block of each row."""
+    sizes = np.array(counts, dtype=np.int64)
+    return np.cumsum(sizes) - sizes, np.repeat(np.arange(len(counts)), counts)
