@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp import absorption
-from hcssp.cssp.absorption import absorb, eliminated, relative
+from hcssp.cssp.absorption import Swept, absorb, eliminated, relative
 from hcssp.numerics import ROUNDING
 
 Matrix = list[list[Fraction]]
@@ -152,3 +152,34 @@ def test_where_visits_and_values_agree_by_chance_rounding_is_still_told_of(
     found = absorb(chain, np.arange(1), np.array([1.0, 0.0]), np.ones((1, 1)))
     assert found.totals[0] == 1.0
     assert found.error >= ROUNDING
+
+
+def test_sums_of_jumps_are_what_factors_give() -> None:
+    jumps = np.array([[0.0, 0.5, 0.2], [0.3, 0.0, 0.3], [0.0, 0.25, 0.0]])
+    swept = Swept.of(csr_array(jumps))
+    assert swept is not None
+    right = np.array([1.0, -2.0, 0.5])
+    assert swept.solve(right) == pytest.approx(np.linalg.solve((np.eye(3) - jumps).T, right), rel=1e-14)
+    assert swept.solve(right, trans="T") == pytest.approx(
+        np.linalg.solve(np.eye(3) - jumps, right), rel=1e-14
+    )
+    assert right.tolist() == [1.0, -2.0, 0.5]
+    # Nothing in one place and much in another: it is not over before the last term is small everywhere.
+    late = csr_array(np.diag(np.ones(5), 1))
+    assert Swept(late).solve(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 3.0]), trans="T").tolist() == [3.0] * 6
+
+
+def test_a_chain_that_goes_on_for_long_is_not_summed_up() -> None:
+    slow = csr_array(np.array([[0.0, 1.0], [1.0 - 1e-6, 0.0]]))
+    assert Swept.of(slow) is None
+    assert np.isnan(Swept(slow).solve(np.ones(2))).all()
+
+
+def test_what_is_still_to_come_may_be_less_than_one() -> None:
+    chances = np.array([[0.0, 0.5, 0.5], [0.25, 0.0, 0.75], [0.0, 0.0, 0.0]])
+    costs = np.array([[1e-3, 2e-3], [0.0, 1e-9]])
+    found = absorb(csr_array(chances), np.arange(2), np.array([0.1, 0.9, 0.0]), costs)
+    expected = np.linalg.solve(np.eye(2) - chances[:2, :2], costs.T)
+    assert found.values == pytest.approx(expected, rel=1e-12)
+    assert found.totals == pytest.approx(np.array([0.1, 0.9]) @ expected, rel=1e-12)
+    assert found.visits == pytest.approx(np.linalg.solve((np.eye(2) - chances[:2, :2]).T, [0.1, 0.9]))

@@ -6,6 +6,7 @@ import pytest
 from allocation_boxes import ways
 from brute_force_procedures import brute_force_flat
 from counting_planner import CountingPlanner
+from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.activity_budget import BudgetPlanner, within
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from random_procedures import random_activity
@@ -120,3 +121,23 @@ def test_what_counts_as_within_a_limit_is_found_on_the_curve() -> None:
         plan = budget.under(np.array([use * (1.0 - 0.5 * FEASIBILITY_TOLERANCE)])).plan
         assert plan is not None
         assert plan.costs.tolist() == [cost, use]
+
+
+def test_limits_that_can_be_kept_one_by_one_and_not_together() -> None:
+    plan = CSSPBuilder(cost_names=("time", "noise", "damage"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "loudly", to=out, costs=(3.0, 4.0, 0.0))
+    plan.add_action(here, "roughly", to=out, costs=(2.0, 0.0, 4.0))
+    plan.set_initial(here)
+    budget = BudgetPlanner(CountingPlanner(plan.build(), frozenset({1, 2})), (1, 2))
+    answer = budget.under(np.array([1.0, 1.0]))
+    assert answer.plan is None
+    assert answer.lower_bound == np.inf
+    assert answer.prices.tolist() == [0.0, 0.0]
+    # Half of each is within these, and none of them alone.
+    answer = budget.under(np.array([2.0, 2.5]))
+    assert answer.plan is None
+    assert answer.lower_bound == pytest.approx(2.375)
+    kept = budget.under(np.array([0.0, 4.0])).plan
+    assert kept is not None
+    assert kept.costs.tolist() == [2.0, 0.0, 4.0]

@@ -319,3 +319,14 @@ def test_near_a_cutoff_an_ascent_may_end_sooner() -> None:
     assert ascent.tolerance() == ascent.tolerance(inf) == DUAL_TOLERANCE * 10.0
     assert ascent.tolerance(30.0) == CUTOFF_SHARE * 20.0
     assert ascent.tolerance(10.0) == DUAL_TOLERANCE * 10.0
+
+
+def test_a_region_that_turns_out_to_be_empty_is_refuted_whatever_is_asked() -> None:
+    menu = Menu([(10.0, 0.0), (6.0, 2.0)], [1.0])
+    ascent = Ascent(menu, Region(), [Dish(menu.table[0], 0)])
+    menu.minimise = lambda *_, **__: None  # type: ignore[method-assign]
+    assert not ascent.can_keep(np.ones(1))
+    assert ascent.empty
+    assert ascent.infeasible
+    assert ascent.bound == inf
+    assert len(ascent.vertices) == 1

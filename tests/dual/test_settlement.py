@@ -143,3 +143,14 @@ def test_several_bounds_and_what_is_of_no_interest_are_left_alone() -> None:
     assert settle(oracle.under(np.array([np.inf])), Region(), dual.prices, dual.bound, np.inf) is None
     # A few activities are told apart by branching, which has a certificate.
     assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=1) is None
+
+
+def test_where_plans_are_too_many_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = steps([step([(1.0, 1.0), (2.0, 0.0)])] * 4, 2.5, [1.0] * 4)
+    oracle = ProcedureOracle(problem.flattening)
+    dual = maximise(oracle, Region())
+    found = settle(oracle, Region(), dual.prices, dual.bound, np.inf)
+    assert found is not None
+    assert found.bound == pytest.approx(6.0)
+    monkeypatch.setattr("hcssp.dual.near_best.MAX_PLANS", 1)
+    assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None

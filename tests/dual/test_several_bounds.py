@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import highspy
 import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.ascent import Ascent
 from hcssp.dual.several_bounds import CuttingPlanes, Master, cut_planes, seek_feasible
+from hcssp.errors import OutOfPrecision
 from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
@@ -164,3 +168,36 @@ def test_prices_beyond_any_number_end_the_dual_and_leave_what_is_proven() -> Non
         procedure.add_constraint(name, at_most=bound, counts={first: name, second: name})
     plan = solve(procedure.build(start=start, end=end))
     assert plan.lower_bound <= 4.0 * huge <= plan.upper_bound
+
+
+class Stumbling:
+    """In place of HiGHS: no optimum in the first runs."""
+
+    def __init__(self, highs: Any, failures: int) -> None:
+        self._highs, self.left, self.cleared = highs, failures, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._highs, name)
+
+    def clearSolver(self) -> None:  # noqa: N802
+        self.cleared += 1
+
+    def getModelStatus(self) -> Any:  # noqa: N802
+        self.left -= 1
+        status = highspy.HighsModelStatus
+        return self._highs.getModelStatus() if self.left < 0 else status.kUnknown
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+def test_a_master_that_stumbles_is_begun_anew_once(failures: int) -> None:
+    master = Master(1)
+    for cost, excess in ((10.0, -2.0), (4.0, 2.0)):
+        master.add(cost, np.array([excess]))
+    stumbling = Stumbling(master._highs, failures)
+    master._highs = stumbling
+    if failures > 1:
+        with pytest.raises(OutOfPrecision, match="status"):
+            master.solve()
+    else:
+        assert master.solve().value == pytest.approx(7.0)
+    assert stumbling.cleared == min(failures, 1)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -7,7 +9,7 @@ from scipy.optimize import linprog
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.value_surface import ValueSurface
+from hcssp.dual.value_surface import ValueSurface, _rounded_down
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from small_procedures import risky_room
 from volume import some
@@ -128,3 +130,26 @@ def test_between_two_weights_there_is_a_bound_without_a_close_look() -> None:
     assert found is not None
     assert found.value == pytest.approx(12.0)
     assert found.bound == pytest.approx(12.0, rel=1e-9)
+
+
+def test_shares_of_bounds_are_counted_as_far_as_they_certainly_fit() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        points, bounds = rng.random((3, 3)), 100.0 * rng.random(3)
+        weights, shares = rng.random(3) + 0.2, rng.random(3) * rng.choice([0.2, 1.0, 3.0]) - 0.1
+        used = [max(Fraction(share), Fraction(0)) for share in shares.tolist()]
+        worth = sum(share * Fraction(bound) for share, bound in zip(used, bounds.tolist(), strict=True))
+        taken = [
+            sum(share * Fraction(entry) for share, entry in zip(used, column, strict=True))
+            for column in points.T.tolist()
+        ]
+        load = max(each / Fraction(weight) for each, weight in zip(taken, weights.tolist(), strict=True))
+        true = worth / max(Fraction(1), load)
+        told = Fraction(_rounded_down(shares, points, bounds, weights))
+        assert true * (1 - Fraction(1, 10**13)) <= told <= true
+
+
+def test_what_takes_of_a_cost_without_a_weight_does_not_fit() -> None:
+    points, bounds = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([3.0, 5.0])
+    assert _rounded_down(np.array([1.0, 0.0]), points, bounds, np.array([1.0, 0.0])) == pytest.approx(3.0)
+    assert _rounded_down(np.array([0.5, 0.5]), points, bounds, np.array([1.0, 0.0])) == 0.0

@@ -174,3 +174,15 @@ def test_a_search_is_handed_over_as_it_stands() -> None:
     assert sorted(other) == [(1.0, ("a", 1.0)), (2.0, ("b", 2.0))]
     assert (other.lower_bound, other.upper_bound, other.incumbent) == (1.0, 8.0, "plan")
     assert other.pruned_bound == 5.0
+
+
+def test_the_newest_node_is_the_one_pushed_last_whatever_its_bound() -> None:
+    search: BestFirst[str, None] = BestFirst()
+    for bound, node in ((3.0, "c"), (1.0, "a"), (2.0, "b"), (5.0, "e"), (4.0, "d")):
+        search.push(bound, node)
+    assert search.pop(newest=True) == (4.0, "d")
+    assert search.pop(newest=True) == (5.0, "e")
+    assert search.pop() == (1.0, "a")
+    assert search.pop(newest=True) == (2.0, "b")
+    assert search.pop() == (3.0, "c")
+    assert len(search) == 0

@@ -19,6 +19,7 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.dual.expanding_oracle import ExpandedVertex, ExpandingOracle
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
+from hcssp.ssp.region import Region
 from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
 from volume import examples
@@ -199,3 +200,33 @@ def test_a_closed_policy_comes_to_where_it_has_a_row() -> None:
     assert vertex.visits.tolist() == [1.0, 0.0, 1.0]
     assert vertex.rows is policy.rows
     assert vertex.costs is policy.costs
+
+
+def trapped(way_out: float) -> ImplicitCSSP:
+    """Safely for 5, or for 1 with a chance of a pit and the trap in it, which may have a way out."""
+    moves: dict[tuple[str, str], tuple[dict[str, float], float]] = {
+        ("start", "safely"): ({"goal": 1.0}, 5.0),
+        ("start", "riskily"): ({"goal": 0.5, "pit": 0.5}, 1.0),
+        ("pit", "fall"): ({"trap": 1.0}, 1.0),
+        ("trap", "stay"): ({"trap": 1.0}, 1.0),
+    }
+    if way_out:
+        moves["trap", "leave"] = ({"goal": 1.0}, way_out)
+    return ImplicitCSSP(
+        "start",
+        lambda state: [action for own, action in moves if own == state],
+        lambda state, action: moves[state, action][0],
+        lambda state, action: moves[state, action][1],
+        lambda state: state == "goal",
+    )
+
+
+@pytest.mark.parametrize(("way_out", "least"), [(0.0, 5.0), (4.0, 3.5), (100.0, 5.0)])
+def test_what_is_dead_is_left_out_of_a_proof_and_nothing_else_is(way_out: float, least: float) -> None:
+    oracle = ExpandingOracle(Expansion(trapped(way_out)), np.zeros(0))
+    for _ in range(2):
+        found = oracle.minimise(np.ones(1), Region())
+        assert found is not None
+        assert found.vertex.costs[0] == pytest.approx(least)
+        assert least * (1.0 - 1e-5) <= found.bound <= least
+    assert oracle.proven == found.bound

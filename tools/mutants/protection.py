@@ -17,7 +17,12 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "cssp/absorption.py": ("evaluation/test_exact.py", "procedure/test_executions.py"),
     "ssp/balance.py": ("ssp/test_policy_system.py", "ssp/test_start.py", "dual/test_repair.py"),
     "ssp/mending.py": ("ssp/test_potential.py", "proofs/test_feasibility.py", "proofs/test_assembly.py"),
-    "ssp/potential.py": ("ssp/test_scalar_problem.py", "ssp/test_balance.py", "dual/test_flat_oracle.py"),
+    "ssp/potential.py": (
+        "ssp/test_roundings.py",
+        "ssp/test_scalar_problem.py",
+        "ssp/test_balance.py",
+        "dual/test_flat_oracle.py",
+    ),
     "ssp/region.py": ("methods/test_policy_branching.py",),
     "dual/activity_budget.py": ("methods/paper/test_algorithm_2_activity_planning.py",),
     "dual/activity_curve.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
@@ -72,23 +77,26 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
 WHOLE_FOLDERS = ("checker", "dual", "proofs")
 """Claims rest on what is in them; a file that is not listed has all tests of its folder."""
 
-PROPOSERS = frozenset(
-    (
-        *(f"dual/{name}.py" for name in ("crossing", "door_repair", "known_model", "repair", "switch_sets")),
-        *(f"dual/{name}.py" for name in ("foresight", "guessing")),
-        "ssp/mending.py",
-    )
+PROPOSERS = (
+    *(f"dual/{name}.py" for name in ("crossing", "door_repair", "known_model", "repair", "switch_sets")),
+    *(f"dual/{name}.py" for name in ("foresight", "guessing")),
+    "ssp/mending.py",
+    *(f"proofs/{name}.py" for name in ("encoding", "events", "feasibility", "plans", "search_record")),
+    *(f"proofs/{name}.py" for name in ("ways_out", "witnesses")),
 )
-"""What no claim rests on, because somebody else judges what they propose, whatever it is:
+"""What no claim rests on, because somebody else judges what is proposed, whatever it is:
 
 - better plans (``crossing``, ``repair`` and its kin): each is evaluated before it is offered, and what a plan
   costs is told by its evaluation;
 - prices to ask the oracle at (``known_model``, ``foresight``, ``guessing``): what it answers is certified at
   whatever prices it is asked;
-- lower values (``mending``): the certifier goes through all rows again, and the checker does.
+- lower values (``mending``): the certifier goes through all rows again, and so does the checker;
+- what certificates are made of (``proofs``): "verified" is the checker's word, which is in the core, and it
+  believes nothing that the writer of a certificate says. What the command tells of a certificate before it
+  is checked comes from ``builder`` and ``assembly``, which stay in the core.
 
-A mistake there makes a search slower or an interval wider, and nothing false is said. The tests of their own
-files say what they are to find; ``--proposers`` plants mistakes in them as well."""
+A mistake there makes a search slower, an interval wider or a certificate refused, and nothing false is said.
+The tests of their own files say what they are to find; ``--proposers`` plants mistakes in them instead."""
 
 LAST_RESORT = ("tests/referee/test_verdicts.py", "tests/solving/test_reproductions.py")
 """Run where the tests of the file itself notice nothing."""
@@ -103,7 +111,7 @@ def core_files(proposers: bool = False) -> list[str]:
         for path in (package / each).glob("*.py")
     }
     every = inside | set(PROTECTORS)
-    return sorted(every & PROPOSERS if proposers else every - PROPOSERS)
+    return sorted(path for path in every if (path in PROPOSERS) == proposers)
 
 
 def protectors_of(path: str) -> list[str]:
