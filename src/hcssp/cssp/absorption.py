@@ -192,10 +192,11 @@ class _Chain:
         order = layers.narrow_order() if len(start) > SMALL else None
         dense = order is None and (layers.fill_in or fills_in_nearby(system, layers))
         factors: Any = Swept.of(jumps) if dense else None
+        # What is no longer needed is as large as the chain, and factors are larger.
+        del jumps, layers
         if factors is None:
             factors = _factors_of(system, order)
-        # They are no longer needed, and as large as the chain.
-        del system, layers, jumps
+        del system
         if factors is None:
             return None
         # So many terms are added for each state, and they amount to twice its own.
@@ -203,11 +204,15 @@ class _Chain:
         leaving = (np.diff(self.inside.indptr)[:, np.newaxis] + 4) * 2.0 * _LONG_ROUNDING
         visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
         values: LongArray = np.zeros(spent.shape, dtype=np.longdouble)
+        # Of nothing, all is missing.
+        not_visited: npt.NDArray[Any] = start
+        not_paid: npt.NDArray[Any] = spent
         for _ in range(_ROUNDS):
-            visits = visits + factors.solve(self._missing(start, visits).astype(np.float64))
-            values = values + factors.solve(self._unpaid(spent, values).astype(np.float64), trans="T")
-            missing = np.abs(self._missing(start, visits)) + entering * np.abs(visits)
-            unpaid = np.abs(self._unpaid(spent, values)) + leaving * np.abs(values)
+            visits = visits + factors.solve(not_visited.astype(np.float64))
+            values = values + factors.solve(not_paid.astype(np.float64), trans="T")
+            not_visited, not_paid = self._missing(start, visits), self._unpaid(spent, values)
+            missing = np.abs(not_visited) + entering * np.abs(visits)
+            unpaid = np.abs(not_paid) + leaving * np.abs(values)
             error = relative(np.abs(values).T @ missing, spent.T @ np.abs(visits))
             # Few may come there from the start, but whoever is there wants to know what comes.
             anywhere = relative(factors.solve(unpaid.astype(np.float64), trans="T"), np.abs(values))

@@ -21,7 +21,6 @@ almost surely, whatever action is taken first. :func:`prepare` makes it one, or 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,24 +34,42 @@ from hcssp.cssp.validation import unknown_cost, validated
 from hcssp.errors import DeadEnd, InvalidProblem
 
 
-@dataclass(frozen=True, eq=False)
 class Prepared:
     """A problem without what is out of reach or out of the question.
 
-    Attributes
+    Parameters
     ----------
-    problem
-        The reduced problem; the original itself if nothing was dropped.
-    original
-        The problem it came from.
+    problem, original
+        The reduced problem, and the one it came from: itself if nothing was dropped.
     states, rows
-        For each state and row of the reduced problem, the one of the original.
+        For each state and row of the reduced problem, the one of the original; None if nothing was dropped.
     """
 
-    problem: CSSP
-    original: CSSP
-    states: IntArray
-    rows: IntArray
+    def __init__(
+        self, problem: CSSP, original: CSSP, states: IntArray | None = None, rows: IntArray | None = None
+    ) -> None:
+        self.problem = problem
+        self.original = original
+        self._states = states
+        self._rows = rows
+
+    @property
+    def states(self) -> IntArray:
+        """For each state of the reduced problem, the one of the original."""
+        if self._states is None:
+            self._states = np.arange(self.problem.num_states)
+        return self._states
+
+    @property
+    def rows(self) -> IntArray:
+        """For each row of the reduced problem, the one of the original."""
+        if self._rows is None:
+            self._rows = np.arange(self.problem.num_rows)
+        return self._rows
+
+    def with_problem(self, problem: CSSP) -> Prepared:
+        """The same with another problem of the same states and rows in place of the reduced one."""
+        return Prepared(problem, self.original, self.states, self.rows)
 
     def lift(self, rows: IntArray) -> IntArray:
         """A policy of the reduced problem, one row for each state, as a policy of the original.
@@ -105,7 +122,7 @@ def prepare(problem: CSSP, usable: BoolArray | None = None) -> Prepared:
         # Actions that are gone may have been the only ones that led somewhere.
         found = reachable(problem, certain.rows)
     if found.all() and certain.rows.all():
-        return Prepared(problem, problem, np.arange(problem.num_states), np.arange(problem.num_rows))
+        return Prepared(problem, problem)
     return _restrict(problem, found, certain.rows & np.repeat(found, np.diff(problem.row_start)))
 
 

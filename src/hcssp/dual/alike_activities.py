@@ -162,5 +162,5 @@ def digest_of(cssp: CSSP) -> bytes:
         cssp.initial,
         cssp.goals,
     ):
-        digest.update(np.ascontiguousarray(part).tobytes())
+        digest.update(np.ascontiguousarray(part).data)
     return digest.digest()

@@ -10,7 +10,8 @@ initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are
 evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are proportions.
 
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
-others; an activity's share is the sum over its states of expected visits times cost.
+others; an activity's share is the sum over its states of expected visits times cost. Large ones are solved
+activity by activity, see :mod:`hcssp.evaluation.by_activity`.
 
 Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relatively.
 
@@ -42,6 +43,7 @@ from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import CostOverflow, InvalidProblem
+from hcssp.evaluation import by_activity
 from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
 from hcssp.procedure.chain import policy_chain
@@ -49,6 +51,11 @@ from hcssp.procedure.executions import executions_from_visits, expected_executio
 from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
+
+TOO_LATE = (
+    "the policy reaches a goal almost surely, but so late that its expected costs are too large for double "
+    "precision"
+)
 
 _KEPT = "_evaluation"
 """Where a policy keeps what it costs; it is neither compared nor pickled."""
@@ -244,7 +251,9 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
     """The policy's chain on the flat states, and each activity's share."""
     problem, flattening = policy.problem, policy.problem.flattening
     chain, only_policy = policy_chain(policy)
-    whole = _of_chain(induced_chain(chain, only_policy))
+    induced = induced_chain(chain, only_policy)
+    in_parts = flattening.separable and flattening.num_states > by_activity.MIN_STATES
+    whole = _of_parts(policy, induced) if in_parts else _of_chain(induced)
     # Row by row of the chain: the visits to its state times its costs.
     spent = chain.costs * whole.visits[policy.rows != NO_ROW]
     if flattening.separable:
@@ -271,6 +280,16 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
         tuple(activities),
         tuple(_limits(policy, whole.visits, activities)),
     )
+
+
+def _of_parts(policy: ProcedurePolicy, chain: InducedChain) -> Evaluation:
+    """As :func:`_of_chain`, in less memory."""
+    chain.require_proper()
+    try:
+        found = by_activity.solved_by_activity(policy, chain)
+    except OverflowError as error:
+        raise CostOverflow(TOO_LATE) from error
+    return _frozen(chain, found.costs, found.visits, found.error)
 
 
 def _limits(
@@ -304,9 +323,13 @@ def _of_chain(chain: InducedChain) -> Evaluation:
         visits[inner] = found.visits
         visits += found.ends
         costs, residual = found.totals, found.error
+    return _frozen(chain, costs, visits, residual)
+
+
+def _frozen(chain: InducedChain, costs: FloatArray, visits: FloatArray, residual: float) -> Evaluation:
     for array in (costs, visits):
         array.flags.writeable = False
-    return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
+    return Evaluation(costs, chain.problem.cost_names, chain.problem.bounds, visits, residual)
 
 
 class Remaining:
@@ -363,7 +386,4 @@ def _absorbed(chain: InducedChain, inner: IntArray) -> Absorbed:
     try:
         return absorb(chain.transitions, inner, chain.problem.initial, chain.costs[:, inner])
     except OverflowError as error:
-        raise CostOverflow(
-            "the policy reaches a goal almost surely, but so late that its expected costs are too large for "
-            "double precision"
-        ) from error
+        raise CostOverflow(TOO_LATE) from error

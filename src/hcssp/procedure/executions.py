@@ -34,7 +34,7 @@ def expected_executions(policy: ProcedurePolicy) -> FloatArray:
         If it does so too late for a number.
     """
     flattening = policy.problem.flattening
-    graph = _event_graph(policy) if flattening.separable else square(policy_chain(policy)[0])
+    graph = event_graph(policy) if flattening.separable else square(policy_chain(policy)[0])
     visits = _expected_visits(graph, flattening)
     return executions_from_visits(policy, visits[: flattening.num_event_states])
 
@@ -51,7 +51,7 @@ def executions_from_visits(policy: ProcedurePolicy, visits: FloatArray) -> Float
     return executions
 
 
-def _event_graph(policy: ProcedurePolicy) -> csr_array:
+def event_graph(policy: ProcedurePolicy) -> csr_array:
     """The chain over the events alone, with every activity as a single step."""
     flattening, rows = policy.problem.flattening, policy.rows
     entries = [

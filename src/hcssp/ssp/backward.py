@@ -76,10 +76,11 @@ class BackwardPass:
         longest = int(np.diff(balance.matrix.indptr).max(initial=0))
         if balance.num_live * int(np.diff(balance.row_start).max()) * longest > MAX_PADDED_ENTRIES:
             return None
-        row, column, _ = _steps(balance)
-        if np.bincount(balance.row_state[row], minlength=balance.num_live).all():
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(balance.matrix.data < 0.0)])
+        if np.diff(ends[balance.matrix.indptr[balance.row_start]]).all():
             # Without a last state, all are on a circle or before one; that is soon seen.
             return None
+        row, column, _ = _steps(balance)
         shape = (balance.num_live, balance.num_live)
         backwards = csr_array((np.ones(len(row)), (column, balance.row_state[row])), shape=shape)
         backwards.sum_duplicates()

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.indices import narrow_indices
+from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
 from hcssp.ssp.potential import (
@@ -246,10 +246,12 @@ class _Entries:
         transitions = problem.transitions
         state_of_row = states_of_rows(problem.row_start)
         self._shape = problem.num_rows, problem.num_states - int(np.count_nonzero(problem.goals))
-        self._row = np.repeat(np.arange(problem.num_rows), np.diff(transitions.indptr))
+        self._kind = index_type(problem.num_rows + transitions.nnz)
+        self._first = transitions.indptr
+        self._row = np.repeat(np.arange(problem.num_rows, dtype=self._kind), np.diff(self._first))
         self._data = np.where(transitions.indices == state_of_row[self._row], 0.0, transitions.data)
         self._ends = problem.goals[transitions.indices]
-        number = np.cumsum(~problem.goals) - 1
+        number = np.cumsum(~problem.goals, dtype=self._kind) - 1
         self._column = number[transitions.indices]
         self._own_column = number[state_of_row]
 
@@ -267,22 +269,18 @@ class _Entries:
 
     def balance(self, diagonal: FloatArray, scale: FloatArray | None = None) -> SparseMatrix:
         """`diagonal` at each row's own state, less the probabilities of the others, times `scale`."""
-        inner = np.flatnonzero(~self._ends & (self._data > 0.0))
-        row, data = self._row[inner], self._data[inner]
-        counts = np.bincount(row, minlength=self._shape[0])
-        moves = csr_array(
-            (
-                data if scale is None else data * scale[row],
-                self._column[inner],
-                np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
-            ),
-            shape=self._shape,
-        )
-        own = csr_array((diagonal, self._own_column, np.arange(self._shape[0] + 1)), shape=self._shape)
-        matrix = csr_array(own - moves)
+        inner = ~self._ends & (self._data > 0.0)
+        data = self._data[inner]
+        if scale is not None:
+            data = data * scale[self._row[inner]]
+        before = np.zeros(len(inner) + 1, dtype=self._kind)
+        np.cumsum(inner, out=before[1:])
+        moves = csr_array((data, self._column[inner], before[self._first]), shape=self._shape)
+        every = np.arange(self._shape[0] + 1, dtype=self._kind)
+        own: SparseMatrix = csr_array((diagonal, self._own_column, every), shape=self._shape)
+        matrix: SparseMatrix = own - moves
         matrix.eliminate_zeros()
         matrix.sort_indices()
-        narrow_indices(matrix)
         return matrix
 
 

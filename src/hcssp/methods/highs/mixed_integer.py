@@ -308,7 +308,7 @@ def _in_units(prepared: Prepared) -> tuple[Prepared, float]:
     unit = 2.0 ** floor(log2(largest)) if largest > 0.0 else 1.0
     costs = problem.costs.copy()
     costs[0] /= unit
-    return replace(prepared, problem=problem.derive(costs=costs)), unit
+    return prepared.with_problem(problem.derive(costs=costs)), unit
 
 
 def _told(step: Progress, unit: float) -> Progress:

@@ -1,0 +1,119 @@
+"""A procedure's chain solved activity by activity, where the whole would take too much memory.
+
+In a separable procedure every event is entered in one state, so that an activity begins anew with every
+execution, whatever came before. Its expected costs and visits are those of its own part of the chain, and the
+procedure is a chain of a few events whose steps cost what the activities do. The factors of one part are
+given back before the next one is looked at; those of the whole chain would lie in memory all at once.
+
+The errors add up: costs are sums of what is not negative, and each term is off by what its activity's costs
+are off and by what the chain of the events adds, relatively.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hcssp.cssp.absorption import absorb
+from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.policy import NO_ROW
+from hcssp.evaluation.chain import InducedChain
+from hcssp.numerics import ROUNDING
+from hcssp.parallel import parallel_map
+from hcssp.procedure.executions import event_graph, executions_from_visits
+from hcssp.procedure.policy import ProcedurePolicy
+
+MIN_STATES = 100_000
+"""Chains with fewer states are solved at once: their factors are small."""
+
+SMALLEST = float(np.nextafter(0.0, 1.0))
+"""A cost too small for a number is still a cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """What a policy costs from the start, how often each flat state is visited, and the relative error."""
+
+    costs: FloatArray
+    visits: FloatArray
+    error: float
+
+
+def solved_by_activity(policy: ProcedurePolicy, chain: InducedChain) -> Composed:
+    """Solve the proper chain of a policy of a separable procedure.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    chain
+        Its chain on the flat states.
+
+    Raises
+    ------
+    OverflowError
+        If an expectation is too large for double precision.
+    """
+    flattening = policy.problem.flattening
+    parts = _parts(policy, chain)
+    costs = chain.costs[:, : flattening.num_event_states].copy()
+    for state in np.flatnonzero(policy.rows[: flattening.num_event_states] != NO_ROW):
+        choice = flattening.problem.choices[int(flattening.event_row_choice[policy.rows[state]])]
+        for outcome in choice.outcomes:
+            if outcome.runs in parts and outcome.probability > 0.0:
+                totals = parts[outcome.runs].totals
+                least = np.where(totals > 0.0, SMALLEST, 0.0)
+                costs[:, state] += np.maximum(outcome.probability * totals, least)
+    reached = np.flatnonzero(chain.reached[: flattening.num_event_states])
+    inner = reached[reached != flattening.end]
+    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
+    totals, error = np.zeros(len(costs)), 0.0
+    if len(inner):
+        start = flattening.initial[: flattening.num_event_states]
+        events = absorb(event_graph(policy), inner, start, costs[:, inner])
+        visits[inner] = events.visits
+        visits[: flattening.num_event_states] += events.ends
+        totals, error = events.totals, events.error
+    executions = executions_from_visits(policy, visits)
+    for index, part in parts.items():
+        visits[part.states] = executions[index] * part.visits
+    if not np.isfinite(visits).all():
+        raise OverflowError("an expectation of the chain is too large for double precision")
+    # A few roundings for each activity and each of its outcomes, beside what the chains are off.
+    most = max((part.error for part in parts.values()), default=0.0)
+    rounding = (4.0 + policy.problem.num_activities) * ROUNDING
+    return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most))
+
+
+class _Part(NamedTuple):
+    """An activity's states that are reached, and what one execution costs and visits."""
+
+    states: IntArray
+    totals: FloatArray
+    visits: FloatArray
+    error: float
+
+
+def _parts(policy: ProcedurePolicy, chain: InducedChain) -> dict[int, _Part]:
+    """The part of every activity that is executed."""
+    flattening = policy.problem.flattening
+
+    def states_of(activity: int) -> IntArray:
+        first, last = flattening.state_offset[activity : activity + 2].tolist()
+        states: IntArray = np.flatnonzero(chain.reached[first:last]) + first
+        return states
+
+    def solved(activity: int) -> _Part:
+        states, cssp = states_of(activity), flattening.problem.activities[activity].cssp
+        begins = np.zeros(flattening.num_states)
+        where = flattening.flat_state(activity)
+        acting = np.flatnonzero(~cssp.goals & (cssp.initial > 0.0))
+        begins[where[acting]] = cssp.initial[acting]
+        found = absorb(chain.transitions, states, begins, chain.costs[:, states])
+        # The rest of it holds on to the factors.
+        return _Part(states, found.totals, found.visits, found.error)
+
+    executed = [index for index in range(policy.problem.num_activities) if len(states_of(index))]
+    return dict(zip(executed, parallel_map(solved, executed, flattening.num_states), strict=True))
