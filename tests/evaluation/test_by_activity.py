@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from hcssp.cssp.absorption import Absorbed
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
@@ -87,3 +90,37 @@ def test_what_never_ends_and_what_ends_too_late_are_told_as_for_the_whole(
         late = taking(retrying(1e-308), 1)
         with pytest.raises(CostOverflow, match="so late"):
             evaluate(late.problem, late)
+
+
+def test_a_chain_that_was_met_before_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in another policy nor in a problem that was made anew; another chain is."""
+    monkeypatch.setattr(by_activity, "MIN_STATES", 0)
+    monkeypatch.setattr(by_activity, "_kept", by_activity._Kept())
+    solved: list[int] = []
+    absorb = by_activity.absorb
+
+    def counted(*given: Any) -> Absorbed:
+        solved.append(len(given[1]))
+        return absorb(*given)
+
+    monkeypatch.setattr(by_activity, "absorb", counted)
+    answers, sizes = [], []
+    for policy in (
+        taking(retrying(chance), action) for chance, action in ((0.5, 0), (0.5, 0), (0.5, 1), (0.25, 0))
+    ):
+        solved.clear()
+        answers.append(evaluate(policy.problem, policy).costs.tolist())
+        sizes.append(solved.copy())
+    # The two states of the room, and the event, which is always asked.
+    assert sizes == [[2, 1], [1], [2, 1], [2, 1]]
+    assert answers[0] == answers[1]
+    assert answers[0][0] < answers[2][0] < answers[3][0]
+
+
+def test_only_so_many_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_activity, "MOST_NUMBERS", 10)
+    kept = by_activity._Kept()
+    for key in (b"first", b"second", b"third"):
+        kept.put(key, np.zeros(1), np.zeros(4), 0.0)
+        kept.get(b"first")
+    assert [kept.get(key) is not None for key in (b"first", b"second", b"third")] == [True, False, True]

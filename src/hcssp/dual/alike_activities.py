@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.activity_planner import ActivityPlanner
@@ -99,12 +100,15 @@ class AlikeActivities:
     def _split(self, region: Region) -> Slots:
         choices: set[int] = set()
         rows: dict[int, set[int]] = {}
-        for row in region.forbidden:
-            block = int(np.searchsorted(self._row_offset, row, side="right")) - 1
+        every = np.fromiter(region.forbidden, dtype=np.int64, count=len(region.forbidden))
+        blocks = np.searchsorted(self._row_offset, every, side="right") - 1
+        # Rows of the procedure itself come before all others.
+        own_rows = every - np.where(blocks < 0, 0, self._row_offset[blocks])
+        for block, row in zip(blocks.tolist(), own_rows.tolist(), strict=True):
             if block < 0:
                 choices.add(row)
             else:
-                rows.setdefault(block, set()).add(row - int(self._row_offset[block]))
+                rows.setdefault(block, set()).add(row)
         parts = {activity: frozenset(own) for activity, own in rows.items()}
         whole = self._everything
         activities, forbidden, of = list(whole.activities), list(whole.forbidden), whole.of.copy()
@@ -137,8 +141,7 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
     alike: dict[tuple[Hashable, ...], dict[int, CSSP]] = {}
     keys = []
     for cssp, what in zip(problems, counted, strict=True):
-        ends = int(np.argmax(cssp.initial)), int(np.argmax(cssp.goals))
-        key = cssp.transitions.shape, int(cssp.transitions.nnz), len(cssp.costs), ends, what
+        key = (*sizes_of(cssp), what)
         alike.setdefault(key, {})[id(cssp)] = cssp
         keys.append(key)
     compared = {same: cssp for group in alike.values() if len(group) > 1 for same, cssp in group.items()}
@@ -150,17 +153,29 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
     ]
 
 
+def sizes_of(cssp: CSSP) -> tuple[Hashable, ...]:
+    """What problems with equal arrays have in common, and is seen at once."""
+    ends = int(np.argmax(cssp.initial)), int(np.argmax(cssp.goals))
+    return cssp.transitions.shape, int(cssp.transitions.nnz), len(cssp.costs), ends
+
+
+def are_alike(one: CSSP, other: CSSP) -> bool:
+    """Whether two problems have equal arrays; ten times quicker than two digests."""
+    return one is other or (
+        sizes_of(one) == sizes_of(other)
+        and np.array_equal(one.costs, other.costs)
+        and all(np.array_equal(*pair) for pair in zip(_arrays(one), _arrays(other), strict=True))
+    )
+
+
 def digest_of(cssp: CSSP) -> bytes:
     """What tells a problem's arrays from others of the same sizes."""
-    moves, digest = cssp.transitions, hashlib.blake2b(digest_size=16)
-    for part in (
-        moves.indptr,
-        moves.indices,
-        moves.data,
-        cssp.row_start,
-        cssp.costs,
-        cssp.initial,
-        cssp.goals,
-    ):
+    digest = hashlib.blake2b(digest_size=16)
+    for part in _arrays(cssp):
         digest.update(np.ascontiguousarray(part).data)
     return digest.digest()
+
+
+def _arrays(cssp: CSSP) -> tuple[npt.NDArray[Any], ...]:
+    moves = cssp.transitions
+    return moves.indptr, moves.indices, moves.data, cssp.row_start, cssp.costs, cssp.initial, cssp.goals

@@ -10,7 +10,7 @@ The decision states are those of the flat problem: events first, then the activi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import AlikeActivities, Slots, digest_of, first_alike
+from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.flat_oracle import free_rows
@@ -183,20 +183,19 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
 
     def _planners_of(self, like: ProcedureOracle, wanted: Sequence[int]) -> dict[int, ActivityPlanner]:
         """The planners of another oracle for the `wanted` activities that are alike in both."""
-        known = dict(zip(like._keys(range(len(like.planners))), like.planners, strict=True))
-        return {
-            index: known[key] for index, key in zip(wanted, self._keys(wanted), strict=True) if key in known
-        }
-
-    def _keys(self, wanted: Sequence[int]) -> list[tuple[bytes, frozenset[tuple[int, bool]]]]:
-        """What tells each of the `wanted` activities from those that are not alike, in any problem."""
+        theirs = [each.cssp for each in like.flattening.problem.activities]
+        known: dict[tuple[Hashable, ...], list[int]] = {}
+        for index, (cssp, what) in enumerate(zip(theirs, like._counted(), strict=True)):
+            known.setdefault((*sizes_of(cssp), what), []).append(index)
         activities, counted = self.flattening.problem.activities, self._counted()
-        digests: dict[int, bytes] = {}
+        found: dict[int, ActivityPlanner] = {}
         for index in wanted:
             cssp = activities[index].cssp
-            if id(cssp) not in digests:
-                digests[id(cssp)] = digest_of(cssp)
-        return [(digests[id(activities[index].cssp)], counted[index]) for index in wanted]
+            for other in known.get((*sizes_of(cssp), counted[index]), ()):
+                if are_alike(cssp, theirs[other]):
+                    found[index] = like.planners[other]
+                    break
+        return found
 
     def _planner(self, activity: int) -> ActivityPlanner:
         cssp = self.flattening.problem.activities[activity].cssp

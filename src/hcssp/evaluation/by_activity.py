@@ -1,9 +1,12 @@
-"""A procedure's chain solved activity by activity, where the whole would take too much memory.
+"""A procedure's chain solved activity by activity: in less memory, and none that was solved just before.
 
 In a separable procedure every event is entered in one state, so that an activity begins anew with every
 execution, whatever came before. Its expected costs and visits are those of its own part of the chain, and the
 procedure is a chain of a few events whose steps cost what the activities do. The factors of one part are
 given back before the next one is looked at; those of the whole chain would lie in memory all at once.
+
+Two policies that are evaluated one after the other mostly differ in a few activities, and so do plans before
+and after the world has changed. What was solved last is kept, by what the chain of the activity is.
 
 The errors add up: costs are sums of what is not negative, and each term is off by what its activity's costs
 are off and by what the chain of the events adds, relatively.
@@ -11,7 +14,10 @@ are off and by what the chain of the events adds, relatively.
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from dataclasses import dataclass
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +31,11 @@ from hcssp.parallel import parallel_map
 from hcssp.procedure.executions import event_graph, executions_from_visits
 from hcssp.procedure.policy import ProcedurePolicy
 
-MIN_STATES = 100_000
-"""Chains with fewer states are solved at once: their factors are small."""
+MIN_STATES = 100
+"""Chains with fewer states for each activity are solved at once: so many small ones take longer."""
+
+MOST_NUMBERS = 1_000_000
+"""So many numbers are kept of the parts that were solved, those of the latest."""
 
 SMALLEST = float(np.nextafter(0.0, 1.0))
 """A cost too small for a number is still a cost."""
@@ -96,6 +105,33 @@ class _Part(NamedTuple):
     error: float
 
 
+class _Kept:
+    """The parts that were solved last: what an execution costs and visits, and the error."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, tuple[FloatArray, FloatArray, float]] = OrderedDict()
+        self._numbers = 0
+        self._lock = Lock()
+
+    def get(self, key: bytes) -> tuple[FloatArray, FloatArray, float] | None:
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
+
+    def put(self, key: bytes, totals: FloatArray, visits: FloatArray, error: float) -> None:
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = totals, visits, error
+                self._numbers += len(visits)
+            while self._numbers > MOST_NUMBERS:
+                self._numbers -= len(self._known.popitem(last=False)[1][1])
+
+
+_kept = _Kept()
+
+
 def _parts(policy: ProcedurePolicy, chain: InducedChain) -> dict[int, _Part]:
     """The part of every activity that is executed."""
     flattening = policy.problem.flattening
@@ -106,14 +142,43 @@ def _parts(policy: ProcedurePolicy, chain: InducedChain) -> dict[int, _Part]:
         return states
 
     def solved(activity: int) -> _Part:
-        states, cssp = states_of(activity), flattening.problem.activities[activity].cssp
-        begins = np.zeros(flattening.num_states)
-        where = flattening.flat_state(activity)
-        acting = np.flatnonzero(~cssp.goals & (cssp.initial > 0.0))
-        begins[where[acting]] = cssp.initial[acting]
-        found = absorb(chain.transitions, states, begins, chain.costs[:, states])
-        # The rest of it holds on to the factors.
-        return _Part(states, found.totals, found.visits, found.error)
+        states = states_of(activity)
+        key = _key(policy, chain, activity)
+        known = _kept.get(key)
+        if known is None:
+            begins = np.zeros(flattening.num_states)
+            cssp = flattening.problem.activities[activity].cssp
+            acting = np.flatnonzero(~cssp.goals & (cssp.initial > 0.0))
+            begins[flattening.flat_state(activity)[acting]] = cssp.initial[acting]
+            found = absorb(chain.transitions, states, begins, chain.costs[:, states])
+            # The rest of it holds on to the factors.
+            known = found.totals, found.visits, found.error
+            _kept.put(key, *known)
+        return _Part(states, *known)
 
     executed = [index for index in range(policy.problem.num_activities) if len(states_of(index))]
     return dict(zip(executed, parallel_map(solved, executed, flattening.num_states), strict=True))
+
+
+def _key(policy: ProcedurePolicy, chain: InducedChain, activity: int) -> bytes:
+    """What tells the part of an activity from all others, wherever its states begin."""
+    flattening = policy.problem.flattening
+    cssp = flattening.problem.activities[activity].cssp
+    first, last = flattening.state_offset[activity : activity + 2].tolist()
+    rows = chain.transitions
+    begin, end = int(rows.indptr[first]), int(rows.indptr[last])
+    digest = hashlib.blake2b(digest_size=32)
+    for part in (
+        rows.indptr[first : last + 1] - begin,
+        # From its own first state on; before it and beyond its last one there are events.
+        rows.indices[begin:end] - first,
+        rows.data[begin:end],
+        chain.costs[:, first:last],
+        chain.reached[first:last],
+        cssp.initial,
+        cssp.goals,
+    ):
+        whole = np.ascontiguousarray(part)
+        digest.update(f"{whole.shape} {whole.dtype}".encode())
+        digest.update(whole.data)
+    return digest.digest()

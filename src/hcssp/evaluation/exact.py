@@ -252,11 +252,12 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
     problem, flattening = policy.problem, policy.problem.flattening
     chain, only_policy = policy_chain(policy)
     induced = induced_chain(chain, only_policy)
-    in_parts = flattening.separable and flattening.num_states > by_activity.MIN_STATES
+    large = flattening.num_states > by_activity.MIN_STATES * problem.num_activities
+    in_parts = flattening.separable and large
     whole = _of_parts(policy, induced) if in_parts else _of_chain(induced)
     # Row by row of the chain: the visits to its state times its costs.
     spent = chain.costs * whole.visits[policy.rows != NO_ROW]
-    if flattening.separable:
+    if flattening.separable and not in_parts:
         # The choices alone decide, and a system of a few events is solved without the noise of many states.
         executions = expected_executions(policy)
     else:
@@ -283,7 +284,7 @@ def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
 
 
 def _of_parts(policy: ProcedurePolicy, chain: InducedChain) -> Evaluation:
-    """As :func:`_of_chain`, in less memory."""
+    """As :func:`_of_chain`, part by part."""
     chain.require_proper()
     try:
         found = by_activity.solved_by_activity(policy, chain)
