@@ -173,10 +173,10 @@ if TYPE_CHECKING:
     from hcssp.solving.maximisation import maximise as maximise
     from hcssp.solving.solve import UnsoundResult as UnsoundResult
     from hcssp.solving.solve import solve as solve
-    from hcssp.solving.sweep import Sweep as Sweep
-    from hcssp.solving.sweep import SweepPoint as SweepPoint
     from hcssp.solving.sweep import sweep as sweep
     from hcssp.solving.sweep_grid import SweepAxis as SweepAxis
+    from hcssp.solving.sweep_record import Sweep as Sweep
+    from hcssp.solving.sweep_record import SweepPoint as SweepPoint
     from hcssp.solving.trade_off import CurvePoint as CurvePoint
     from hcssp.solving.trade_off import TradeOff as TradeOff
     from hcssp.solving.trade_off import trade_off as trade_off
@@ -330,9 +330,9 @@ _HOME = {
     "StochasticOptimum": "hcssp.dual.stochastic",
     "StopCriterion": "hcssp.contract.stop",
     "sweep": "hcssp.solving.sweep",
-    "Sweep": "hcssp.solving.sweep",
+    "Sweep": "hcssp.solving.sweep_record",
     "SweepAxis": "hcssp.solving.sweep_grid",
-    "SweepPoint": "hcssp.solving.sweep",
+    "SweepPoint": "hcssp.solving.sweep_record",
     "TableStep": "hcssp.exchange.gymnasium_table",
     "Target": "hcssp.contract.stop",
     "Task": "hcssp.workers.crew",

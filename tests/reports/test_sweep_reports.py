@@ -21,8 +21,8 @@ from hcssp.reports.plan_words import Style
 from hcssp.reports.sweep_page import sweep_html
 from hcssp.reports.sweep_picture import draw_sweep
 from hcssp.reports.sweep_tables import sweep_csv, sweep_document, sweep_in_words, sweep_parquet
-from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
+from hcssp.solving.sweep_record import Sweep, SweepPoint
 
 AXES = (
     SweepAxis("locked", False, (0.1, 0.2, 0.3)),

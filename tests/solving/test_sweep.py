@@ -19,10 +19,11 @@ from hcssp.files.sweep_file import SweepFile
 from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
-from hcssp.solving import sweep as sweeping
+from hcssp.solving import sweep_run as sweeping
 from hcssp.solving.solve import solve
-from hcssp.solving.sweep import Sweep, SweepPoint, sweep
+from hcssp.solving.sweep import sweep
 from hcssp.solving.sweep_grid import Grid
+from hcssp.solving.sweep_record import Sweep, SweepPoint
 
 SETTINGS = {"locked": [0.1, 0.4], "intended": [0.8, 0.9]}
 BOUNDS = {"damage": [4.0, inf]}

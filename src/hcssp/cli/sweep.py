@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hcssp.exchange.reading import Question
     from hcssp.procedure import HCSSP
     from hcssp.scenarios.dials import Number
-    from hcssp.solving.sweep import Sweep, SweepPoint
+    from hcssp.solving.sweep_record import Sweep, SweepPoint
     from hcssp.workers import Workers
 
 HELP = "solve for all combinations of parameters and bounds: a table, CSV, Parquet, a plot, a page"

@@ -19,7 +19,7 @@ from hcssp.contract.proof import Status
 from hcssp.errors import InvalidProblem
 from hcssp.files.atomic import append_line, check_writable
 from hcssp.files.fingerprint import fingerprint
-from hcssp.solving.sweep import SweepPoint
+from hcssp.solving.sweep_record import SweepPoint
 
 FORMAT = "hcssp-sweep-1"
 """The first line of a file says so; it changes with what the lines hold."""

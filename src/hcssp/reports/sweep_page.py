@@ -11,7 +11,7 @@ from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
 from hcssp.reports.sweep_tables import aim_of, axis_name, told_constraints
-from hcssp.solving.sweep import Sweep
+from hcssp.solving.sweep_record import Sweep
 from hcssp.version import __version__
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from hcssp.reports.figures import rounded
 from hcssp.reports.pictures import INK, WARNING, literally, new_figure, save_picture, tidy
 from hcssp.reports.sweep_tables import aim_of, axis_name, value_on
-from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
+from hcssp.solving.sweep_record import Sweep, SweepPoint
 
 _MOST_LINES = 8
 """More lines cannot be told apart; the picture shows the first, the last and some between."""

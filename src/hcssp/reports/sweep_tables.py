@@ -12,8 +12,8 @@ from hcssp.errors import MissingDependency
 from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
-from hcssp.solving.sweep import Sweep, SweepPoint
 from hcssp.solving.sweep_grid import SweepAxis
+from hcssp.solving.sweep_record import Sweep, SweepPoint
 
 
 def axis_name(sweep: Sweep, axis: SweepAxis) -> str:
