@@ -220,3 +220,40 @@ def test_a_row_has_the_same_name_in_another_problem_or_none() -> None:
     assert [oracle.same_row(row, other) for row in rows] == list(rows)
     # A flat problem has no events and activities to be called by.
     assert oracle.same_row(0, FlatOracle(Flattening(retrying()).cssp)) is None
+
+
+@pytest.mark.parametrize("seed", some(range(20), 4))
+def test_what_no_bound_counts_may_have_a_weight_all_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_procedure(seed, num_constraints=2)
+    bounds = problem.bounds
+    flat = FlatOracle(problem.flattening.cssp)
+    oracle = ProcedureOracle(problem.flattening)
+    for _ in range(12):
+        # Which bounds there are changes, and what was learnt before must not be mistaken for something else.
+        bounded = rng.random(2) < 0.5
+        oracle = oracle.under(np.where(bounded, bounds, np.inf))
+        weights = np.append(1.0, rng.choice([0.0, 0.2, 1.0, 30.0], 2))
+        if rng.random() < 0.7:
+            weights[1:][~bounded] = 0.0
+        truth, found = flat.minimise(weights, Region()), oracle.minimise(weights, Region())
+        assert truth is not None
+        assert found is not None
+        value = float(weights @ truth.vertex.costs)
+        assert float(weights @ found.vertex.costs) == pytest.approx(value, rel=1e-9)
+        assert found.bound == pytest.approx(value, rel=1e-9)
+        assert found.bound <= value * (1.0 + 1e-12)
+
+
+def test_one_finite_bound_makes_a_curve_of_every_surface() -> None:
+    problem = random_procedure(3, num_constraints=3)
+    bounds = problem.bounds
+    every = ProcedureOracle(problem.flattening)
+    assert not all(planner.priced for planner in every.planners)
+    one = every.under(np.array([bounds[0], np.inf, np.inf]))
+    assert all(planner.priced for planner in one.planners)
+    # What is dear to make is shared, and so is what is learnt, whenever one comes back.
+    assert all(a.solver is b.solver for a, b in zip(one.planners, every.planners, strict=True))
+    again = every.under(np.array([2.0 * bounds[0], np.inf, np.inf]))
+    assert all(a is b for a, b in zip(one.planners, again.planners, strict=True))
+    assert every.under(bounds).planners == every.planners

@@ -334,7 +334,8 @@ def test_a_plan_that_was_pickled_or_begun_with_has_a_certificate() -> None:
 def test_a_plan_for_a_single_problem_has_a_certificate_as_one_of_a_procedure_too() -> None:
     plan = solve(roads(damage=4.0))
     verdict, other = verified(plan), verified(plan.as_procedure())
-    assert verdict == other
+    # Other potentials prove the same: how many of their inequalities are tight is their own affair.
+    assert verdict == replace(other, num_exact=verdict.num_exact)
     assert verdict.upper_bound == 6.0
 
 

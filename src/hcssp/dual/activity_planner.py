@@ -8,6 +8,7 @@ several costs are counted the curve is a surface, see :mod:`hcssp.dual.value_sur
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from math import inf
 
@@ -57,7 +58,6 @@ class ActivityPlanner:
     """
 
     def __init__(self, cssp: CSSP, counted: frozenset[int], usable: BoolArray | None = None) -> None:
-        self.counted = counted
         self.dead_end: DeadEnd | None = None
         self._impossible: set[frozenset[int]] = set()
         self._near: ActivityPlanner | None = None
@@ -68,6 +68,11 @@ class ActivityPlanner:
             self._impossible.add(frozenset())
         self.balance = Balance(self.prepared.problem)
         self.solver = PolicyIteration(self.balance)
+        self._count(counted)
+
+    def _count(self, counted: frozenset[int]) -> None:
+        """Begin to learn about weights of these costs."""
+        self.counted = counted
         # With at most one counted cost the weights are one price, and the curve is a curve.
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
@@ -76,6 +81,7 @@ class ActivityPlanner:
         self.forgotten = 0
         self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
         self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
+        self._narrower: dict[frozenset[int], ActivityPlanner] = {}
 
     @property
     def system(self) -> System:
@@ -102,8 +108,9 @@ class ActivityPlanner:
 
         None if no proper plan avoids them.
         """
-        if self._index is not None and weights[0] == 1.0:
-            return self.plan_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
+        price = self._price(weights)
+        if price is not None:
+            return self.plan_at(price, forbidden)
         if self._is_impossible(forbidden):
             return None
         if weights[self._unweighted].any():
@@ -124,17 +131,33 @@ class ActivityPlanner:
 
         With several counted costs, one may look `closely`, see :meth:`ValueSurface.bracket`.
         """
-        if self._index is not None and weights[0] == 1.0:
-            return self.bracket_at(0.0 if self._index == UNPRICED else float(weights[self._index]), forbidden)
+        price = self._price(weights)
+        if price is not None:
+            return self.bracket_at(price, forbidden)
         if self._is_impossible(forbidden):
             return None
-        known = self._surface(forbidden).bracket(weights, closely)
-        if known is not None:
-            return known
+        if not weights[self._unweighted].any():
+            known = self._surface(forbidden).bracket(weights, closely)
+            if known is not None:
+                return known
         answer = self.plan(weights, forbidden)
         return (
             None if answer is None else Bracket(answer[0], float(weights @ answer[0].costs), answer[1], True)
         )
+
+    def counting(self, counted: frozenset[int]) -> ActivityPlanner:
+        """The planner of the same activity that expects weights of fewer costs; what it needs is shared.
+
+        With one of them a price says all about the weights, and plans are known for intervals of prices.
+        """
+        if counted == self.counted:
+            return self
+        if counted not in self._narrower:
+            other = copy(self)
+            other._count(counted)
+            other._near = None if self._near is None else self._near.counting(counted)
+            self._narrower[counted] = other
+        return self._narrower[counted]
 
     def surface(self, forbidden: frozenset[int]) -> ValueSurface | None:
         """What is known of a region where several costs are counted; None if no plan or no combination is."""
@@ -233,6 +256,12 @@ class ActivityPlanner:
         """What is known at a price and next to it, without planning; see :meth:`BudgetCurve.around`."""
         curve = self._curves.get(forbidden)
         return (None, None) if curve is None else curve.around(price)
+
+    def _price(self, weights: FloatArray) -> float | None:
+        """The price of the one counted cost that says all about some weights; None if they are others."""
+        if self._index is None or weights[0] != 1.0 or weights[self._unweighted].any():
+            return None
+        return 0.0 if self._index == UNPRICED else float(weights[self._index])
 
     def _is_impossible(self, forbidden: frozenset[int]) -> bool:
         """Whether it is known already that no proper plan avoids these rows."""

@@ -170,6 +170,7 @@ class ProcedureSolver:
         )
         self._last: IntArray | None = None
         self._chains: dict[bytes, _Chain] = {}
+        self._starts: dict[bytes, tuple[IntArray | None, BoolArray]] = {}
         self._max_chains = min(MAX_CHAINS, 1 + MAX_CHAIN_STATES // self.num_states)
 
     def rows_that_run(self, activities: BoolArray) -> BoolArray:
@@ -304,6 +305,15 @@ class ProcedureSolver:
         last = self._last
         if last is not None and usable[last[last >= 0]].all() and (last[self._live] >= 0).all():
             return last, usable
+        key = usable.tobytes()
+        if key not in self._starts:
+            if len(self._starts) >= self._max_chains:
+                self._starts.clear()
+            self._starts[key] = self._search_start(usable)
+        return self._starts[key]
+
+    def _search_start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
+        """As :meth:`_start`, by a search from the end."""
         sure = self._search.almost_sure(usable)
         if not sure.states[self.start]:
             return None, usable

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planner import ActivityPlanner
@@ -43,6 +43,14 @@ PATIENCE = 100
 PLAN_TOLERANCE = 1e-11
 """Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
 the sake of less."""
+
+
+class _View(NamedTuple):
+    """What an oracle asks, depending on which bounds are finite."""
+
+    planners: list[ActivityPlanner]
+    spreads: list[FloatArray]
+    surfaces: SurfaceLookup | None
 
 
 class ProcedureOracle(AffordableOracle[ProcedureVertex]):
@@ -72,24 +80,43 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
         ]
-        self.planners = self._make_planners(like)
+        self.planners = self._every_planner = self._make_planners(like)
         sizes = [planner.balance.num_live for planner in self.planners]
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
         self.row_offset: IntArray = np.cumsum([self.procedure.num_rows, *rows], dtype=np.int64)
         self.alike = AlikeActivities(self.planners, self.counts, self.row_offset)
-        self._spreads = self._make_spreads()
-        # Where several costs are counted, what is known is a surface, and all of them are asked together.
-        is_surface = not all(planner.priced for planner in self.planners)
-        self._surfaces = SurfaceLookup(self.planners, self._spreads) if is_surface else None
         starts = [self.procedure.row_start[:-1]]
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
             starts.append(planner.row_start[:-1] + offset)
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
+        self._views: dict[bytes, _View] = {}
+        self._count_bounded()
         dead_ends = [planner.dead_end for planner in self.planners]
         impossible = np.array([each is not None for each in dead_ends], dtype=np.bool_)
         if not self._zeros and impossible.any() and not self.procedure.can_do_without(impossible):
             raise next(each for each in dead_ends if each is not None)
+
+    def under(self, bounds: FloatArray) -> ProcedureOracle:
+        other = super().under(bounds)
+        other._count_bounded()
+        return other
+
+    def _count_bounded(self) -> None:
+        """Let activities expect weights of those costs only that a finite bound counts."""
+        self._is_bounded: BoolArray = np.isfinite(self._bounds)
+        key = self._is_bounded.tobytes()
+        if key not in self._views:
+            planners = []
+            for planner, counts in zip(self._every_planner, self.counts, strict=True):
+                counted = {index for constraint, index in counts if self._is_bounded[constraint]}
+                planners.append(planner.counting(planner.counted & counted))
+            spreads = self._make_spreads(planners)
+            is_surface = not all(planner.priced for planner in planners)
+            self._views[key] = _View(
+                planners, spreads, SurfaceLookup(planners, spreads) if is_surface else None
+            )
+        self.planners, self._spreads, self._surfaces = self._views[key]
 
     def minimise(
         self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
@@ -101,13 +128,14 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     ) -> Minimum[ProcedureVertex] | None:
         slots = self.alike.slots(region)
         plain = weights.tolist()
+        is_usual = plain[0] == 1.0 and not weights[1:][~self._is_bounded].any()
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
         is_glance = precision == np.inf and self._surfaces is not None
 
         def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
             planner = self.planners[activity]
-            if planner.priced and plain[0] == 1.0:
+            if planner.priced and is_usual:
                 return planner.bracket_at(self._price(activity, plain), slots.forbidden[slot])
             own = self.own_weights(activity, weights)
             if is_glance:
@@ -171,7 +199,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             named = {each.name: index for index, each in enumerate(like.flattening.problem.activities)}
             for index in missing:
                 if activities[index].name in named:
-                    planners[index].begin_near(like.planners[named[activities[index].name]])
+                    planners[index].begin_near(like._every_planner[named[activities[index].name]])
         return [planners[index] for index in first]
 
     def _counted(self) -> list[frozenset[tuple[int, bool]]]:
@@ -193,7 +221,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             cssp = activities[index].cssp
             for other in known.get((*sizes_of(cssp), counted[index]), ()):
                 if are_alike(cssp, theirs[other]):
-                    found[index] = like.planners[other]
+                    found[index] = like._every_planner[other]
                     break
         return found
 
@@ -211,7 +239,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         # Only one thread at a time may ask a planner.
         by_planner: dict[int, list[int]] = {}
         for slot in wanted:
-            by_planner.setdefault(id(self.planners[slots.activities[slot]]), []).append(slot)
+            by_planner.setdefault(id(self.planners[slots.activities[slot]].solver), []).append(slot)
         turns = list(by_planner.values())
         answers = parallel_map(lambda turn: [ask(slot) for slot in turn], turns, self._num_states)
         answer = {
@@ -234,11 +262,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             own[index] += weights[1 + constraint]
         return own
 
-    def _make_spreads(self) -> list[FloatArray]:
+    def _make_spreads(self, planners: Sequence[ActivityPlanner]) -> list[FloatArray]:
         """What the costs of each activity that may have weights are to the whole problem."""
         made: dict[tuple[Any, ...], FloatArray] = {}
         spreads = []
-        for planner, counts in zip(self.planners, self.counts, strict=True):
+        for planner, counts in zip(planners, self.counts, strict=True):
             key = (*planner.weighted.tolist(), *counts)
             if key not in made:
                 made[key] = np.zeros((len(planner.weighted), 1 + len(self.flattening.problem.bounds)))

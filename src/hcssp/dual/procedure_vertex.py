@@ -48,7 +48,8 @@ class ProcedureVertex(Vertex):
 
     @property
     def parts(self) -> tuple[Vertex | ActivityPlan, ...]:
-        return self, *(plan for plan in self.plans if plan is not None)
+        # Activities that are alike share their plans, and each plan counts once.
+        return self, *(plan for plan in dict.fromkeys(self.plans) if plan is not None)
 
     def release(self) -> None:
         # As long as the whole problem, and put together from the plans in no time.
@@ -58,8 +59,11 @@ class ProcedureVertex(Vertex):
     def lies_in(self, region: Region, row_state: IntArray) -> bool:
         # Block by block: most plans avoid a forbidden row, and then no visits need be known.
         slots = self._oracle.alike.slots(region)
-        if not slots.choices.isdisjoint(self.choices.tolist()) and not super().lies_in(region, row_state):
-            return False
+        if slots.choices:
+            taken = slots.choices.intersection(self.choices.tolist())
+            visits = self._oracle.procedure.visits(self.choices)
+            if any(visits[row_state[row]] > 0.0 for row in taken):
+                return False
         for index, forbidden in slots.parts.items():
             plan = self.plans[index]
             if plan is None or self.executions[index] <= 0.0:
