@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from math import isnan
 
 import pytest
@@ -9,6 +11,7 @@ from hcssp.cli import main
 from hcssp.contract.proof import Infeasible
 from hcssp.scenarios import small_building
 from hcssp.scenarios.stages import stages
+from hcssp.solving.curve_workers import be_ready
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 from hcssp.workers import open_workers
 
@@ -46,6 +49,29 @@ def test_several_bounds_and_no_time() -> None:
         assert three[1] <= one[1] * (1.0 + 1e-9)
         assert three[2] >= one[2] * (1.0 - 1e-9)
     assert not isnan(together.least)
+
+
+def test_a_worker_that_dies_costs_no_point() -> None:
+    problem = stages(6, seed=4)
+    bounds = [float(problem.bounds[0]) * share for share in (0.9, 1.0, 1.1, 1.2)]
+    alone = trade_off(problem, "budget 0", bounds, gap=1e-6)
+    killed: list[int] = []
+    with open_workers(jobs=2) as workers:
+        # Until it is there nobody would be killed.
+        for call in workers.warm_up(be_ready, 1):
+            call.result()
+
+        def kill(point: CurvePoint) -> None:
+            if not killed:
+                killed.extend(workers.process_ids)
+                for process in killed:
+                    os.kill(process, signal.SIGKILL)
+
+        together = trade_off(problem, "budget 0", bounds, gap=1e-6, on_point=kill, executor=workers)
+        assert len(killed) == 1
+        assert workers.process_ids != killed
+    for one, two in zip(figures(alone), figures(together), strict=True):
+        assert two == pytest.approx(one, rel=2e-6)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,11 +55,20 @@ def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None
     assert workers.outstanding == 0
 
 
-def test_processes_are_started_before_there_is_work(workers: Workers) -> None:
-    calls = workers.warm_up(worker_tasks.process_and_thread_limit)
-    assert {call.result()[0] for call in calls} <= set(workers.process_ids)
-    assert len(calls) == workers.count == 2
-    assert workers.outstanding == 0
+def test_processes_are_started_before_there_is_work() -> None:
+    with open_workers(jobs=2) as workers:
+        (call,) = workers.warm_up(worker_tasks.process_and_thread_limit, 1)
+        first, _ = call.result()
+        assert workers.process_ids == [first]
+        assert workers.warm_up(worker_tasks.process_and_thread_limit, 1) == []
+        # One that is there does what there is to do, before another is started.
+        for _ in range(3):
+            workers.submit(os.getpid)
+            assert [task.result() for task in workers.as_completed()] == [first]
+        (call,) = workers.warm_up(worker_tasks.process_and_thread_limit)
+        assert {first, call.result()[0]} == set(workers.process_ids)
+        assert workers.warm_up(worker_tasks.process_and_thread_limit) == []
+        assert workers.outstanding == 0
     with open_workers(jobs=1) as here:
         assert here.warm_up(worker_tasks.process_and_thread_limit) == []
 

@@ -231,19 +231,19 @@ class Workers:
         Parameters
         ----------
         function
-            Of the module that the tasks will need, which then is imported; it is called once by each.
+            Of the module that the tasks will need, which then is imported; each that is started calls it.
         count
-            How many of them; all by default.
+            How many of them there shall be; all by default.
 
         Returns
         -------
         calls
-            They are done when the processes are there; none for workers that are there in any case.
+            They are done when the processes are there; none for those that are there in any case.
         """
         executor = None if self._engine is None else self._engine.executor
         if not isinstance(executor, ProcessWorkers):
             return []
-        return [executor.warm_up(function) for _ in range(self.count if count is None else count)]
+        return executor.warm_up(function, self.count if count is None else count)
 
     def as_completed(self) -> Iterator[Task]:
         """Tasks as they are done, until none is left; those that are submitted meanwhile come, too."""

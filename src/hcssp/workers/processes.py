@@ -62,16 +62,17 @@ class ProcessWorkers(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if kwargs:
             raise TypeError("tasks take positional arguments only")
-        return self._wait_for((fn, args), False)
+        waiting = _Waiting(Future(), (fn, args), False)
+        self._desk.put(waiting)
+        return waiting.future
 
-    def warm_up(self, function: Callable[[], object]) -> Future[Any]:
-        """Have a function called that takes no time, by a process that is started for it if one can be."""
-        return self._wait_for((function, ()), True)
-
-    def _wait_for(self, call: tuple[Any, ...], brief: bool) -> Future[Any]:
-        future: Future[Any] = Future()
-        self._desk.put(_Waiting(future, call, brief))
-        return future
+    def warm_up(self, function: Callable[[], object], count: int) -> list[Future[Any]]:
+        """Start processes until there are so many; each of these calls a function that takes no time."""
+        missing = min(count, self.jobs) - self._desk.expected()
+        calls = [_Waiting(Future(), (function, ()), True) for _ in range(missing)]
+        for call in calls:
+            self._desk.put(call)
+        return [call.future for call in calls]
 
     @property
     def process_ids(self) -> list[int]:
@@ -97,6 +98,8 @@ class _Desk:
 
     def __init__(self) -> None:
         self._waiting: deque[_Waiting | None] = deque()
+        # Those whose process is there, or is being started; and those of them that have nothing to do.
+        self._there: set[_Lane] = set()
         self._resting: set[_Lane] = set()
         self._changed = threading.Condition()
 
@@ -118,10 +121,12 @@ class _Desk:
                 self._resting.add(lane)
             else:
                 # A process that was counted on may have died.
+                self._there.discard(lane)
                 self._resting.discard(lane)
                 self._changed.notify_all()
             self._changed.wait_for(lambda: self._is_for(is_there))
             task = self._waiting.popleft()
+            self._there.add(lane)
             if task is not None and task.brief:
                 self._resting.add(lane)
             else:
@@ -134,6 +139,11 @@ class _Desk:
             return bool(self._waiting)
         first = self._waiting[0]
         return (first is not None and first.brief) or len(self._waiting) > len(self._resting)
+
+    def expected(self) -> int:
+        """How many processes are there, or will be for what is waiting only to start them."""
+        with self._changed:
+            return len(self._there) + sum(task is not None and task.brief for task in self._waiting)
 
     def cleared(self) -> list[_Waiting]:
         """The tasks that nobody will take any more."""
