@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -183,3 +185,16 @@ def test_rows_are_free_that_cost_nothing_of_what_is_asked_about() -> None:
         found = free_rows(problem, constraints)
         assert found is not None
         assert found.tolist() == [bool(each) for each in free]
+
+
+@pytest.mark.parametrize("seed", some(range(10), 3))
+@pytest.mark.parametrize("least", [0.0, 0.5])
+def test_what_rounding_may_hide_is_at_least_what_visits_say(seed: int, least: float) -> None:
+    problem = random_cssp(seed)
+    problem = replace(problem, costs=problem.costs + least)
+    found = FlatOracle(problem).minimise(np.ones(len(problem.costs)), Region())
+    assert found is not None
+    at_most = found.vertex.rounding_at_most
+    # Where every step costs something, nobody has to know where the policy goes.
+    assert ("visits" in vars(found.vertex)) <= (least == 0.0)
+    assert np.all(at_most >= (1.0 - 1e-9) * found.vertex.rounding)

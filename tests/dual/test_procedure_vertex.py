@@ -84,6 +84,8 @@ def test_what_rounding_may_hide_is_told_of_all_activities_that_are_executed(seed
         besides = float(vertex.executions.sum()) * vertex.costs
         assert np.all(rounding - expected <= 20.0 * 2.0**-53 * besides)
         assert np.all(rounding - expected >= 4.0 * 2.0**-53 * besides)
+        # What is told without visits is no less.
+        assert np.all(vertex.rounding_at_most >= (1.0 - 1e-9) * rounding)
 
 
 @pytest.mark.parametrize("seed", some(range(12), 4))

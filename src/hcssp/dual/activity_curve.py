@@ -84,6 +84,12 @@ class ActivityPlan:
         return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
 
     @cached_property
+    def rounding_at_most(self) -> FloatArray:
+        """No less than that, without the visits where every step costs something."""
+        departures = self._system.balance.departures_at_most(self.costs)
+        return self.rounding if departures == inf else estimated_rounding(self.values, self.costs, departures)
+
+    @cached_property
     def nbytes(self) -> int:
         """The memory that the plan's arrays take, those included that are made when asked for."""
         states = len(self.rows)

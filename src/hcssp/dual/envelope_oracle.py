@@ -79,6 +79,11 @@ class EnvelopeVertex(FlatVertex):
     def rounding(self) -> FloatArray:
         return estimated_rounding(self.optimum.values, self.costs, float(self.visits.sum()))
 
+    @property
+    def rounding_at_most(self) -> FloatArray:
+        # The values of the whole problem would take longer than the visits of a part of it.
+        return self.rounding
+
 
 class EnvelopeOracle(FlatOracle):
     """As :class:`~hcssp.dual.flat_oracle.FlatOracle`, without superfluous rows; regions are solved in part.

@@ -73,6 +73,13 @@ class FlatVertex(Vertex):
     def rounding(self) -> FloatArray:
         return estimated_rounding(self.values, self.costs, float(self.visits.sum()))
 
+    @property
+    def rounding_at_most(self) -> FloatArray:
+        departures = self._system.balance.departures_at_most(self.costs)
+        return (
+            self.rounding if departures == np.inf else estimated_rounding(self.values, self.costs, departures)
+        )
+
     @cached_property
     def reached(self) -> BoolArray:
         reached: BoolArray = self._system.balance.reached(self._rows)

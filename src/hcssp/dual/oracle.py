@@ -109,6 +109,11 @@ class Vertex(ABC):
         return np.zeros(len(self.costs))
 
     @property
+    def rounding_at_most(self) -> FloatArray:
+        """No less than :attr:`rounding`, where that takes less time than to tell it precisely."""
+        return self.rounding
+
+    @property
     def nbytes(self) -> int:
         """The memory that the policy's own arrays take, about; it may grow when they are asked for."""
         return own_bytes(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -85,10 +85,18 @@ class ProcedureVertex(Vertex):
 
     @property
     def rounding(self) -> FloatArray:
+        return self._added_rounding(lambda plan: plan.rounding)
+
+    @property
+    def rounding_at_most(self) -> FloatArray:
+        return self._added_rounding(lambda plan: plan.rounding_at_most)
+
+    def _added_rounding(self, of: Callable[[ActivityPlan], FloatArray]) -> FloatArray:
+        """How far each cost may be off, given how far those of a plan may be."""
         rounding: FloatArray = 8.0 * ROUNDINGS * float(self.executions.sum()) * self.costs
         for index, plan in enumerate(self.plans):
             if plan is not None and self.executions[index] > 0.0:
-                own = self.executions[index] * plan.rounding
+                own = self.executions[index] * of(plan)
                 rounding[0] += own[0]
                 for constraint, cost in self._oracle.counts[index]:
                     rounding[1 + constraint] += own[cost]

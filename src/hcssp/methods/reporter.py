@@ -113,7 +113,12 @@ class Reporter(Generic[V]):
 
     def _is_doubtful(self, vertex: V) -> bool:
         """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
-        rounding = vertex.rounding
+        # How often a policy goes where tells it more precisely, but that takes as long as to evaluate it.
+        return self._leaves_doubt(vertex, vertex.rounding_at_most) and self._leaves_doubt(
+            vertex, vertex.rounding
+        )
+
+    def _leaves_doubt(self, vertex: V, rounding: FloatArray) -> bool:
         if rounding[0] > COST_ROUNDING * vertex.costs[0]:
             return True
         # Between keeping a bound for sure and breaking it, there is what another evaluation is left.

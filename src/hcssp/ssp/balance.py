@@ -126,6 +126,17 @@ class Balance:
         """What proves bounds where reduced costs are too coarse; made when it is needed first."""
         return Certifier.of(self.problem)
 
+    @cached_property
+    def _least_costs(self) -> FloatArray:
+        """The least that a departure costs, of each cost."""
+        least: FloatArray = np.min(self.costs, axis=1, initial=np.inf)
+        return least
+
+    def departures_at_most(self, costs: FloatArray) -> float:
+        """No fewer departures than a policy with such expected costs has; ``inf`` if they do not tell."""
+        paid = self._least_costs > 0.0
+        return float(np.min(costs[paid] / self._least_costs[paid], initial=np.inf))
+
     def is_proper(self, rows: IntArray) -> bool:
         """Whether the policy that takes `rows` in the live states ends almost surely, from every one."""
         ends = self.goal_probability[rows] > 0.0
