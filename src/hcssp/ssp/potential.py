@@ -51,9 +51,10 @@ UNIT_ROUNDOFF = 2.0**-53
 ROUNDINGS = UNIT_ROUNDOFF * (1.0 + 2.0**-20)
 """Times a number of roundings (below 2^30) it is what they may lose together, products of them included."""
 
-SCALING_LOSS = 1e-10
+SCALING_LOSS = 2.5e-10
 """The potential is divided, rather than lowered state by state, if that costs at most this share of it. A
-tenth of what the dual leaves open anyway; no bound is wrong for it, only lower."""
+quarter of what the dual leaves open anyway; no bound is wrong for it, only lower. Policies tie to a share of
+the value, which on a way of some hundred steps is a tenth of this of the cost of each."""
 
 
 @dataclass(frozen=True, eq=False)
