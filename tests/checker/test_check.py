@@ -440,6 +440,14 @@ def test_the_plan_of_one_activity_says_nothing_about_another_with_the_same_array
     spoilt = replace(proof, upper_bound=4.0, statements=(proof.statements[0], cheaper))
     with pytest.raises(NotProven, match="cost 0, activity 0, potential 1: it need not hold on rows that are"):
         check(problem, spoilt)
+    # What holds on all rows but superfluous ones is not about a plan, which may take them.
+    walking = replace(proof, potentials=(replace(walks, of_plan=False), proof.potentials[1]))
+    with pytest.raises(NotProven, match="cost 0, activity 0, potential 0: it need not hold on rows that are"):
+        check(problem, walking)
+    # Nor is what holds on the plan's rows alone about all policies.
+    bounded = replace(proof.statements[0], uses=((0, 0, 0.0),))
+    with pytest.raises(NotProven, match="leaf 0, activity 0, potential 0: it need not hold on rows that are"):
+        check(problem, replace(proof, statements=(bounded, proof.statements[1])))
 
 
 def test_a_plan_that_may_go_where_it_has_no_row_is_refused() -> None:

@@ -37,14 +37,19 @@ def packed(header: object, values: bytes) -> bytes:
 
 def same(first: Certificate, second: Certificate) -> bool:
     plain = [
-        (c.fingerprint, c.bounds, c.tree, c.leaves, c.plan, c.upper_bound, c.plan_statements, c.statements)
+        (c.fingerprint, c.bounds, c.tree, c.leaves, c.upper_bound, c.plan_statements, c.statements)
         for c in (first, second)
     ]
     pairs = zip(first.potentials, second.potentials, strict=True)
-    return plain[0] == plain[1] and all(
-        (a.activity, a.weights, a.forbidden, a.of_plan) == (b.activity, b.weights, b.forbidden, b.of_plan)
-        and np.array_equal(a.values, b.values)
-        for a, b in pairs
+    arrays = [np.stack([c.plan, c.ranks]) for c in (first, second)]
+    return (
+        plain[0] == plain[1]
+        and np.array_equal(*arrays)
+        and all(
+            (a.activity, a.weights, a.forbidden, a.of_plan) == (b.activity, b.weights, b.forbidden, b.of_plan)
+            and np.array_equal(a.values, b.values)
+            for a, b in pairs
+        )
     )
 
 

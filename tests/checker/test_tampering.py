@@ -190,9 +190,13 @@ def tight(proof: Proof, potential: Potential, rows: np.ndarray) -> bool:
 
 def asked_for(proof: Proof, potential: Potential) -> np.ndarray:
     """The rows on which a potential must hold."""
-    from hcssp.checker.check import Evidence
-
-    return Evidence(proof.builder.layout, [potential], proof.certificate.plan).allowed(0)
+    layout, plan = proof.builder.layout, proof.certificate.plan
+    asked = np.zeros_like(layout.superfluous) if potential.of_plan else ~layout.superfluous
+    if potential.of_plan:
+        asked[plan[plan >= 0]] = True
+    own = asked[layout.flattening.rows_of(potential.activity)].copy()
+    own[list(potential.forbidden)] = False
+    return own
 
 
 def a_potential_for_less(proof: Proof) -> Iterator[Certificate]:
@@ -232,30 +236,30 @@ def more_exceptions_than_the_leaf_allows(proof: Proof) -> Iterator[Certificate]:
 
 
 def a_plan_that_costs_less(proof: Proof) -> Iterator[Certificate]:
-    if proof.certificate.plan:
+    if len(proof.certificate.plan):
         yield replace(proof.certificate, upper_bound=nextafter(proof.certificate.upper_bound, -inf))
         yield replace(proof.certificate, upper_bound=0.9 * proof.certificate.upper_bound - 0.1)
 
 
 def a_plan_that_stops(proof: Proof) -> Iterator[Certificate]:
-    plan = list(proof.certificate.plan)
-    for state in [state for state, row in enumerate(plan) if row >= 0][:2]:
+    plan = proof.certificate.plan
+    for state in np.flatnonzero(plan >= 0)[:2]:
         changed = plan.copy()
         changed[state] = -1
-        yield replace(proof.certificate, plan=tuple(changed))
+        yield replace(proof.certificate, plan=changed)
 
 
 def a_plan_that_may_go_round(proof: Proof) -> Iterator[Certificate]:
     """A state where the plan goes is said to be as near to the end as what follows."""
     certificate = proof.certificate
-    if certificate.plan:
+    if len(certificate.plan):
         for rank in (0, max(certificate.ranks)):
-            yield replace(certificate, ranks=(rank,) * len(certificate.ranks))
+            yield replace(certificate, ranks=np.full_like(certificate.ranks, rank))
 
 
 def a_plan_that_is_dearer(proof: Proof) -> Iterator[Certificate]:
     """Another policy, of which brute force says that it costs more or breaks a bound, in the plan's place."""
-    if not proof.certificate.plan:
+    if not len(proof.certificate.plan):
         return
     from proof_search import ProofSearch
 
@@ -276,7 +280,7 @@ def a_plan_said_to_keep_its_bounds(proof: Proof) -> Iterator[Certificate]:
 
 
 def a_statement_too_few(proof: Proof) -> Iterator[Certificate]:
-    if proof.certificate.plan:
+    if len(proof.certificate.plan):
         yield replace(proof.certificate, plan_statements=proof.certificate.plan_statements[:-1])
 
 

@@ -93,7 +93,10 @@ def test_an_interrupted_search(capsys: pytest.CaptureFixture[str], problem: str,
     path = tmp_path / "part.cert"
     save_certificate(path, searched(loose, max_nodes=1).certificate)
     assert checked(capsys, problem, str(path))["status"] == "feasible"
-    save_certificate(path, replace(load_certificate(path), plan=(), upper_bound=inf, plan_statements=()))
+    unplanned = replace(
+        load_certificate(path), plan=np.zeros(0, np.int64), upper_bound=inf, plan_statements=()
+    )
+    save_certificate(path, unplanned)
     assert checked(capsys, problem, str(path))["status"] == "unknown"
     assert main(["check", problem, str(path), "--quiet"]) == 0
     assert "its plan" not in capsys.readouterr().out

@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hcssp.cli import main
@@ -87,7 +88,7 @@ def test_another_problem_other_bounds_another_plan(folder: Path) -> None:
         verified_plan(solve(looser), folder / "proof.cert")
     with pytest.raises(InvalidCertificate, match=r"proof\.cert: it is about another plan, or about none"):
         verified_plan(solve(looser).under(PROBLEM), folder / "proof.cert")
-    nothing = replace(PROOF, plan=(), plan_statements=(), upper_bound=inf)
+    nothing = replace(PROOF, plan=np.zeros(0, np.int64), plan_statements=(), upper_bound=inf)
     save_certificate(folder / "proof.cert", nothing)
     with pytest.raises(InvalidCertificate, match="it is about another plan, or about none"):
         verified_plan(PLAN, folder / "proof.cert")

@@ -216,7 +216,7 @@ def test_that_no_plan_keeps_the_bounds_is_verified(problem: Problem, leaves: int
     verdict = verified(plan)
     assert verdict.lower_bound == verdict.upper_bound == inf
     assert len(plan.certificate.leaves) == leaves
-    assert not plan.certificate.plan
+    assert not len(plan.certificate.plan)
 
 
 @cache
@@ -380,7 +380,7 @@ def tampered(certificate: Certificate, rng: np.random.Generator) -> Iterator[Cer
     yield replace(certificate, tree=certificate.tree[:-1], leaves=certificate.leaves[:-1])
     yield replace(certificate, fingerprint=certificate.fingerprint[::-1])
     yield replace(certificate, upper_bound=nextafter(certificate.upper_bound, -inf))
-    yield replace(certificate, plan=tuple(-1 for _ in certificate.plan))
+    yield replace(certificate, plan=np.full_like(certificate.plan, -1))
     statements = list(certificate.statements)
     used = next(n for n, _ in certificate.leaves if n is not None)
     dearer = tuple(weight + 1e-3 * (index == 1) for index, weight in enumerate(statements[used].weights))

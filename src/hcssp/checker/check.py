@@ -52,10 +52,9 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
     If it does not prove that, NotProven says where; if it is not about `problem`, InvalidCertificate how.
     """
     layout = Layout(problem)
-    bounds = tuple(constraint.at_most for constraint in layout.procedure.constraints)
     if certificate.fingerprint != layout.fingerprint:
         raise InvalidCertificate("it is for another problem: the fingerprints differ")
-    if certificate.bounds != bounds:
+    if certificate.bounds != (bounds := tuple(each.at_most for each in layout.procedure.constraints)):
         raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, but the problem has {bounds}")
     try:
         lower, for_lots = inf, len(certificate.leaves) == 1
@@ -70,7 +69,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
-        costs = plan_costs(evidence, certificate) if certificate.plan else ()
+        costs = plan_costs(evidence, certificate) if len(certificate.plan) else ()
     except (IndexError, ValueError, OverflowError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
@@ -81,27 +80,19 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
 class Evidence:
     """Stored potentials beside a problem: whether they hold, and what follows from statements about them."""
 
-    def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: Sequence[int]) -> None:
+    def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: IntArray) -> None:
         self.layout, self.flattening, self.potentials = layout, layout.flattening, potentials
-        self.plan, self.beside_plan = np.array(plan, dtype=np.int64), layout.superfluous | True
+        self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
         self.most = tolerated([constraint.at_most for constraint in layout.procedure.constraints])
         self.rows = [layout.flattening.rows_of(activity) for activity in range(len(layout.blocks))]
-        self._allowed: dict[int, BoolArray] = {}
-
-    def allowed(self, number: int) -> BoolArray:
-        """The rows of its activity on which a potential must hold."""
-        if number not in self._allowed:
-            each = self.potentials[number]
-            rows = self.beside_plan if each.of_plan else self.layout.superfluous
-            self._allowed[number] = ~rows[self.rows[each.activity]]
-            self._allowed[number][list(each.forbidden)] = False
-        return self._allowed[number]
 
     def check_potential(self, number: int, exact: bool) -> int:
         """A potential must hold where that is asked for; the number of rows that integers decided."""
-        each, allowed = self.potentials[number], self.allowed(number)
+        each = self.potentials[number]
         block, weights = self.layout.blocks[each.activity], np.array(each.weights)
+        allowed = ~(self.beside_plan if each.of_plan else self.layout.superfluous)[self.rows[each.activity]]
+        allowed[list(each.forbidden)] = False
         computed, error = (-1.0, 0.0) if exact else slack(block, weights, each.values)
         rows = np.flatnonzero(allowed & (computed < error))
         if len(rows):
@@ -129,9 +120,12 @@ class Evidence:
         found: list[Parts] = [[] for _ in self.layout.blocks]
         for activity, number, share in given.uses:
             potential, wrong = self.potentials[number], f"its share is {share}" if share < 0.0 else ""
+            own, of_plan = region[self.rows[activity]], region is self.beside_plan
+            # Of the plan it is only in its own activity; elsewhere, all regions forbid superfluous rows.
+            fits = potential.of_plan == of_plan and (activity == potential.activity or not of_plan)
             if self.layout.blocks[activity] is not self.layout.blocks[potential.activity]:
                 wrong = "it is for an activity with other arrays"
-            elif np.count_nonzero(region[self.rows[activity]] | (rows := self.allowed(number))) < len(rows):
+            elif not (fits and all(map(own.item, potential.forbidden))):
                 wrong = "it need not hold on rows that are allowed there"
             if wrong:
                 raise NotProven(f"{where}, activity {activity}, potential {number}: {wrong}")
@@ -206,14 +200,14 @@ def leaf_bound(where: str, evidence: Evidence, given: Statement | None, region: 
 def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, ...]:
     """At most what the plan costs, if it ends, keeps its bounds and costs no more than is claimed."""
     plan, flat, end = evidence.plan, evidence.layout.flat, evidence.flattening.end
-    goes, ranks = plan >= 0, np.array(certificate.ranks)
-    if not np.array_equal(flat.row_state[plan[goes]], np.flatnonzero(goes)):
+    goes, ranks = plan >= 0, np.asarray(certificate.ranks)
+    if not np.array_equal(flat.row_state[rows := plan[goes]], np.flatnonzero(goes)):
         raise NotProven("the plan: it takes a row in a state that does not have it")
-    entries = spans(flat.pointers[plan[goes]], np.diff(flat.pointers)[plan[goes]])
-    before, after, nearer = flat.entry_state[entries], flat.successors[entries], np.arange(len(plan)) == end
+    lengths = flat.pointers[rows + 1] - flat.pointers[rows]
+    after = flat.successors[spans(flat.pointers[rows], lengths)]
     # Wherever it goes, it may go on to a state of smaller rank, or it is at the end.
-    nearer[before[ranks[after] < ranks[before]]] = goes[end] = True
-    if not (goes[evidence.flattening.start] and goes[after].all() and nearer[goes].all()):
+    nearer, goes[end] = np.minimum.reduceat(ranks[after], np.cumsum(lengths) - lengths) < ranks[goes], True
+    if not (goes[evidence.flattening.start] and goes[after].all() and nearer.all()):
         raise NotProven("the plan: it does not reach the end almost surely")
     limits, costs = [Fraction(certificate.upper_bound), *evidence.most], []
     for cost, (number, limit) in enumerate(zip(certificate.plan_statements, limits, strict=True)):

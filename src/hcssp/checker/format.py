@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray
+from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import InvalidCertificate
 
 MAGIC = b"hcssp-certificate 2\n"
@@ -43,7 +43,7 @@ class Statement:
     uses: tuple[tuple[int, int, float], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """A proof of a lower bound, of an upper bound, or that no plan keeps the bounds.
 
@@ -57,8 +57,8 @@ class Certificate:
     bounds: tuple[float, ...]
     tree: tuple[int, ...]
     leaves: tuple[tuple[int | None, float], ...]
-    plan: tuple[int, ...]
-    ranks: tuple[int, ...]
+    plan: IntArray
+    ranks: IntArray
     upper_bound: float
     plan_statements: tuple[int, ...]
     statements: tuple[Statement, ...]
@@ -93,8 +93,8 @@ class Certificate:
                 bounds=tuple(map(_number, header["bounds"])),
                 tree=tuple(map(int, header["tree"])),
                 leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
-                plan=tuple(map(int, header["plan"])),
-                ranks=tuple(map(int, header["ranks"])),
+                plan=np.array(header["plan"], dtype=np.int64).ravel(),
+                ranks=np.array(header["ranks"], dtype=np.int64).ravel(),
                 upper_bound=_number(header["upper_bound"]),
                 plan_statements=tuple(map(_index, header["plan_statements"])),
                 statements=tuple(statements),

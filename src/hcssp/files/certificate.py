@@ -70,7 +70,7 @@ def verified_plan(plan: Plan, path: str | Path, *, exact: bool = False) -> Plan:
     rows = solved.policy.rows
     # What it does where it never goes is no part of a plan.
     goes = (solved.costs.visits > 0.0) & (rows >= 0)
-    if not len(certificate.plan) or not np.array_equal(np.array(certificate.plan)[goes], rows[goes]):
+    if not len(certificate.plan) or not np.array_equal(certificate.plan[goes], rows[goes]):
         raise InvalidCertificate(f"{path}: it is about another plan, or about none; make one for this plan")
     by = Verification(Path(path).name, exact, certificate.fingerprint, __version__)
     proof = Interval(verdict.lower_bound, verdict.upper_bound, plan.tolerances.optimality, by)

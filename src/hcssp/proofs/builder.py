@@ -106,7 +106,7 @@ class ProofBuilder:
         self._adds_weights = len(self._bounds) > 1 or 0 in counted
         self._potentials: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._evidence = Evidence(self.layout, self._potentials, ())
+        self._evidence = Evidence(self.layout, self._potentials, np.zeros(0, dtype=np.int64))
         self._nodes = [_Node()]
         self._plan: ProvenPlan | None = None
         self._searches: dict[tuple[str, bytes], tuple[BoolArray, BoolArray]] = {}

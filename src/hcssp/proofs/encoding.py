@@ -19,8 +19,8 @@ def to_bytes(certificate: Certificate) -> bytes:
         "upper_bound": _figure(certificate.upper_bound),
         "tree": certificate.tree,
         "leaves": [(statement, _figure(bound)) for statement, bound in certificate.leaves],
-        "plan": certificate.plan,
-        "ranks": certificate.ranks,
+        "plan": certificate.plan.tolist(),
+        "ranks": certificate.ranks.tolist(),
         "plan_statements": certificate.plan_statements,
         "statements": [(each.weights, each.events, each.uses) for each in certificate.statements],
         "potentials": [

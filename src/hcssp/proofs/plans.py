@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
 from typing import NamedTuple
@@ -29,7 +29,11 @@ NOTHING = 2.0**-48
 MAX_REFINEMENTS = 2
 
 
-@dataclass(frozen=True)
+def _no_numbers() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class ProvenPlan:
     """A plan that is proven to keep its bounds, and its part of a certificate.
 
@@ -47,8 +51,8 @@ class ProvenPlan:
         Whether chance decides somewhere where it goes.
     """
 
-    rows: tuple[int, ...] = ()
-    ranks: tuple[int, ...] = ()
+    rows: IntArray = field(default_factory=_no_numbers)
+    ranks: IntArray = field(default_factory=_no_numbers)
     upper_bound: float = inf
     statements: tuple[Statement, ...] = ()
     potentials: tuple[Potential, ...] = ()
@@ -75,7 +79,7 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[Fraction | Non
     # Where the plan never goes, nothing is known about it, and nothing need be.
     rows = np.where(np.isfinite(remaining.costs[0]), rows, NO_ROW)
     potentials: list[Potential] = []
-    evidence = Evidence(layout, potentials, rows.tolist())
+    evidence = Evidence(layout, potentials, rows)
     statements: list[Statement] = []
     for cost in range(len(remaining.costs)):
         uses = _uses(evidence, potentials, cost, remaining)
@@ -94,16 +98,16 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[Fraction | Non
     possible = np.append(0, np.cumsum(chain.transitions.data > 0.0))[chain.transitions.indptr]
     by_chance = bool((np.diff(possible)[np.isfinite(remaining.costs[0])[chain.row_state]] > 1).any())
     ranks, proof = _ranks(chain), (tuple(statements), tuple(potentials))
-    return ProvenPlan(tuple(rows.tolist()), ranks, costs[0], *proof, by_chance)
+    return ProvenPlan(rows, ranks, costs[0], *proof, by_chance)
 
 
-def _ranks(chain: CSSP) -> tuple[int, ...]:
+def _ranks(chain: CSSP) -> IntArray:
     """From every state the fewest steps to the end that the only policy may take; 0 where it never ends."""
     steps = chain.transitions.tocoo()
     possible = steps.data > 0.0
     heads, tails = steps.coords[1][possible], chain.row_state[steps.coords[0][possible]]
     fewest = fewest_steps(tails, heads, chain.goals)
-    return tuple(np.where(np.isfinite(fewest), fewest, 0.0).astype(np.int64).tolist())
+    return np.where(np.isfinite(fewest), fewest, 0.0).astype(np.int64)
 
 
 class _Draft(NamedTuple):
