@@ -81,37 +81,59 @@ class ExpectedCosts:
     """
 
     def __init__(self, problem: CSSP) -> None:
-        self._rows = np.flatnonzero(~problem.goals[problem.row_state])
-        owner = problem.row_state[self._rows]
+        counts = np.where(problem.goals, 0, np.diff(problem.row_start))
+        # The states with most rows come first, and the first rows of all states before the second ones: so
+        # the least of each state's rows is found by comparing long pieces, five times as fast as one by one.
+        self._order = np.argsort(-counts, kind="stable")
+        place = np.empty(len(counts), dtype=np.int64)
+        place[self._order] = np.arange(len(counts))
+        ordered, starts = counts[self._order], problem.row_start[:-1][self._order]
+        self._having = [int(np.count_nonzero(ordered > rank)) for rank in range(int(counts.max(initial=0)))]
+        pieces = [starts[:number] + rank for rank, number in enumerate(self._having)]
+        self._rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
+        owner = place[problem.row_state[self._rows]]
         steps = problem.transitions[self._rows].tocoo()
-        stays = steps.col == owner[steps.row]
+        heads = place[steps.col]
+        stays = heads == owner[steps.row]
         leaving = np.bincount(steps.row[~stays], weights=steps.data[~stays], minlength=len(self._rows))
         # A row that never leaves is paid again with every sweep.
         used = ~stays | (leaving == 0.0)[steps.row]
         self._leaving: FloatArray = np.where(leaving > 0.0, leaving, 1.0)
-        row, heads = steps.row[used], steps.col[used]
-        shape = (len(self._rows), problem.num_states)
-        self._matrix = csr_array((steps.data[used] / self._leaving[row], (row, heads)), shape=shape)
-        self._begins = np.flatnonzero(np.diff(owner, prepend=-1))
-        self._states = owner[self._begins]
-        self._certain = almost_sure(problem).states[self._states]
-        self._stuck = ~problem.goals
-        self._stuck[self._states] = False
+        row = steps.row[used]
+        self._matrix = csr_array(
+            (steps.data[used] / self._leaving[row], (row, heads[used])),
+            shape=(len(self._rows), problem.num_states),
+        )
+        self._certain = almost_sure(problem).states[self._order]
+        self._stuck = ~problem.goals[self._order] & (ordered == 0)
         self._terms = 2 + int(np.diff(self._matrix.indptr).max(initial=0))
 
     def least(self, row_costs: FloatArray) -> FloatArray:
         """For each state what is to be paid at least in expectation; finite also where no policy ends."""
-        value = np.zeros(len(self._stuck))
+        value = np.zeros(len(self._order))
         if not len(self._rows):
             return value
         paid = row_costs[self._rows] / self._leaving
+        acting = slice(0, self._having[0])
+        certain = self._certain[acting]
         sweeps = 0
         for sweeps in range(1, MAX_SWEEPS + 1):
-            least = np.minimum.reduceat(paid + self._matrix @ value, self._begins)
-            rise = (least - value[self._states])[self._certain]
-            value[self._states] = np.maximum(least, value[self._states])
+            least = self._least_rows(paid + self._matrix @ value)
+            rise = float(np.max(least - value[acting], where=certain, initial=0.0))
+            np.maximum(value[acting], least, out=value[acting])
             # Where nothing can be done any number is right: no policy ends.
             value[self._stuck] = sweeps * float(paid.max())
-            if np.max(rise, initial=0.0) <= SETTLED * np.max(least[self._certain], initial=0.0):
+            if rise <= SETTLED * float(np.max(least, where=certain, initial=0.0)):
                 break
-        return value * max(1.0 - ROUNDING * self._terms * sweeps, 0.0)
+        found = np.empty(len(value))
+        found[self._order] = value * max(1.0 - ROUNDING * self._terms * sweeps, 0.0)
+        return found
+
+    def _least_rows(self, options: FloatArray) -> FloatArray:
+        """The least option of each state that has rows."""
+        least: FloatArray = options[: self._having[0]].copy()
+        begin = self._having[0]
+        for number in self._having[1:]:
+            np.minimum(least[:number], options[begin : begin + number], out=least[:number])
+            begin += number
+        return least
