@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hcssp.dual.activity_curve import ActivityPlan, BudgetCurve, Frontier, Piece
+from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem
 from proper_problems import proper_problem
+from small_procedures import risky_room
 
 SYSTEM = PolicySystem(Balance(proper_problem(0)))
 
@@ -206,3 +208,24 @@ def test_of_two_ends_with_the_same_use_the_dearer_one_is_no_vertex() -> None:
         found, price = Frontier(1, lambda _: plan(5.0, 1.0), ends).support(2.0)
         assert found is not None
         assert (found.costs[0], price) == (5.0, 0.0)
+
+
+def test_a_plan_takes_the_memory_of_its_arrays() -> None:
+    planner = ActivityPlanner(risky_room(), frozenset({1}))
+    answer = planner.plan_at(0.0, frozenset())
+    assert answer is not None
+    plan = answer[0]
+    arrays = (plan.costs, plan.rows, plan.values, plan.visits, plan.reached)
+    assert plan.nbytes == sum(each.nbytes for each in arrays)
+
+
+def test_plans_that_agree_in_one_cost_alone_are_two_points() -> None:
+    curve = BudgetCurve()
+    for low, high, cost, use in ((2.0, 3.0, 5.0, 1.0), (0.0, 1.0, 5.0, 2.0), (4.0, 5.0, 7.0, 1.0)):
+        curve.add(piece(low, high, cost, use))
+    assert [(each.low, each.high) for each in curve.pieces] == [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]
+    # Those that agree in both are one.
+    joined = curve.add(piece(1.5, 2.5, 5.0, 1.0))
+    assert (joined.low, joined.high) == (1.5, 3.0)
+    assert (joined.low_bound, joined.high_bound) == (6.5, 8.0)
+    assert len(curve.pieces) == 3

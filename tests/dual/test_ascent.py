@@ -11,7 +11,16 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.ascent import MAX_ROUNDS, REPEAT_TOLERANCE, Ascent, Dual, ascend, lagrangian_bound, maximise
+from hcssp.dual.ascent import (
+    MAX_ROUNDS,
+    REPEAT_TOLERANCE,
+    Ascent,
+    Dual,
+    ascend,
+    is_above,
+    lagrangian_bound,
+    maximise,
+)
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.errors import OutOfPrecision
@@ -330,3 +339,10 @@ def test_a_region_that_turns_out_to_be_empty_is_refuted_whatever_is_asked() -> N
     assert ascent.infeasible
     assert ascent.bound == inf
     assert len(ascent.vertices) == 1
+
+
+def test_nothing_is_not_above_nothing() -> None:
+    assert not is_above(0.0, np.zeros(2), np.ones(2))
+    assert is_above(1e-300, np.zeros(2), np.ones(2))
+    # Nor is what is above by no more than rounding.
+    assert not is_above(float(np.nextafter(0.3, 1.0)), np.array([0.1]), np.array([3.0]))

@@ -106,6 +106,29 @@ def test_it_says_the_same_as_the_flat_oracle_and_as_brute_force(first: int) -> N
     assert empty > 0
 
 
+@pytest.mark.parametrize("seed", range(1, CHUNK, 2))
+def test_regions_of_circles_say_the_same_as_the_flat_oracle(seed: int) -> None:
+    problem = doors(seed)
+    oracle, flat = DoorsOracle(problem.flattening), FlatOracle(problem.flattening.cssp)
+    rng = np.random.default_rng(seed)
+    stuck = 0
+    for _ in range(25):
+        weights = np.append(1.0, rng.exponential(1.0, problem.num_constraints))
+        # A few rows are missing: some states of a circle are stuck then, and others are not.
+        rows = rng.choice(len(oracle.row_state), int(rng.integers(1, 5)), replace=False)
+        region = Region().forbid(rows.tolist())
+        found, expected = oracle.minimise(weights, region), flat.minimise(weights, region)
+        assert (found is None) == (expected is None)
+        if found is None or expected is None:
+            stuck += 1
+            continue
+        value = float(expected.vertex.costs @ weights)
+        assert found.vertex.costs @ weights == pytest.approx(value, rel=1e-9)
+        assert value * (1.0 - 1e-8) <= found.bound <= value * (1.0 + 1e-12)
+        assert found.vertex.lies_in(region, oracle.row_state)
+    assert stuck < 25
+
+
 def test_some_of_them_lead_in_circles_and_some_do_not() -> None:
     layouts = [DoorsOracle(doors(seed).flattening).layout for seed in range(CHUNK)]
     circles = [sum(each.circular for each in layout.components) for layout in layouts]

@@ -14,11 +14,11 @@ from hcssp.errors import ImproperPolicy
 END = 3
 
 
-def chain_of(moves: dict[int, dict[int, float]], *, everywhere: bool = False) -> _Chain:
+def chain_of(moves: dict[int, dict[int, float]], *, everywhere: bool = False, unit: float = 1.0) -> _Chain:
     """Three events and an end; each event costs as much as its number and one, and ten times that."""
     layout = SimpleNamespace(end=END, begins=np.array([0.5, 0.5, 0.0, 0.0]), num_costs=2)
     events: Any = SimpleNamespace(
-        layout=layout, step=lambda row, plans: (np.array([1.0, 10.0]) * (row + 1), dict(moves[row]))
+        layout=layout, step=lambda row, plans: (np.array([1.0, 10.0]) * (row + 1) * unit, dict(moves[row]))
     )
     choices = np.array([state if state in moves else -1 for state in range(4)])
     return _Chain(events, choices, (), everywhere=everywhere)
@@ -40,6 +40,12 @@ def test_visits_and_values_are_those_by_hand() -> None:
     everywhere = chain_of({0: {1: 1.0}, 1: {1: 0.5, 0: 0.25, END: 0.25}, 2: {0: 1.0}}, everywhere=True)
     assert everywhere.states.tolist() == [0, 1, 2]
     assert everywhere.values()[2] == pytest.approx([13.0, 130.0])
+
+
+def test_what_costs_little_is_worth_little() -> None:
+    chain = chain_of({0: {1: 0.5, END: 0.5}, 1: {END: 1.0}}, unit=0.01)
+    assert chain.values() == pytest.approx(np.array([[0.02, 0.2], [0.02, 0.2]]))
+    assert chain.visits == pytest.approx([0.5, 0.75])
 
 
 def test_what_is_left_of_a_chance_is_no_way_and_a_chance_is_one() -> None:

@@ -198,3 +198,19 @@ def test_what_rounding_may_hide_is_at_least_what_visits_say(seed: int, least: fl
     # Where every step costs something, nobody has to know where the policy goes.
     assert ("visits" in vars(found.vertex)) <= (least == 0.0)
     assert np.all(at_most >= (1.0 - 1e-9) * found.vertex.rounding)
+
+
+def test_a_cost_that_is_left_to_chance_is_no_multiple_of_anything() -> None:
+    def roads(begins: dict[str, float], slip: float) -> CSSP:
+        plan = CSSPBuilder(cost_names=("time",))
+        near, far = plan.add_state("near"), plan.add_state("far")
+        out = plan.add_goal("out")
+        plan.add_action(near, "go", to={out: 1.0 - slip, near: slip} if slip else out, costs=2.0)
+        plan.add_action(far, "go", to=out, costs=4.0)
+        plan.set_initial({{"near": near, "far": far}[name]: share for name, share in begins.items()})
+        return plan.build()
+
+    assert FlatOracle(roads({"near": 1.0}, 0.0)).round_up(2.5) == 4.0
+    # Where it begins by chance, or a row may fail, anything may come out.
+    assert FlatOracle(roads({"near": 0.75, "far": 0.25}, 0.0)).round_up(2.4) == 2.4
+    assert FlatOracle(roads({"near": 1.0}, 0.5)).round_up(3.9) == 3.9

@@ -75,3 +75,11 @@ def test_with_several_prices_what_is_known_is_scaled_until_it_is_below() -> None
     assert floors.at(np.array([1.0, 5.0, 9.0])).tolist() == [8.0, 3.0]
     # What costs something is nothing where that is free.
     assert floors.at(np.array([1.0, 0.0, 0.0])).tolist() == [0.0, 0.0]
+
+
+def test_what_holds_in_a_region_is_known_in_that_very_region() -> None:
+    floors = floors_at(1.0)
+    floors.add(np.array([1.0, 1.0]), least(1.0) + 2.0, frozenset({5}))
+    assert floors.at(np.array([1.0, 1.0]), frozenset({5})).tolist() == (least(1.0) + 2.0).tolist()
+    assert floors.at(np.array([1.0, 1.0]), frozenset({6})).tolist() == least(1.0).tolist()
+    assert floors.at(np.array([1.0, 1.0])).tolist() == least(1.0).tolist()

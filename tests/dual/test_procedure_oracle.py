@@ -16,6 +16,7 @@ from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
+from random_nestings import random_limits
 from random_procedures import random_procedure
 from small_procedures import retrying, risky_room
 from volume import some
@@ -257,3 +258,43 @@ def test_one_finite_bound_makes_a_curve_of_every_surface() -> None:
     again = every.under(np.array([2.0 * bounds[0], np.inf, np.inf]))
     assert all(a is b for a, b in zip(one.planners, again.planners, strict=True))
     assert every.under(bounds).planners == every.planners
+
+
+@pytest.mark.parametrize(("seed", "cycles"), [(2, True), (3, True), (4, False), (7, False)])
+def test_choices_that_pay_for_limits_of_uses_are_paid_for(seed: int, cycles: bool) -> None:
+    _, problem = random_limits(seed, depth=2, cycles=cycles)
+    flattening = problem.flattening
+    assert flattening.event_costs.any()
+    oracle, flat = ProcedureOracle(flattening), FlatOracle(flattening.cssp)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        weights = np.append(1.0, rng.choice([0.2, 1.0, 30.0], len(oracle.bounds)))
+        found, expected = oracle.minimise(weights, Region()), flat.minimise(weights, Region())
+        assert found is not None
+        assert expected is not None
+        assert found.bound == pytest.approx(expected.bound, rel=1e-8, abs=1e-8)
+        assert found.bound <= float(expected.vertex.costs @ weights) * (1.0 + 1e-12)
+        # The costs are those of the policy as it is lifted, the choices' own among them.
+        policy = ProcedurePolicy(problem, oracle.lift(found.vertex))
+        assert evaluate(problem, policy).costs == pytest.approx(found.vertex.costs, rel=1e-9, abs=1e-12)
+        same = oracle.vertex_of(found.vertex.choices, found.vertex.plans)
+        assert same is not None
+        assert same.costs == pytest.approx(found.vertex.costs)
+
+
+def test_choices_that_do_not_end_and_activities_without_a_plan_make_no_policy() -> None:
+    oracle = ProcedureOracle(random_procedure(1, cycles=True).flattening)
+    found = oracle.minimise(np.append(1.0, np.zeros(len(oracle.bounds))), Region())
+    assert found is not None
+    vertex = found.vertex
+    executed = int(np.argmax(vertex.executions))
+    without = tuple(None if index == executed else plan for index, plan in enumerate(vertex.plans))
+    assert oracle.vertex_of(vertex.choices, without) is None
+    # What is never executed needs no plan.
+    spared = tuple(
+        plan if times > 0.0 else None
+        for plan, times in zip(vertex.plans, vertex.executions.tolist(), strict=True)
+    )
+    again = oracle.vertex_of(vertex.choices, spared)
+    assert again is not None
+    assert again.costs.tolist() == vertex.costs.tolist()

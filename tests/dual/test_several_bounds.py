@@ -10,7 +10,7 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.ascent import Ascent
-from hcssp.dual.several_bounds import CuttingPlanes, Master, cut_planes, seek_feasible
+from hcssp.dual.several_bounds import CuttingPlanes, Master, MasterOptimum, cut_planes, seek_feasible
 from hcssp.errors import OutOfPrecision
 from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
@@ -201,3 +201,27 @@ def test_a_master_that_stumbles_is_begun_anew_once(failures: int) -> None:
     else:
         assert master.solve().value == pytest.approx(7.0)
     assert stumbling.cleared == min(failures, 1)
+
+
+def test_a_mixture_that_pays_for_breaking_bounds_is_not_taken_for_one_that_keeps_them() -> None:
+    menu = Menu([(10.0, 0.0, 5.0), (4.0, 6.0, 1.0)], [3.0, 3.0])
+    ascent = Ascent(menu, Region())
+    ascent.explore(np.zeros(2))
+    planes = CuttingPlanes(ascent, np.arange(2))
+    for violation, kept in ((1.0, False), (2e-9, False), (1e-9, True), (0.0, True), (-1.0, True)):
+        optimum = MasterOptimum(5.0, np.zeros(2), np.ones(1), violation)
+        assert planes.is_kept(optimum) is kept
+    # Without limits on the multipliers, nothing can be paid for.
+    planes.lift_limits()
+    assert planes.is_kept(MasterOptimum(5.0, np.zeros(2), np.ones(1), 1.0))
+
+
+def test_columns_with_huge_entries_are_weighed_as_they_are() -> None:
+    # The second policy exceeds the bound by so much that hardly any of it is taken.
+    master = Master(1)
+    master.add(10.0, np.array([-2.0]))
+    master.add(4.0, np.array([2e9]))
+    optimum = master.solve()
+    assert optimum.mixture == pytest.approx([1.0, 1e-9], rel=1e-6)
+    assert optimum.violation <= 1e-6
+    assert optimum.value == pytest.approx(10.0)

@@ -125,3 +125,21 @@ def test_many_roundings_lose_no_more_than_their_number_times_one_and_hardly_less
     )
     assert ROUNDINGS <= 1.00001 * UNIT_ROUNDOFF
     assert np.finfo(np.float64).eps / 2.0 == UNIT_ROUNDOFF
+
+
+@pytest.mark.parametrize("successors", [1, 3, 30])
+@pytest.mark.parametrize("num_costs", [1, 20])
+def test_what_a_slack_may_be_off_grows_with_successors_and_costs(successors: int, num_costs: int) -> None:
+    # From the first state down to the others with equal chances: nothing is left open, and nothing is lost.
+    steps = Steps(
+        np.array([0]),
+        np.array([0, successors]),
+        1 + np.arange(successors),
+        np.full(successors, 1.0 / successors),
+    )
+    certifier = Certifier(steps, np.ones(1), num_costs)
+    values = np.append(2.0, np.ones(successors))
+    told = certifier.slack(np.ones(1), values)[0]
+    # Roundings for each successor and each cost, and some besides; the sizes add up to 2.
+    assert -told >= (successors + num_costs + 5) * UNIT_ROUNDOFF * 2.0
+    assert -told <= (successors + num_costs + 8) * UNIT_ROUNDOFF * 2.0 + 4.0 * UNIT_ROUNDOFF

@@ -20,7 +20,7 @@ from mutants.mutations import mutated
 
 NOT_COPIED = (".*", "__pycache__", "*.pyc", "out", "site", "build", "dist")
 
-MOST_SECONDS = 120
+MOST_SECONDS = 60
 """What a run of tests may take of the processor's time. None takes half of it: one that takes more hangs."""
 
 MOST_WAITING = 900

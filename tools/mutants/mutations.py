@@ -68,7 +68,7 @@ _METHODS = _FUNCTIONS | {
     "argmax": "argmin",
 }
 
-_ROUNDINGS = frozenset({"ROUNDING", "ROUNDINGS", "UNIT_ROUNDOFF"})
+_ROUNDINGS = frozenset({"ROUNDING", "ROUNDINGS", "UNIT_ROUNDOFF", "_LONG_ROUNDING"})
 """What one rounding may lose: a factor beside it is a number of them."""
 
 TINY = 1e-3

@@ -25,14 +25,27 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     ),
     "ssp/region.py": ("methods/test_policy_branching.py",),
     "dual/activity_budget.py": ("methods/paper/test_algorithm_2_activity_planning.py",),
-    "dual/activity_curve.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
+    "dual/activity_curve.py": (
+        "dual/test_roundings_of_duals.py",
+        "dual/test_activity_planner.py",
+        "dual/test_procedure_oracle.py",
+    ),
     "dual/activity_planner.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
     "dual/alike_activities.py": ("dual/test_procedure_oracle.py",),
-    "dual/ascent.py": ("dual/test_one_bound.py", "dual/test_several_bounds.py", "dual/test_oracle.py"),
+    "dual/ascent.py": (
+        "dual/test_roundings_of_duals.py",
+        "dual/test_one_bound.py",
+        "dual/test_several_bounds.py",
+        "dual/test_oracle.py",
+    ),
     "dual/budget_spread.py": ("dual/test_settlement.py",),
     "dual/circle.py": ("dual/test_doors_oracle.py", "proofs/test_assembly.py"),
     "dual/door_layout.py": ("dual/test_doors_oracle.py", "proofs/test_assembly.py"),
-    "dual/door_planner.py": ("dual/test_doors_oracle.py", "proofs/test_assembly.py"),
+    "dual/door_planner.py": (
+        "dual/test_roundings_of_duals.py",
+        "dual/test_doors_oracle.py",
+        "proofs/test_assembly.py",
+    ),
     "dual/doors_oracle.py": ("proofs/test_assembly.py",),
     "dual/doors_vertex.py": ("dual/test_doors_oracle.py", "methods/test_open_duals.py"),
     "dual/envelope_oracle.py": ("ssp/test_envelope.py",),
@@ -43,7 +56,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
     "dual/near_best.py": ("dual/test_settlement.py",),
     "dual/one_bound.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
-    "dual/oracle.py": ("methods/test_own_oracle.py", "dual/test_several_bounds.py"),
+    "dual/oracle.py": (
+        "dual/test_roundings_of_duals.py",
+        "methods/test_own_oracle.py",
+        "dual/test_several_bounds.py",
+    ),
     "dual/oracles.py": ("contract/test_memory.py", "methods/test_open_duals.py"),
     "dual/precision.py": ("dual/test_one_bound.py", "dual/test_ascent.py"),
     "dual/price_interval.py": ("dual/test_activity_curve.py", "dual/test_activity_planner.py"),
@@ -52,6 +69,8 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/settlement.py": ("dual/test_procedure_oracle.py",),
     "dual/several_bounds.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
     "dual/stochastic.py": ("contract/test_plan.py", "solving/test_solve.py"),
+    "dual/surface_lookup.py": ("dual/test_procedure_oracle.py",),
+    "dual/surface_table.py": ("dual/test_surface_lookup.py", "dual/test_procedure_oracle.py"),
     "dual/value_surface.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
     "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/check.py": ("checker/test_tampering.py", "proofs/test_builder.py"),
@@ -79,7 +98,7 @@ WHOLE_FOLDERS = ("checker", "dual", "proofs")
 
 PROPOSERS = (
     *(f"dual/{name}.py" for name in ("crossing", "door_repair", "known_model", "repair", "switch_sets")),
-    *(f"dual/{name}.py" for name in ("foresight", "guessing")),
+    *(f"dual/{name}.py" for name in ("foresight", "guessing", "loose_slots")),
     "ssp/mending.py",
     *(f"proofs/{name}.py" for name in ("encoding", "events", "feasibility", "plans", "search_record")),
     *(f"proofs/{name}.py" for name in ("ways_out", "witnesses")),
@@ -90,6 +109,7 @@ PROPOSERS = (
   costs is told by its evaluation;
 - prices to ask the oracle at (``known_model``, ``foresight``, ``guessing``): what it answers is certified at
   whatever prices it is asked;
+- what to plan more precisely (``loose_slots``): the bound is made of what is certified of each activity;
 - lower values (``mending``): the certifier goes through all rows again, and so does the checker;
 - what certificates are made of (``proofs``): "verified" is the checker's word, which is in the core, and it
   believes nothing that the writer of a certificate says. What the command tells of a certificate before it
