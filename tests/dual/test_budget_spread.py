@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.dual.budget_spread import Kind, spread_budget
+from hcssp.dual.budget_spread import Kind, _Labels, spread_budget
 from volume import some
 
 
@@ -153,3 +153,21 @@ def test_an_option_that_hardly_fits_leaves_room_for_the_others() -> None:
     assert found.bound == pytest.approx(5.0)
     assert found.counts is not None
     assert found.counts[0].tolist() == [5, 1, 0]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 50])
+def test_merged_labels_are_below_all_that_they_stand_for(limit: int) -> None:
+    # By rising use and falling cost, with some in between that are not kept.
+    costs, uses = np.arange(30.0, 0.0, -1.0), np.arange(30.0)
+    labels, kept = _Labels(costs, uses, costs, uses), np.arange(0, 30, 3)
+    few, left = labels.few(kept, limit)
+    assert len(few.costs) == min(limit, len(kept))
+    for cost, use in zip(costs[kept], uses[kept], strict=True):
+        assert np.any((few.costs <= cost) & (few.uses <= use))
+    # What is remembered is the way of a label that is left.
+    assert few.way_costs.tolist() == costs[left].tolist()
+    assert few.way_uses.tolist() == uses[left].tolist()
+    assert few.uses.tolist() == uses[left].tolist()
+    if limit >= len(kept):
+        assert few.costs.tolist() == costs[kept].tolist()
+    assert float(few.costs.min()) == float(costs[kept].min())

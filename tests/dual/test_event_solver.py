@@ -197,3 +197,25 @@ def test_a_long_procedure_is_bounded_as_well_as_a_short_one() -> None:
     assert answer is not None
     assert 150.0 * (1.0 - 1e-9) < answer[1] <= 150.0
     np.testing.assert_allclose(solver.executions(answer[0]), 1.0)
+
+
+def test_choices_are_the_only_ones_if_nothing_is_left_at_any_event_that_is_met() -> None:
+    plan = ProcedureBuilder()
+    start, hall, attic, out = (plan.add_event(name) for name in ("start", "hall", "attic", "out"))
+    walk = plan.add_activity("walk", risky_room())
+    plan.add_choice(start, "on", to=[Outcome(1.0, hall)])
+    plan.add_choice(start, "up", to=[Outcome(1.0, attic)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    plan.add_choice(hall, "leave", to=[Outcome(1.0, out)])
+    plan.add_choice(attic, "jump", to=[Outcome(1.0, out)])
+    plan.add_choice(attic, "climb", to=[Outcome(1.0, out)])
+    solver = ProcedureSolver(plan.build(start=start, end=out).flattening)
+    assert solver.num_rows == 6
+    # One choice at the start, two in the hall.
+    assert solver.only_choices(np.array([True, False, True, True, True, True])) is None
+    # Nobody comes to the attic, where something is left.
+    only = solver.only_choices(np.array([True, False, True, False, True, True]))
+    assert only is not None
+    assert only[:2].tolist() == [0, 2]
+    assert solver.only_choices(np.array([True, True, True, False, True, False])) is None
+    assert solver.only_choices(np.array([True, False, False, False, True, True])) is None
