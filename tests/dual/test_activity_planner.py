@@ -315,3 +315,25 @@ def test_weights_that_are_a_price_are_answered_as_the_price(counted: frozenset[i
             assert planner.bracket(weights, forbidden) == planner.bracket_at(at, forbidden)
             assert planner.plan(weights, forbidden) == planner.plan_at(at, forbidden)
             assert planner.glance(weights, forbidden) == planner.bracket_at(at, forbidden)
+
+
+@pytest.mark.parametrize("counted", [frozenset({1}), frozenset({1, 2})])
+def test_weights_that_are_no_price_are_not_taken_for_one(counted: frozenset[int]) -> None:
+    for seed in range(8):
+        cssp = activity(seed, max_constraints=2)
+        if len(cssp.costs) < 3:
+            continue
+        planner = ActivityPlanner(cssp, counted)
+        truth = brute_force(planner.prepared.problem)
+        for primary, price in ((0.0, 1.0), (1.0, 1.0), (0.5, 1.0), (2.0, 3.0), (0.0, 0.0), (1.0, 0.25)):
+            weights = np.zeros(planner.num_costs)
+            weights[0], weights[1] = primary, price
+            least = float((truth.costs @ weights).min())
+            for answer in (planner.bracket(weights, frozenset()), planner.glance(weights, frozenset())):
+                assert answer is not None
+                assert answer.bound <= least + 1e-12 * (1.0 + least)
+                assert answer.value >= least - 1e-9 * (1.0 + least)
+                assert answer.value == pytest.approx(float(weights @ answer.plan.costs))
+            planned = planner.plan(weights, frozenset())
+            assert planned is not None
+            assert least - 1e-7 * (1.0 + least) <= planned[1] <= least + 1e-12 * (1.0 + least)

@@ -8,6 +8,7 @@ import pytest
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.errors import ImproperPolicy
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder
+from hcssp.ssp.potential import UNIT_ROUNDOFF
 from random_procedures import random_procedure
 from small_procedures import risky_room
 from volume import some
@@ -219,3 +220,34 @@ def test_choices_are_the_only_ones_if_nothing_is_left_at_any_event_that_is_met()
     assert only[:2].tolist() == [0, 2]
     assert solver.only_choices(np.array([True, True, True, False, True, False])) is None
     assert solver.only_choices(np.array([True, False, False, False, True, True])) is None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int, is_sparse: bool) -> None:
+    flattening = random_procedure(seed, cycles=True).flattening
+    solver = ProcedureSolver(flattening)
+    choices = [flattening.problem.choices[choice] for choice in flattening.event_row_choice.tolist()]
+    runs = max(len({each.runs for each in choice.outcomes if each.runs is not None}) for choice in choices)
+    # A sum goes through all states where arrays are dense, and otherwise through those that it leads to.
+    others = [
+        {outcome.event for outcome in choice.outcomes} - {choice.event, flattening.problem.end}
+        for choice in choices
+    ]
+    longest = max(map(len, others)) if is_sparse else flattening.num_event_states
+    counted = solver._rounding / UNIT_ROUNDOFF
+    assert 2 * longest + runs + 10 <= counted <= 2 * longest + runs + 20
+
+
+def test_roundings_of_all_rounds_are_allowed_for_in_executions() -> None:
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(7)]
+    for number in range(6):
+        walk = plan.add_activity(f"walk {number}", risky_room())
+        plan.add_choice(events[number], "walk", to=[Outcome(1.0, events[number + 1], runs=walk)])
+    solver = ProcedureSolver(plan.build(start=events[0], end=events[-1]).flattening)
+    rows = np.append(np.arange(6), -1)
+    assert solver.executions(rows).tolist() == [1.0] * 6
+    lost = (1.0 - solver.executions_at_least(rows)) / UNIT_ROUNDOFF
+    # Six or seven rounds with a term each, four roundings besides in every round, and some in the end.
+    assert np.all(lost >= 6 * 5 + 10)
+    assert np.all(lost <= 8 * 5 + 20)

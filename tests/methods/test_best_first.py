@@ -186,3 +186,15 @@ def test_the_newest_node_is_the_one_pushed_last_whatever_its_bound() -> None:
     assert search.pop(newest=True) == (2.0, "b")
     assert search.pop() == (3.0, "c")
     assert len(search) == 0
+
+
+def test_what_is_within_a_billionth_of_the_incumbent_is_dropped_and_what_is_not_is_kept() -> None:
+    search: BestFirst[str, None] = BestFirst(upper_bound=1.0)
+    search.push(1.0 - 0.9e-9, "close")
+    assert len(search) == 0
+    assert search.pruned_bound == 1.0 - 0.9e-9
+    search.push(1.0 - 1.1e-9, "open")
+    assert len(search) == 1
+    # What the incumbent's own cost proves is a little less than itself.
+    assert search.floor == pytest.approx(1.0 - 1e-12, abs=1e-15)
+    assert BestFirst[str, None]().floor == inf
