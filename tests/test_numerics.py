@@ -13,6 +13,7 @@ from hcssp.numerics import (
     excess,
     is_feasible,
     mixture_is_feasible,
+    relative_gap,
     scales,
     tolerated,
 )
@@ -116,3 +117,25 @@ def test_a_mixture_may_spend_the_tolerance_and_what_rounding_may_be(
 @pytest.mark.parametrize(("spent", "kept"), [(0.5, True), (1.01, False), (2.0, False)])
 def test_a_policy_may_spend_the_tolerance(spent: float, kept: bool) -> None:
     assert is_feasible(np.array([7.0, 4.0 * (1.0 + spent * FEASIBILITY_TOLERANCE)]), np.array([4.0])) is kept
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "gap"),
+    [
+        (0.25, 0.5, 0.5),
+        (0.0, 0.5, 1.0),
+        (-0.5, 0.5, 2.0),
+        (1e-12, 2e-12, 0.5),
+        (3.0, 4.0, 0.25),
+        (4.0, 4.0, 0.0),
+        (5.0, 4.0, 0.0),
+        (0.5, 0.4, 0.0),
+        (0.0, 0.0, 0.0),
+        (-1.0, 0.0, 0.0),
+        (-INF, 4.0, INF),
+        (4.0, INF, INF),
+        (-INF, INF, INF),
+    ],
+)
+def test_the_gap_is_relative_to_what_is_known_from_above(lower: float, upper: float, gap: float) -> None:
+    assert relative_gap(lower, upper) == gap

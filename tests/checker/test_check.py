@@ -318,6 +318,15 @@ def test_costs_without_chance_are_whole() -> None:
     assert check(problem, replace(proof, leaves=((0, 2.7),))).for_lots
     with pytest.raises(NotProven, match=r"it claims 3\.1, but 3\.0 is proven"):
         check(problem, replace(proof, leaves=((0, 3.1),)))
+    # What is proven to the last digit need not be rounded, and holds for plans that draw lots.
+    without_price = replace(
+        proof,
+        leaves=((0, 2.0),),
+        statements=(statement((1.0, 0.0), 2.0, (0, 0, 1.0)), *PROOF.statements[1:]),
+        potentials=(potential((1.0, 0.0), 2.0), *PROOF.potentials[1:]),
+    )
+    assert check(problem, without_price).lower_bound == 2.0
+    assert check(problem, without_price).for_lots
 
 
 def trap() -> CSSP:

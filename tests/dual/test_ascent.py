@@ -346,3 +346,20 @@ def test_nothing_is_not_above_nothing() -> None:
     assert is_above(1e-300, np.zeros(2), np.ones(2))
     # Nor is what is above by no more than rounding.
     assert not is_above(float(np.nextafter(0.3, 1.0)), np.array([0.1]), np.array([3.0]))
+
+
+def test_nothing_is_proven_of_prices_to_begin_with_unless_it_is_said() -> None:
+    begun = 0
+    for seed in range(12):
+        problem = random_cssp(seed, max_constraints=1)
+        oracle = FlatOracle(problem)
+        dual = maximise(oracle, Region())
+        if dual.infeasible or not dual.prices.any():
+            continue
+        begun += 1
+        for again in (
+            *ascend(oracle, Region(), dual.vertices, dual.prices),
+            maximise(oracle, Region(), dual.vertices, dual.prices),
+        ):
+            assert again.bound <= dual.bound + 1e-8 * abs(dual.bound)
+    assert begun > 2

@@ -129,6 +129,30 @@ def test_regions_of_circles_say_the_same_as_the_flat_oracle(seed: int) -> None:
     assert stuck < 25
 
 
+def test_of_a_circle_one_event_may_be_stuck_and_another_not() -> None:
+    plan = ProcedureBuilder()
+    start, one, two, end = (plan.add_event(name) for name in ("start", "one", "two", "end"))
+    walk = plan.add_activity("walk", drone().activities[0].cssp)
+    plan.add_choice(start, "first", to=[Outcome(1.0, one)])
+    plan.add_choice(start, "second", to=[Outcome(1.0, two)])
+    plan.add_choice(one, "on", to=[Outcome(0.5, two), Outcome(0.5, end)])
+    plan.add_choice(two, "back", to=[Outcome(1.0, one)])
+    plan.add_choice(two, "leave", to=[Outcome(1.0, end, runs=walk, exits={"crashed": two})])
+    flattening = plan.build(start=start, end=end).flattening
+    oracle, flat = DoorsOracle(flattening), FlatOracle(flattening.cssp)
+    assert any(each.circular for each in oracle.layout.components)
+    stuck = 0
+    for row in range(len(oracle.row_state)):
+        region = Region().forbid([row])
+        found, expected = oracle.minimise(np.ones(1), region), flat.minimise(np.ones(1), region)
+        assert (found is None) == (expected is None)
+        if found is not None and expected is not None:
+            assert found.bound == pytest.approx(expected.bound, rel=1e-9)
+            assert found.vertex.costs == pytest.approx(expected.vertex.costs)
+            stuck += found.bound > 1.0
+    assert stuck > 0
+
+
 def test_some_of_them_lead_in_circles_and_some_do_not() -> None:
     layouts = [DoorsOracle(doors(seed).flattening).layout for seed in range(CHUNK)]
     circles = [sum(each.circular for each in layout.components) for layout in layouts]

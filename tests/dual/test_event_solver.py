@@ -235,7 +235,7 @@ def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int, is
     ]
     longest = max(map(len, others)) if is_sparse else flattening.num_event_states
     counted = solver._rounding / UNIT_ROUNDOFF
-    assert 2 * longest + runs + 10 <= counted <= 2 * longest + runs + 20
+    assert 2 * longest + runs + 15 <= counted <= 2 * longest + runs + 17
 
 
 def test_roundings_of_all_rounds_are_allowed_for_in_executions() -> None:
@@ -251,3 +251,25 @@ def test_roundings_of_all_rounds_are_allowed_for_in_executions() -> None:
     # Six or seven rounds with a term each, four roundings besides in every round, and some in the end.
     assert np.all(lost >= 6 * 5 + 10)
     assert np.all(lost <= 8 * 5 + 20)
+
+
+@pytest.mark.usefixtures("is_sparse")
+def test_where_one_can_go_round_for_nothing_the_bound_is_certified_row_by_row() -> None:
+    plan = ProcedureBuilder()
+    start, hall, attic, out = (plan.add_event(name) for name in ("start", "hall", "attic", "out"))
+    walk, jump = plan.add_activity("walk", risky_room()), plan.add_activity("jump", risky_room())
+    plan.add_choice(start, "on", to=[Outcome(1.0, hall)])
+    plan.add_choice(start, "walk", to=[Outcome(1.0, out, runs=walk)])
+    plan.add_choice(hall, "back", to=[Outcome(1.0, start)])
+    plan.add_choice(hall, "up", to=[Outcome(0.75, attic), Outcome(0.25, start)])
+    plan.add_choice(attic, "down", to=[Outcome(1.0, hall)])
+    plan.add_choice(attic, "jump", to=[Outcome(0.5, out, runs=jump), Outcome(0.5, hall)])
+    flattening = plan.build(start=start, end=out).flattening
+    solver = ProcedureSolver(flattening)
+    assert solver._lengths is None
+    for walking, jumping in ((10.0, 4.0), (3.0, 4.0), (0.1, 0.3), (7.0, 7.0), (5.0, 0.0)):
+        answer = solver.minimise(solver.runs @ np.array([walking, jumping]))
+        assert answer is not None
+        # To jump costs half of it at each attempt, and two of them are needed.
+        least = min(walking, jumping)
+        assert least * (1.0 - 1e-9) <= answer[1] <= least

@@ -8,7 +8,7 @@ from hcssp.checker.check import check
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.settlement import settle
+from hcssp.dual.settlement import SLACK, settle
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
@@ -154,3 +154,7 @@ def test_where_plans_are_too_many_nothing_is_told(monkeypatch: pytest.MonkeyPatc
     assert found.bound == pytest.approx(6.0)
     monkeypatch.setattr("hcssp.dual.near_best.MAX_PLANS", 1)
     assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
+
+
+def test_plans_are_looked_for_a_little_beyond_the_cutoff() -> None:
+    assert 1.0 + 1e-9 < SLACK < 1.0 + 1e-3

@@ -18,7 +18,7 @@ from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.dual.expanding_oracle import ExpandedVertex, ExpandingOracle
-from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
+from hcssp.errors import DeadEnd, InvalidProblem, OutOfPrecision, UnsupportedProblem
 from hcssp.ssp.region import Region
 from implicit_problems import highest_heuristic, implicit_of, walk_or_skate
 from random_problems import random_cssp
@@ -230,3 +230,14 @@ def test_what_is_dead_is_left_out_of_a_proof_and_nothing_else_is(way_out: float,
         assert found.vertex.costs[0] == pytest.approx(least)
         assert least * (1.0 - 1e-5) <= found.bound <= least
     assert oracle.proven == found.bound
+
+
+def test_questions_about_parts_and_about_uses_alone_are_left_to_the_exact_method() -> None:
+    oracle = ExpandingOracle(Expansion(trapped(4.0)), np.zeros(0))
+    for weights, region in (
+        (np.ones(1), Region().forbid([0])),
+        (np.zeros(1), Region()),
+        (np.zeros(1), Region().forbid([0])),
+    ):
+        with pytest.raises(OutOfPrecision, match="a part of its policies"):
+            oracle.minimise(weights, region)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import MAX_WIDTH, Balance
+from hcssp.ssp.potential import UNIT_ROUNDOFF
 from proper_problems import proper_problem
 from random_problems import cssps
 from volume import examples
@@ -88,3 +89,25 @@ def test_a_problem_whose_start_is_a_goal_has_nothing_to_balance() -> None:
     initial[-1] = 1.0
     balance = Balance(prepare(replace(problem, initial=initial)).problem)
     assert (balance.num_live, balance.num_rows) == (0, 0)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int) -> None:
+    problem = proper_problem(seed)
+    balance = Balance(problem)
+    longest = int(np.diff(balance.matrix.indptr).max())
+    # Probabilities are divided by a sum of them, so that each of their roundings counts twice.
+    counted = balance._rounding / UNIT_ROUNDOFF
+    expected = 2 * longest + len(problem.costs)
+    assert expected + 15 <= counted <= expected + 17
+
+
+def test_values_below_zero_are_not_proven_at_a_glance() -> None:
+    balance = Balance(proper_problem(1))
+    weights = np.zeros(len(balance.costs))
+    weights[0] = 1.0
+    values = np.zeros(balance.num_live)
+    reduced = balance.reduced_costs(weights @ balance.costs, values)
+    assert balance.certify_quickly(weights, values, reduced) is not None
+    values[0] = -1e-300
+    assert balance.certify_quickly(weights, values, reduced) is None

@@ -315,3 +315,15 @@ def test_values_that_hold_are_left_as_they_are_whatever_their_unit(
     monkeypatch.setattr("hcssp.ssp.potential.Mending", None)
     certificate = Certifier.of(problem).certify(problem.costs[0], np.array([size]))
     assert certificate.bound == pytest.approx(size, rel=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [np.inf, np.nan, -np.inf])
+def test_values_one_of_which_is_no_number_prove_nothing(wrong: float) -> None:
+    problem = wild_problem(3)
+    live = np.flatnonzero(~problem.goals)
+    for place in range(len(live)):
+        values = np.ones(len(live))
+        values[place] = wrong
+        certificate = Certifier.of(problem).certify(problem.costs[0], values)
+        assert certificate.bound == 0.0
+        assert not certificate.values.any()
