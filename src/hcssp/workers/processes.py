@@ -56,7 +56,7 @@ class ProcessWorkers(Executor):
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._desk = _Desk()
+        self._desk = _Desk(jobs)
         self._lanes = [_Lane(self._desk) for _ in range(jobs)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -94,9 +94,16 @@ class ProcessWorkers(Executor):
 
 
 class _Desk:
-    """Where tasks wait: no process is started while one that is there has nothing to do."""
+    """Where tasks wait: no process is started while one that is there has nothing to do.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    lanes
+        How many take tasks from here.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._lanes = lanes
         self._waiting: deque[_Waiting | None] = deque()
         # Those whose process is there, or is being started; and those of them that have nothing to do.
         self._there: set[_Lane] = set()
@@ -135,10 +142,13 @@ class _Desk:
 
     def _is_for(self, is_there: bool) -> bool:
         """Whether the first task is for a process that is there, or one that is not."""
-        if is_there or not self._waiting:
-            return bool(self._waiting)
+        if not self._waiting:
+            return False
         first = self._waiting[0]
-        return (first is not None and first.brief) or len(self._waiting) > len(self._resting)
+        if first is not None and first.brief:
+            # It was asked for to start one.
+            return not is_there or len(self._there) == self._lanes
+        return is_there or len(self._waiting) > len(self._resting)
 
     def expected(self) -> int:
         """How many processes are there, or will be for what is waiting only to start them."""
