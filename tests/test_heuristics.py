@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import hcssp
+import hcssp.heuristics as heuristics
 from brute_force import brute_force
 from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.least_costs import ExpectedCosts
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
-from hcssp.heuristics import shortest_paths
+from hcssp.heuristics import TableHeuristic, shortest_paths
 from hcssp.scenarios.hazard_grid import hazard_grid
 from implicit_problems import implicit_of
 from random_problems import random_cssp
@@ -107,3 +109,25 @@ def test_a_projection_does_not_trust_probabilities() -> None:
     problem = small.build()
     assert shortest_paths(problem)("here")[0] == pytest.approx(2.0)
     assert shortest_paths(problem, project=lambda state: "here")(7)[0] == pytest.approx(1.0)
+
+
+def test_a_small_problem_is_solved_once_for_each_vector_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are asked about again and again stay known."""
+    monkeypatch.setattr(heuristics, "MAX_KEPT", 3)
+    problem = random_cssp(3)
+    solved: list[float] = []
+    expected = ExpectedCosts(problem)
+
+    def least(row_costs: np.ndarray) -> np.ndarray:
+        solved.append(float(row_costs.sum()))
+        return expected.least(row_costs)
+
+    known = TableHeuristic(problem, np.zeros((len(problem.costs), problem.num_states)), None, least)
+    states = list(problem.state_labels)
+    first, *others = (np.append(1.0, np.full(len(problem.bounds), price)) for price in range(6))
+    told = known.together(first, states)
+    for weights in others:
+        known.together(weights, states)
+        assert known.together(first, states).tolist() == told.tolist()
+    assert len(solved) == 6
+    assert told == pytest.approx(expected.least(first @ problem.costs))

@@ -55,8 +55,9 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.errors import InvalidProblem
 
-MAX_KEPT = 8
-"""What is to come in the small problem is kept for so many vectors of weights, the latest."""
+MAX_KEPT = 16
+"""What is to come in the small problem is kept for so many vectors of weights, those asked about last: more
+than a search goes back to."""
 
 
 class PricedHeuristic(Protocol):
@@ -137,15 +138,17 @@ class TableHeuristic:
     def together(self, weights: FloatArray, states: Any) -> FloatArray:
         """As :meth:`PricedHeuristic.together`: the small problem is solved under the weights."""
         key = weights.tobytes()
-        if key not in self._kept:
-            apart = weights @ self._values
-            solved = None if self._under is None else self._under(weights @ self._problem.costs)
-            while len(self._kept) >= MAX_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = apart if solved is None else np.maximum(solved, apart)
+        known = self._kept.pop(key, None)
+        if known is None:
+            known = weights @ self._values
+            if self._under is not None:
+                known = np.maximum(known, self._under(weights @ self._problem.costs))
+        self._kept[key] = known
+        while len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
         if isinstance(states, np.ndarray):
-            return self._kept[key][self._found(states)]
-        return self._kept[key][[self._found_one(state) for state in states]]
+            return known[self._found(states)]
+        return known[[self._found_one(state) for state in states]]
 
     def _found_one(self, state: Hashable) -> int:
         label = state if self._project is None else self._project(state)

@@ -99,3 +99,35 @@ def test_a_wrong_answer_under_prices_is_told(answer: np.ndarray, message: str) -
     )
     with pytest.raises(InvalidProblem, match=message):
         Expansion(problem).to_come.under(np.array([1.0, 2.0]))
+
+
+def test_states_of_weights_of_some_time_ago_are_asked_about_alone() -> None:
+    """What is no longer remembered is asked for again, and nothing is asked about no state."""
+    asked: list[tuple[float, int]] = []
+
+    class Told:
+        def __call__(self, state: int) -> float:
+            return 0.0
+
+        def together(self, weights: np.ndarray, states: list[int]) -> np.ndarray:
+            asked.append((float(weights[1]), len(states)))
+            return np.array([0.0 if state == 4 else weights.sum() for state in states])
+
+    problem = ImplicitCSSP(
+        0,
+        lambda state: ("go",),
+        lambda state, action: {state + 1: 0.5, state + 2: 0.5} if state < 3 else {4: 1.0},
+        lambda state, action: (1.0, 1.0),
+        lambda state: state == 4,
+        Told(),
+        ("time", "damage"),
+    )
+    expansion = Expansion(problem)
+    for price in range(6):
+        assert expansion.to_come.under(np.array([1.0, price])).tolist() == [1.0 + price]
+    expansion.expand(np.array([0]))
+    asked.clear()
+    assert expansion.to_come.under(np.array([1.0, 0.0]), 1).tolist() == [1.0, 1.0]
+    assert expansion.to_come.under(np.array([1.0, 5.0])).tolist() == [6.0] * 3
+    assert expansion.to_come.under(np.array([1.0, 1.0]), 3).tolist() == []
+    assert asked == [(0.0, 2), (5.0, 2)]

@@ -18,8 +18,8 @@ from hcssp.errors import InvalidProblem
 if TYPE_CHECKING:
     from hcssp.cssp.expansion import Expansion
 
-MAX_KEPT = 16
-"""So many vectors of weights are remembered, the latest."""
+MAX_KEPT = 3
+"""So many vectors of weights are remembered for all states: each takes as much memory as their values."""
 
 
 class ToCome:
@@ -61,20 +61,26 @@ class ToCome:
             apart: FloatArray = weights @ expansion.heuristic[:, first:]
             return apart
         key = weights.tobytes()
-        if key not in self._kept:
-            while len(self._kept) >= MAX_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[key] = Growing(np.float64)
-        kept = self._kept[key]
-        known = len(kept)
-        if known < expansion.num_states:
-            kept.append(self._told(weights, known))
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            if first > 0:
+                # Who asks about the latest states alone asks about weights of some time ago.
+                return self._told(weights, first)
+            kept = Growing(np.float64)
+        # The latest comes last.
+        self._kept[key] = kept
+        while len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        if len(kept) < expansion.num_states:
+            kept.append(self._told(weights, len(kept)))
         return kept.view[first:]
 
     def _told(self, weights: FloatArray, first: int) -> FloatArray:
         expansion = self._expansion
         apart: FloatArray = weights @ expansion.heuristic[:, first:]
         new = np.arange(first, expansion.num_states)
+        if not len(new):
+            return apart
         together = expansion.problem.space.together(weights, expansion.numbers.states(new))
         if together is None:
             self._told_together = False
