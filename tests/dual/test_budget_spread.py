@@ -171,3 +171,25 @@ def test_merged_labels_are_below_all_that_they_stand_for(limit: int) -> None:
     if limit >= len(kept):
         assert few.costs.tolist() == costs[kept].tolist()
     assert float(few.costs.min()) == float(costs[kept].min())
+
+
+@pytest.mark.parametrize(("kinds", "number"), [(1, 1), (5, 1), (1, 20), (5, 20)])
+def test_roundings_of_all_uses_and_kinds_are_allowed_for(kinds: int, number: int) -> None:
+    every = [Kind(number, np.ones(1), np.zeros(1))] * kinds
+    found = spread_budget(every, 0.0, 1.0, 1e6)
+    assert found is not None
+    size = float(kinds * number)
+    counted = (size - found.bound) / (size * 2.0**-53)
+    # Four for each use and each kind, and some besides; the difference itself is rounded, too.
+    expected = 4 * kinds * number + 4 * kinds
+    assert expected + 60 <= counted <= expected + 70
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_what_exceeds_the_budget_by_no_more_than_rounding_is_a_way(number: int) -> None:
+    allowed = 4 * number + 64
+    for roundings, kept in ((0, True), (allowed - 8, True), (allowed + 8, False), (10_000, False)):
+        use = (1.0 + roundings * 2.0**-53) / number
+        found = spread_budget([Kind(number, np.ones(1), np.array([use]))], 1.0, 0.0, 1e6)
+        assert found is not None
+        assert (found.counts is not None) is kept
