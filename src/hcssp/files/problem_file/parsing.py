@@ -30,6 +30,9 @@ _BLOCK = ("|", ">")
 _PIECE = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|(?P<constant>NaN|-?Infinity)|\t')
 _HALF = re.compile("[\ud800-\udfff]")
 
+# Whatever may be among that: escapes, control characters, a colon away from its key, a key that is not short.
+_UNLIKE_YAML = re.compile(r'[\\\x00-\x09\x0b-\x1f\x7f]|"\s+:|"[^"]{1000}')
+
 
 def parse_document(text: str, findings: Findings, limits: Limits, *, json: bool = False) -> Node:
     """The tree of a text; keys that repeat or are not texts are noted in `findings`.
@@ -243,22 +246,28 @@ def as_yaml(text: str, findings: Findings) -> str:
 
     YAML is said to contain JSON, but its parsers know no pairs of surrogates and no raw control characters,
     do not take a tab for a space, and want a key to be short and its colon to stand beside it, unless a
-    question mark precedes it.
+    question mark precedes it. A text with nothing of all that is left as it is.
 
     >>> as_yaml('{"a":\t["\\ud83d\\ude00", 1e5]}', Findings("it"))
     '{? "a": ["😀", 1e5]}'
+    >>> as_yaml('{"a":["b", 1e5]}', Findings("it"))
+    '{"a":["b", 1e5]}'
 
     Raises
     ------
     InvalidProblem
         If it is not JSON.
     """
+    constants: list[str] = []
     try:
-        json.loads(text, parse_int=str, parse_float=str)
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=constants.append)
     except json.JSONDecodeError as error:
         findings.fatal(error.lineno, "", f"this is not JSON: {error.msg} (column {error.colno})")
     except RecursionError:
         findings.fatal(1, "", "nested far too deep for a problem")
+    if text.isascii() and not constants and not _UNLIKE_YAML.search(text):
+        # So are most files that programs write, and to look at every string takes as long as to parse it.
+        return text
 
     def place(start: int) -> tuple[int, int]:
         return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
