@@ -366,6 +366,7 @@ _HOME = {
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
     "plan.replan": "hcssp.solving.replan:replan",
+    "plan.proving_record": "hcssp.solving.proving:proving_record",
     "plan.save": "hcssp.files.plan_file:save_plan",
     "plan.verified": "hcssp.files.certificate:verified_plan",
     "plan.save_certificate": "hcssp.files.certificate:save_certificate",

@@ -122,15 +122,15 @@ def test_what_a_plan_file_claims_is_no_part_of_the_proof(
 
 
 @pytest.mark.parametrize("method", ["budget-allocation", "lp", "milp"])
-def test_other_methods_write_a_proof_of_the_dual_s_bound(
+def test_other_methods_write_a_proof_of_what_they_told(
     capsys: pytest.CaptureFixture[str], path: Path, method: str
 ) -> None:
     command = ["solve", "small-building", "--bound", "damage=2", "--method", method, "--gap", "0.1"]
     told = run(capsys, *command, "--certificate", path)
     seen = run(capsys, "check", "small-building", path)
-    assert seen["leaves"] == 1
     assert seen["upper_bound"] == pytest.approx(told["upper_bound"], rel=1e-9)
-    assert seen["lower_bound"] == pytest.approx(25.3539, rel=1e-5)
+    assert seen["lower_bound"] >= (1.0 - 1e-6) * told["lower_bound"]
+    assert seen["lower_bound"] >= 25.3538
 
 
 def test_it_says_so_if_the_search_told_more(path: Path) -> None:

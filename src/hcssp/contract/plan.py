@@ -32,9 +32,15 @@ from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
-from hcssp.proofs.assembly import certificate_of
+from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.verbs import verb
+
+WORTH_PROVING = 1e-9
+"""What was told is proven by another search only if it is more than the dual's bound by a larger share."""
+
+_WITHOUT_REGIONS = ("budget-allocation", "milp")
+_ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +190,22 @@ class Plan:
         """A proof of what is known about the problem, for :func:`hcssp.checker.check`.
 
         It is made when it is first asked for, and proves what can be proven of what the search told. Methods
-        other than the exact one, and plans from files, have a proof of the dual's bound.
+        other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
+        by itself and told more, the exact method searches once more to prove that, see
+        :mod:`hcssp.solving.proving`.
         """
-        return certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
+        made = certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
+        known = claimed_interval(made)[0]
+        if not self._has_boxes or self.lower_bound <= known + WORTH_PROVING * abs(known):
+            return made
+        again = certificate_of(self.problem, verb("plan.proving_record")(self), self._rows)
+        return max(made, again, key=lambda each: claimed_interval(each)[0])
+
+    @property
+    def _has_boxes(self) -> bool:
+        """Whether the search came to an end of its own without regions of policies that tell why."""
+        explicit = not isinstance(self.problem, ExpandedCSSP)
+        return explicit and self.method in _WITHOUT_REGIONS and self.ending.reason in _ENDS
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
