@@ -159,12 +159,15 @@ class ActivityPlanner:
             self._narrower[counted] = other
         return self._narrower[counted]
 
-    def surface(self, forbidden: frozenset[int]) -> ValueSurface | None:
-        """What is known of a region where several costs are counted; None if no plan or no combination is."""
+    def surface(self, forbidden: frozenset[int], paid: BoolArray) -> ValueSurface | None:
+        """What is known of a region where several costs are counted; None if no plan or no combination is.
+
+        Combinations are those for weights of the `paid` costs, of those that may have weights.
+        """
         if self.priced or (self._impossible and self._is_impossible(forbidden)):
             return None
         known = self._surface(forbidden)
-        return known if known.plans and len(known.combinations.bounds) else None
+        return known if known.plans and len(known.combinations(paid).bounds) else None
 
     def glance(self, weights: FloatArray, forbidden: frozenset[int]) -> Bracket | None:
         """As :meth:`bracket`, but with several counted costs the bound may be nought: that is far quicker."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.dual.activity_curve import ROUNDED_DOWN, ActivityPlan, Bracket
 from hcssp.dual.value_surface import ValueSurface
 
@@ -53,15 +53,15 @@ class Block(NamedTuple):
         return id(self.surface), id(self.spread)
 
     @classmethod
-    def of(cls, surface: ValueSurface, spread: FloatArray, size: int) -> Block:
-        """The block of a surface that is filled up to `size` costs, with shares of nothing."""
-        known, own = surface.combinations, len(spread)
+    def of(cls, surface: ValueSurface, spread: FloatArray, paid: BoolArray, size: int) -> Block:
+        """The block of a surface for weights of its `paid` costs, filled up to `size` costs."""
+        known, own = surface.combinations(paid), int(np.count_nonzero(paid))
         shares = np.zeros((len(known.bounds), size, spread.shape[1]))
-        shares[:, :own] = np.einsum("mik,id->mkd", known.inverses, spread)
+        shares[:, :own] = np.einsum("mik,id->mkd", known.inverses, spread[paid])
         bounds, points = np.zeros(shares.shape[:2]), np.zeros((len(shares), size, size))
         bounds[:, :own], points[:, :own, :own] = known.bounds, known.points
         weights = np.ones((1, size, spread.shape[1]))
-        weights[0, :own] = spread
+        weights[0, :own] = spread[paid]
         costs = surface.points @ spread
         return cls(surface, spread, surface.version, surface.plans, costs, shares, bounds, points, weights)
 
@@ -76,24 +76,29 @@ class SurfaceTable:
     spreads
         Of each, what its costs are to the whole problem: its own weights are this matrix times those of the
         problem.
+    paid
+        Of each, which of its costs have weights.
     before
-        A table of which some surfaces are the same.
+        A table for weights of the same costs of which some surfaces are the same.
     """
 
     def __init__(
         self,
         surfaces: Sequence[ValueSurface],
         spreads: Sequence[FloatArray],
+        paid: Sequence[BoolArray],
         before: SurfaceTable | None = None,
     ) -> None:
         self._size = max(len(spread) for spread in spreads)
         # Each block keeps its surface and its spread, so that no others can have their numbers.
         is_like = before is not None and before._size == self._size
         known = {block.key: block for block in before._blocks} if before is not None and is_like else {}
-        self._blocks: list[Block] = [
-            _block(surface, spread, self._size, known)
-            for surface, spread in zip(surfaces, spreads, strict=True)
-        ]
+        self._blocks: list[Block] = []
+        for surface, spread, own in zip(surfaces, spreads, paid, strict=True):
+            block = known.get((id(surface), id(spread)))
+            if block is None or block.version != surface.version:
+                block = Block.of(surface, spread, own, self._size)
+            self._blocks.append(block)
         blocks = self._blocks
         self._own: IntArray = np.arange(len(blocks))
         self._plans = [block.plans for block in blocks]
@@ -121,7 +126,7 @@ class SurfaceTable:
         ]
 
     def brackets(self, weights: FloatArray) -> list[Bracket]:
-        """What each surface knows at first sight; all `weights` are positive."""
+        """What each surface knows at first sight; `weights` are positive where costs are paid, or nought."""
         values, chosen = self._best_plans(weights)
         bounds = np.minimum(self._lower_bounds(weights), values)
         return [
@@ -151,16 +156,6 @@ class SurfaceTable:
         sums = (taken * self._bounds[best]).sum(axis=1)
         bounds: FloatArray = ROUNDED_DOWN * ROUNDED_DOWN * sums / np.maximum(1.0, loads.max(axis=1))
         return np.where(most > 0.0, bounds, 0.0)
-
-
-def _block(
-    surface: ValueSurface, spread: FloatArray, size: int, known: dict[tuple[int, int], Block]
-) -> Block:
-    """The block of a surface; the known one if nothing was added since."""
-    block = known.get((id(surface), id(spread)))
-    return (
-        block if block is not None and block.version == surface.version else Block.of(surface, spread, size)
-    )
 
 
 def _places(counts: Sequence[int]) -> tuple[IntArray, IntArray]:

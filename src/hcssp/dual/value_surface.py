@@ -19,7 +19,7 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.dual.activity_curve import POINT_TOLERANCE, ROUNDED_DOWN, ActivityPlan, Bracket
 
 MAX_POINTS = 200
@@ -58,7 +58,6 @@ class ValueSurface:
         self._exact: dict[bytes, Bracket] = {}
         # Those of weights that are nought in the same places, which only points with noughts there amount to.
         self._bases: dict[bytes, Combinations] = {}
-        self._every = np.ones(len(costs), dtype=np.bool_).tobytes()
         self.version = 0
 
     @property
@@ -71,10 +70,12 @@ class ValueSurface:
         """The plans that are known."""
         return self._plans
 
-    @property
-    def combinations(self) -> Combinations:
-        """Those that are known where every cost has a weight."""
-        return self._bases.setdefault(self._every, Combinations(len(self._costs)))
+    def combinations(self, paid: BoolArray) -> Combinations:
+        """Those that are known where these costs have weights, and no others."""
+        key = paid.tobytes()
+        if key not in self._bases:
+            self._bases[key] = Combinations(int(np.count_nonzero(paid)))
+        return self._bases[key]
 
     def part(self, lies_in: Callable[[ActivityPlan], bool]) -> ValueSurface:
         """What is known of a smaller region, given which plans lie in it."""
@@ -149,10 +150,7 @@ class ValueSurface:
         paid = own > 0.0
         if not paid.any():
             return 0.0
-        key = paid.tobytes()
-        if key not in self._bases:
-            self._bases[key] = Combinations(int(np.count_nonzero(paid)))
-        bases, wanted = self._bases[key], own[paid]
+        bases, wanted = self.combinations(paid), own[paid]
         bound = bases.bound(wanted)
         if closely or bound <= 0.0:
             usable = ~self._weights[:, ~paid].any(axis=1)
