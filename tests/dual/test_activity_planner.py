@@ -336,3 +336,12 @@ def test_weights_that_are_no_price_are_not_taken_for_one(counted: frozenset[int]
             planned = planner.plan(weights, frozenset())
             assert planned is not None
             assert least - 1e-7 * (1.0 + least) <= planned[1] <= least + 1e-12 * (1.0 + least)
+
+
+def test_a_row_that_was_taken_out_or_never_was_there_has_no_number() -> None:
+    planner = ActivityPlanner(activity(2), frozenset({1}))
+    kept = planner.prepared.rows.tolist()
+    assert [planner.prepared_row(row) for row in kept] == list(range(len(kept)))
+    assert planner.prepared_row(max(kept) + 1) is None
+    for row in set(range(max(kept))) - set(kept):
+        assert planner.prepared_row(row) is None

@@ -18,6 +18,7 @@ from hcssp.evaluation.exact import evaluate
 from hcssp.numerics import is_feasible
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.solving.solve import solve
+from hcssp.ssp.potential import UNIT_ROUNDOFF
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
 from random_procedures import random_procedure
@@ -334,3 +335,17 @@ def test_of_choices_as_good_as_each_other_the_least_is_told() -> None:
     assert found is not None
     assert found.bound <= min(costs)
     assert found.bound == pytest.approx(min(costs), rel=1e-13)
+
+
+def test_roundings_of_all_that_follows_a_circle_are_allowed_for() -> None:
+    looked = 0
+    for seed in range(1, 2 * CHUNK, 2):
+        problem = doors(seed)
+        for circle in DoorsOracle(problem.flattening)._circles.values():
+            outside = int(np.max(np.diff(circle._leaving.indptr), initial=0))
+            # Costs are weighted and added, and so is what lies outside; then comes what every row has.
+            terms = 1 + problem.num_constraints + outside
+            counted = circle._certifier._rounding / UNIT_ROUNDOFF
+            assert counted.min() >= terms + 6.5
+            looked += outside > 1
+    assert looked > 0

@@ -224,3 +224,15 @@ def test_what_is_just_as_far_from_a_bound_as_rounding_may_hide_is_doubtful() -> 
     distance = float(np.abs(menu.table[0, 1] - tolerated(menu.bounds))[0])
     for rounding, doubtful in ((distance, True), (float(np.nextafter(distance, 0.0)), False)):
         assert reporter._is_doubtful(Doubtful(menu.table[0], 0, np.array([0.0, rounding]))) is doubtful
+
+
+def test_a_policy_of_others_that_does_not_end_is_not_taken() -> None:
+    plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
+    hungry, full = plan.add_state("hungry"), plan.add_goal("full")
+    plan.add_action(hungry, "wait", to=hungry, costs={"price": 1.0})
+    plan.add_action(hungry, "salad", to=full, costs={"price": 6.0, "calories": 2.0})
+    search: BestFirst[None, Dish] = BestFirst()
+    reporter = Reporter(plan.build(), CountingMenu([(6.0, 2.0)], [4.0]), search, time.perf_counter())
+    assert reporter.offer_policy(np.array([0, NO_ROW])) is False
+    assert search.incumbent is None
+    assert reporter.offer_policy(np.array([1, NO_ROW])) is True
