@@ -208,7 +208,10 @@ class Closing:
         return best_rows(self._expansion, np.where(self._rows, options, np.inf))
 
     def evaluated(self, search: GuidedExpansion, rows: IntArray) -> ClosedPolicy | None:
-        """The policy, mended where it would not end, with its costs; None if they cannot be told."""
+        """The policy, mended where it would not end, with its costs.
+
+        None if it cannot be mended, or its costs cannot be told.
+        """
         expansion = self._expansion
         starts = np.zeros(expansion.num_states, dtype=np.bool_)
         starts[expansion.initial[0]] = True
@@ -219,6 +222,9 @@ class Closing:
             rows = self._mended(rows, trapped)
             chain = policy_chain(search, rows)
             reached = closure(chain, starts)
+            if np.any(reached & ~closure(chain.T.tocsr(), expansion.goal)):
+                # Where nothing that is expanded leads to a goal with certainty, there is nothing to mend it.
+                return None
         states = np.flatnonzero(reached & ~expansion.goal)
         own = rows[states]
         costs = (expansion.costs[:, own] / np.maximum(search.departures.leaving[own], TINY)).T
