@@ -273,3 +273,21 @@ def test_where_one_can_go_round_for_nothing_the_bound_is_certified_row_by_row() 
         # To jump costs half of it at each attempt, and two of them are needed.
         least = min(walking, jumping)
         assert least * (1.0 - 1e-9) <= answer[1] <= least
+
+
+@pytest.mark.usefixtures("is_sparse")
+@pytest.mark.parametrize("cycles", [False, True])
+def test_lengths_fall_by_half_of_a_step_whatever_is_chosen(cycles: bool) -> None:
+    known = 0
+    for seed in range(12):
+        solver = ProcedureSolver(random_procedure(seed, cycles=cycles).flattening)
+        lengths = solver._lengths
+        if lengths is None:
+            continue
+        known += 1
+        after = solver._moves @ lengths
+        assert np.all((lengths[solver.row_state] >= 0.499 + after)[solver._departs])
+        assert lengths[solver.end] == 0.0
+        # No longer than need be: every step counts once, or twice where it is not known better.
+        assert lengths.max() <= 1e6
+    assert known > 2

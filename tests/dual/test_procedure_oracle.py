@@ -298,3 +298,17 @@ def test_choices_that_do_not_end_and_activities_without_a_plan_make_no_policy() 
     again = oracle.vertex_of(vertex.choices, spared)
     assert again is not None
     assert again.costs.tolist() == vertex.costs.tolist()
+
+
+def test_choices_that_wait_for_ever_make_no_policy() -> None:
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    walk = plan.add_activity("walk", risky_room())
+    plan.add_choice(start, "wait", to=[Outcome(1.0, start)])
+    plan.add_choice(start, "leave", to=[Outcome(1.0, out, runs=walk)])
+    oracle = ProcedureOracle(plan.build(start=start, end=out).flattening)
+    found = oracle.minimise(np.ones(1), Region())
+    assert found is not None
+    assert found.vertex.choices.tolist() == [1, -1]
+    assert oracle.vertex_of(np.array([1, -1]), found.vertex.plans) is not None
+    assert oracle.vertex_of(np.array([0, -1]), found.vertex.plans) is None

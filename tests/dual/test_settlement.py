@@ -158,3 +158,19 @@ def test_where_plans_are_too_many_nothing_is_told(monkeypatch: pytest.MonkeyPatc
 
 def test_plans_are_looked_for_a_little_beyond_the_cutoff() -> None:
     assert 1.0 + 1e-9 < SLACK < 1.0 + 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_costs_in_any_unit_are_settled_alike(unit: float) -> None:
+    room = step([(1.0 * unit, 1.0), (2.0 * unit, 0.0)])
+    oracle = ProcedureOracle(steps([room] * 6, 2.5, [1.0] * 6).flattening)
+    dual = maximise(oracle, Region())
+    found = settle(oracle, Region(), dual.prices, dual.bound, np.inf)
+    assert found is not None
+    assert found.bound == pytest.approx(10.0 * unit)
+    assert found.vertex is not None
+    assert found.vertex.costs == pytest.approx([10.0 * unit, 2.0])
+    # What is below a cutoff is found, and what is not is of no interest.
+    close = settle(oracle, Region(), dual.prices, dual.bound, 9.9 * unit)
+    assert close is not None
+    assert close.bound == pytest.approx(9.9 * unit)
