@@ -161,7 +161,7 @@ def _ascend(ascent: Ascent[V], start: FloatArray | None, cutoff: float, proven: 
     elif len(bounded) == 1:
         yield from intersect_lines(ascent, int(bounded[0]), start, cutoff, proven)
     else:
-        yield from cut_planes(ascent, bounded, start, cutoff)
+        yield from cut_planes(ascent, bounded, start, cutoff, proven)
 
 
 def lagrangian_bound(value: float, prices: FloatArray, bounds: FloatArray) -> float:

@@ -73,7 +73,11 @@ MIN_TOTAL = 1e-300
 
 
 def cut_planes(
-    ascent: Ascent[V], bounded: IntArray, start: FloatArray | None = None, cutoff: float = inf
+    ascent: Ascent[V],
+    bounded: IntArray,
+    start: FloatArray | None = None,
+    cutoff: float = inf,
+    proven: float = -inf,
 ) -> Iterator[Dual[V]]:
     """Find the multipliers at which the model of the known policies is highest.
 
@@ -87,6 +91,8 @@ def cut_planes(
         Multipliers near the answer.
     cutoff
         A bound at which the caller loses interest.
+    proven
+        A bound that holds at `start`, such as that of a larger region.
     """
     oracle = ascent.oracle
     prices = np.zeros(len(oracle.bounds)) if start is None else start.copy()
@@ -95,7 +101,7 @@ def cut_planes(
         # Those that are far above at prices near the answer will not carry it.
         ascent.vertices.sort(key=lambda vertex: ascent.lagrangian(vertex, prices))
         del ascent.vertices[inherited:]
-    first = ascent.explore(prices)
+    first = ascent.explore(prices, _first_precision(proven, cutoff) if prices.any() else 0.0)
     yield ascent.snapshot()
     if first is None:
         return
@@ -118,6 +124,18 @@ def cut_planes(
         yield ascent.snapshot()
         if ascent.decided:
             return
+
+
+def _first_precision(proven: float, cutoff: float) -> float:
+    """How precisely the first multipliers are solved: as one might end there, if that is not the last step.
+
+    >>> _first_precision(99.0, 100.0) == ENDING_SHARE * CUTOFF_SHARE / 100.0
+    True
+    >>> _first_precision(99.0, inf), _first_precision(100.0, 100.0), _first_precision(0.0, 0.0)
+    (0.0, 0.0, 0.0)
+    """
+    missing = ENDING_SHARE * CUTOFF_SHARE * (cutoff - proven)
+    return missing / max(abs(cutoff), abs(proven)) if 0.0 < missing < inf else 0.0
 
 
 def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
