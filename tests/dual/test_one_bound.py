@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcssp.dual.ascent import Ascent
+from hcssp.dual.ascent import Ascent, maximise
 from hcssp.dual.one_bound import (
     LOWER_FACTOR,
     MAX_LOWERINGS,
@@ -24,6 +24,7 @@ from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
+from mixtures import best_mixture
 
 ROADS = ((10.0, 0.0), (6.0, 2.0), (4.0, 6.0))
 
@@ -288,3 +289,20 @@ def test_where_nothing_is_paid_yet_the_first_price_is_one() -> None:
     search.solve()
     search.bracket()
     assert search.multiplier == 1.0
+
+
+def test_the_only_bound_may_be_any_of_the_costs() -> None:
+    table = [(10.0, 0.0, 7.0, 1.0), (4.0, 6.0, 1.0, 9.0), (6.0, 2.0, 5.0, 2.0)]
+    for index in range(3):
+        bounds = np.full(3, np.inf)
+        bounds[index] = 3.0
+        dual = maximise(Menu(table, bounds), Region())
+        costs = np.array(table)
+        optimum = best_mixture(costs, tolerated(bounds))
+        assert dual.converged
+        assert dual.bound == pytest.approx(optimum)
+        mixed = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
+        assert dual.mixture.sum() == pytest.approx(1.0)
+        assert mixed[0] == pytest.approx(optimum)
+        assert mixed[1 + index] <= 3.0 * (1.0 + 2e-9)
+        assert np.flatnonzero(dual.prices).tolist() in ([], [index])
