@@ -7,8 +7,9 @@ import pytest
 
 from brute_force import brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.dual import repair
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
@@ -232,3 +233,19 @@ def test_what_only_helps_helps_most_for_its_cost() -> None:
     parts = [hurrying(40.0), hurrying(30.0), hurrying(1e-3, price=1.0)]
     found = improve(parts, np.array([3.0, 70.001]), np.array([10.0]), rounds=2)
     assert found == pytest.approx([10.0, 0.001])
+
+
+@pytest.mark.parametrize(("excess", "made"), [(100.0, 1), (10.0, 10), (30.0, 8)])
+def test_what_would_stay_broken_is_given_up(
+    excess: float, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def step(parts: object, costs: FloatArray, bounds: FloatArray, repairing: bool) -> repair._Step | None:
+        asked.append(repairing)
+        return repair._Step([], costs + np.array([1.0, -1.0])) if repairing else None
+
+    monkeypatch.setattr(repair, "_best_step", step)
+    found = repair.improve([], np.array([5.0, 3.0 + excess]), np.array([3.0]), rounds=12)
+    assert sum(asked) == made
+    assert found is None if excess > 12.0 else found is not None

@@ -49,6 +49,9 @@ MIN_RELIEF = 1e-12
 without cost counts as, so that the one with the most relief comes first."""
 MIN_COST = 1e-12
 
+LATER_STEPS = 4.0
+"""A policy is given up that would stay broken even if each switch left helped so many times as much."""
+
 SECOND_CHOICE = 1e12
 """Added to the merit of switches that only help, so that those that repair a policy at once come first."""
 
@@ -178,9 +181,13 @@ def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds
     The costs of the best feasible policy met, which `parts` then hold.
     """
     found = costs if is_feasible(costs, bounds) else None
-    for _ in range(rounds):
+    for left in range(rounds, 0, -1):
         step = _best_step(parts, costs, bounds, repairing=found is None)
         if step is None:
+            break
+        excess = _excess(costs, bounds)
+        if LATER_STEPS * left * (excess - _excess(step.costs, bounds)) < excess:
+            # At this pace it stays broken, however many of the others are made.
             break
         for part, rows, values in step.changes:
             part.take(rows, values)
