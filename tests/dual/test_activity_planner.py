@@ -345,3 +345,22 @@ def test_a_row_that_was_taken_out_or_never_was_there_has_no_number() -> None:
     assert planner.prepared_row(max(kept) + 1) is None
     for row in set(range(max(kept))) - set(kept):
         assert planner.prepared_row(row) is None
+
+
+@pytest.mark.parametrize("chance", [0.5, 1e-6, 1e-12, 1e-20])
+def test_a_plan_uses_a_row_however_seldom_it_comes_there(chance: float) -> None:
+    rooms = CSSPBuilder(cost_names=("time", "damage"))
+    here, pit, attic = (rooms.add_state(name) for name in ("here", "pit", "attic"))
+    out = rooms.add_goal("out")
+    rooms.add_action(here, "jump", to={out: 1.0 - chance, pit: chance}, costs=(1.0, 0.0))
+    rooms.add_action(here, "climb", to=attic, costs=(50.0, 0.0))
+    rooms.add_action(pit, "climb", to=out, costs=(1.0, 0.0))
+    rooms.add_action(attic, "leave", to=out, costs=(1.0, 0.0))
+    rooms.set_initial(here)
+    planner = ActivityPlanner(rooms.build(), frozenset({1}))
+    answer = planner.plan_at(0.0, frozenset())
+    assert answer is not None
+    used = [answer[0].uses(row, int(state)) for row, state in enumerate(planner.balance.row_state)]
+    assert used == [True, False, True, False]
+    assert planner.uses_any(answer[0], [1, 3]) is False
+    assert planner.uses_any(answer[0], [1, 2]) is True

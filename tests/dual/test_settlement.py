@@ -7,8 +7,9 @@ from brute_force_procedures import brute_force
 from hcssp.checker.check import check
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise
+from hcssp.dual.near_best import NearBestPlans
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.settlement import SLACK, settle
+from hcssp.dual.settlement import SLACK, _find_plans, _uses, settle
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
@@ -174,3 +175,18 @@ def test_costs_in_any_unit_are_settled_alike(unit: float) -> None:
     close = settle(oracle, Region(), dual.prices, dual.bound, 9.9 * unit)
     assert close is not None
     assert close.bound == pytest.approx(9.9 * unit)
+
+
+def test_plans_are_looked_for_again_where_the_gap_is_wider_than_what_is_known() -> None:
+    room = step([(1.0, 1.0), (2.0, 0.5), (4.0, 0.0)])
+    oracle = ProcedureOracle(steps([room] * 3, 2.5, [1.0] * 3).flattening)
+    slots = oracle.alike.slots(Region())
+    uses = _uses(oracle, slots, np.ones(3), 0, 0.0)
+    assert uses is not None
+    assert [each.activities for each in uses] == [(0, 1, 2)]
+    known: list[NearBestPlans | None] = [None]
+    # At no price the plans cost 1, 2 and 4.
+    for gap, number in ((0.5, 1), (0.9, 1), (1.5, 2), (2.5, 2), (3.5, 3), (0.5, 3)):
+        assert _find_plans(oracle, slots, uses, 0.0, gap, known)
+        assert known[0] is not None
+        assert len(known[0].plans) == number
