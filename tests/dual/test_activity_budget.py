@@ -85,8 +85,9 @@ def test_several_counted_costs(seed: int) -> None:
 
 def test_nothing_counted_costs_the_unconstrained_optimum() -> None:
     budget, costs = budget_of(5, ())
-    plan, lower_bound, _ = budget.under(np.zeros(0))
+    plan, lower_bound, prices = budget.under(np.zeros(0))
     assert plan is not None
+    assert prices.shape == (0,)
     assert plan.costs[0] == pytest.approx(costs[:, 0].min())
     assert lower_bound == pytest.approx(costs[:, 0].min())
 

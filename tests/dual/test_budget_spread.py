@@ -193,3 +193,11 @@ def test_what_exceeds_the_budget_by_no_more_than_rounding_is_a_way(number: int) 
         found = spread_budget([Kind(number, np.ones(1), np.array([use]))], 1.0, 0.0, 1e6)
         assert found is not None
         assert (found.counts is not None) is kept
+
+
+def test_roundings_are_those_of_the_dearest_options() -> None:
+    found = spread_budget([Kind(3, np.array([1.0, 1000.0]), np.zeros(2))], 0.0, 1.0, 1e6)
+    assert found is not None
+    # Sums may go through the dear option, though it is not taken in the end.
+    assert 3.0 - found.bound >= 70 * 2.0**-53 * 3000.0
+    assert 3.0 - found.bound <= 90 * 2.0**-53 * 3000.0

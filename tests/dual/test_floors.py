@@ -73,6 +73,8 @@ def test_with_several_prices_what_is_known_is_scaled_until_it_is_below() -> None
     assert floors.at(np.array([1.0, 1.5, 2.0])).tolist() == [4.0, 3.0]
     # Never more than the whole, however high the prices are.
     assert floors.at(np.array([1.0, 5.0, 9.0])).tolist() == [8.0, 3.0]
+    # A weight of nought asks for nothing where it was nought before.
+    assert floors.at(np.array([1.0, 2.0, 0.0])).tolist() == [3.0, 3.0]
     # What costs something is nothing where that is free.
     assert floors.at(np.array([1.0, 0.0, 0.0])).tolist() == [0.0, 0.0]
 

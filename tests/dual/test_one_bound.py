@@ -292,7 +292,7 @@ def test_where_nothing_is_paid_yet_the_first_price_is_one() -> None:
 
 
 def test_the_only_bound_may_be_any_of_the_costs() -> None:
-    table = [(10.0, 0.0, 7.0, 1.0), (4.0, 6.0, 1.0, 9.0), (6.0, 2.0, 5.0, 2.0)]
+    table = [(10.0, 0.0, 1.0, 7.0), (4.0, 6.0, 9.0, 1.0), (6.0, 2.0, 2.0, 5.0)]
     for index in range(3):
         bounds = np.full(3, np.inf)
         bounds[index] = 3.0

@@ -190,3 +190,10 @@ def test_plans_are_looked_for_again_where_the_gap_is_wider_than_what_is_known() 
         assert _find_plans(oracle, slots, uses, 0.0, gap, known)
         assert known[0] is not None
         assert len(known[0].plans) == number
+
+
+def test_activities_that_are_too_large_are_left_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = ProcedureOracle(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 4, 2.5, [1.0] * 4).flattening)
+    dual = maximise(oracle, Region())
+    monkeypatch.setattr("hcssp.dual.settlement.MAX_STATES", 0)
+    assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
