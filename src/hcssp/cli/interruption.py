@@ -30,7 +30,7 @@ _INSISTS = 3
 _ALARM = getattr(signal, "SIGALRM", None)
 """None where the system has no timers: there only solvers look at the clock."""
 
-_LATER, _LONGER = 0.25, 1.02
+_LATER, _LONGER = 0.1, 1.01
 """The alarm comes so many seconds, and so many times, later than a solver should have ended by itself."""
 _SOONEST, _LONGEST = 0.01, 1e8
 
