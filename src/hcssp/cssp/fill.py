@@ -67,6 +67,7 @@ class Layers:
         self._start = start
         self._found: tuple[Order, Order] | None = None
         self._nearest: Order = np.empty(0, dtype=np.int32)
+        self._mean_width: float | None = None
 
     @property
     def fill_in(self) -> bool:
@@ -89,11 +90,12 @@ class Layers:
         >>> Layers(line).mean_width
         1.0
         """
-        order, predecessors = self._from_the_edge()
-        if len(order) < MIN_SEEN * len(predecessors):
-            return float(np.inf)
-        widths = _widths(order, predecessors, len(order))
-        return float(np.square(widths).sum() / widths.sum())
+        if self._mean_width is None:
+            order, predecessors = self._from_the_edge()
+            widths = _widths(order, predecessors, len(order))
+            seen = len(order) >= MIN_SEEN * len(predecessors)
+            self._mean_width = float(np.square(widths).sum() / widths.sum()) if seen else float(np.inf)
+        return self._mean_width
 
     def narrow_order(self) -> IntArray | None:
         """The states of a line or a corridor layer by layer, and last the places where one begins anew.

@@ -27,7 +27,7 @@ from hcssp.ssp.region import Region
 logger = logging.getLogger(__name__)
 
 NODE_ROUNDS = 4
-IMPROVE_FIRST, IMPROVE_EVERY = 4, 16
+IMPROVE_FIRST, IMPROVE_EVERY = 5, 16
 MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
 costs as much as many nodes. It is done first a few nodes after the root, whose policies were improved. Where

@@ -25,6 +25,10 @@ the side of the grid; of a line or a corridor it is the width that counts, howev
 GRID_WIDTH = 0.65
 """The mean width of a square grid, see :class:`~hcssp.cssp.fill.Layers`, is this share of its side."""
 
+SURELY_SPARSE = 2.5e6
+"""With fewer states times mean width, factors are made in no time, whatever the steps within a layer: layer
+after layer they have some three times as many entries. That of a grid is reached at 25,000 states."""
+
 MAX_NARROW_SIDE = NARROW / GRID_WIDTH
 """What is as narrow as a grid of this side has sparse factors, whatever its steps."""
 
@@ -55,7 +59,8 @@ def system_for(balance: Balance, layers: Layers, side: float) -> System:
         return DenseSystem(balance)
     if layers.fill_in or side * balance.num_live > MAX_FACTORISED_STATES**1.5:
         return SweepSystem(balance, layers.fill_in)
-    if balance.num_live > SAMPLE and side > MAX_NARROW_SIDE:
+    wide = side > MAX_NARROW_SIDE and balance.num_live * layers.mean_width > SURELY_SPARSE
+    if balance.num_live > SAMPLE and wide:
         # The rows that lead to most states fill in as much as any.
         fewest = -np.diff(balance.matrix.indptr).astype(np.float64)
         rows = balance.least_rows(fewest, balance.least_of_state(fewest), np.arange(balance.num_live))
