@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import inf
 
 import numpy as np
@@ -12,7 +13,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.price_interval import _Line, price_interval
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_iteration import PolicyIteration
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from random_problems import random_cssp
 from volume import some
 
@@ -89,3 +90,21 @@ def test_an_interval_is_where_the_plan_is_the_best_of_all(first: int) -> None:
         assert found.high <= true_end * (1.0 + 1e-6) + 1e-6
         ends += true_end < inf and found.high >= true_end * (1.0 - 1e-6) - 1e-6
     assert ends >= 3
+
+
+@pytest.mark.parametrize("price", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("short", [1e-13, 2e-10, 7e-10])
+def test_a_plan_that_is_the_best_but_for_a_hair_proves_no_more_than_the_best(
+    short: float, price: float
+) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    costs = [(3.0, 2.0), (3.0 * (1.0 - short), 2.0 * (1.0 - short))]
+    for name, each in zip("ab", costs, strict=True):
+        plan.add_action(here, name, to=out, costs=each)
+    balance = Balance(plan.build())
+    rows, values = np.array([0]), np.array([costs[0]])
+    found = _Line(balance, ScalarOptimum(rows, values, values[0], -np.inf), 1, None)._bound(price)
+    least = min(Fraction(time) + Fraction(price) * Fraction(damage) for time, damage in costs)
+    assert float(least) * (1.0 - 1e-9) <= found
+    assert Fraction(found) <= least
