@@ -24,11 +24,10 @@ import numpy as np
 
 from hcssp.cssp.absorption import absorb
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.cssp.policy import NO_ROW
 from hcssp.evaluation.chain import InducedChain
 from hcssp.numerics import ROUNDING
 from hcssp.parallel import parallel_map
-from hcssp.procedure.executions import event_graph, executions_from_visits
+from hcssp.procedure.executions import chosen_outcomes, event_graph, executions_from_visits
 from hcssp.procedure.policy import ProcedurePolicy
 
 MIN_STATES = 100
@@ -68,13 +67,13 @@ def solved_by_activity(policy: ProcedurePolicy, chain: InducedChain) -> Composed
     flattening = policy.problem.flattening
     parts = _parts(policy, chain)
     costs = chain.costs[:, : flattening.num_event_states].copy()
-    for state in np.flatnonzero(policy.rows[: flattening.num_event_states] != NO_ROW):
-        choice = flattening.problem.choices[int(flattening.event_row_choice[policy.rows[state]])]
-        for outcome in choice.outcomes:
-            if outcome.runs in parts and outcome.probability > 0.0:
-                totals = parts[outcome.runs].totals
-                least = np.where(totals > 0.0, SMALLEST, 0.0)
-                costs[:, state] += np.maximum(outcome.probability * totals, least)
+    terms = np.zeros(flattening.num_event_states)
+    for state, outcome in chosen_outcomes(policy):
+        if outcome.runs in parts and outcome.probability > 0.0:
+            totals = parts[outcome.runs].totals
+            least = np.where(totals > 0.0, SMALLEST, 0.0)
+            costs[:, state] += np.maximum(outcome.probability * totals, least)
+            terms[state] += 1.0
     reached = np.flatnonzero(chain.reached[: flattening.num_event_states])
     inner = reached[reached != flattening.end]
     visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
@@ -90,9 +89,9 @@ def solved_by_activity(policy: ProcedurePolicy, chain: InducedChain) -> Composed
         visits[part.states] = executions[index] * part.visits
     if not np.isfinite(visits).all():
         raise OverflowError("an expectation of the chain is too large for double precision")
-    # A few roundings for each activity and each of its outcomes, beside what the chains are off.
+    # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
     most = max((part.error for part in parts.values()), default=0.0)
-    rounding = (4.0 + policy.problem.num_activities) * ROUNDING
+    rounding = (4.0 + float(terms.max(initial=0.0))) * ROUNDING
     return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most))
 
 

@@ -8,6 +8,8 @@ it depends on the activities' policies too, and the system is that of the policy
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -18,6 +20,7 @@ from hcssp.cssp.reachability import closure
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.procedure.chain import policy_chain, square
 from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.model import Outcome
 from hcssp.procedure.policy import ProcedurePolicy
 
 
@@ -41,24 +44,28 @@ def expected_executions(policy: ProcedurePolicy) -> FloatArray:
 
 def executions_from_visits(policy: ProcedurePolicy, visits: FloatArray) -> FloatArray:
     """The expected executions, given how often each event state is visited."""
-    flattening, rows = policy.problem.flattening, policy.rows
-    executions = np.zeros(flattening.problem.num_activities)
-    for state in np.flatnonzero(rows[: flattening.num_event_states] != NO_ROW):
-        choice = flattening.problem.choices[int(flattening.event_row_choice[rows[state]])]
-        for outcome in choice.outcomes:
-            if outcome.runs is not None:
-                executions[outcome.runs] += visits[state] * outcome.probability
+    executions = np.zeros(policy.problem.num_activities)
+    for state, outcome in chosen_outcomes(policy):
+        if outcome.runs is not None:
+            executions[outcome.runs] += visits[state] * outcome.probability
     return executions
+
+
+def chosen_outcomes(policy: ProcedurePolicy) -> Iterator[tuple[int, Outcome]]:
+    """The event states in which a policy chooses, each with every outcome of what it chooses there."""
+    flattening, choices = policy.problem.flattening, policy.problem.choices
+    for state, row in enumerate(policy.rows[: flattening.num_event_states].tolist()):
+        if row != NO_ROW:
+            for outcome in choices[int(flattening.event_row_choice[row])].outcomes:
+                yield state, outcome
 
 
 def event_graph(policy: ProcedurePolicy) -> csr_array:
     """The chain over the events alone, with every activity as a single step."""
-    flattening, rows = policy.problem.flattening, policy.rows
+    flattening = policy.problem.flattening
     entries = [
         (state, flattening.event_state(outcome.event), outcome.probability)
-        for state in range(flattening.num_event_states)
-        if rows[state] != NO_ROW
-        for outcome in flattening.problem.choices[int(flattening.event_row_choice[rows[state]])].outcomes
+        for state, outcome in chosen_outcomes(policy)
         if outcome.probability > 0
     ]
     tails, heads, probabilities = zip(*entries, strict=True) if entries else ((), (), ())
