@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Swept, absorb
-from hcssp.cssp.fill import SMALL, Layers
+from hcssp.cssp.fill import GRID_WIDTH, NARROW, SMALL, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
@@ -13,7 +13,6 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system_choice import GRID_WIDTH
 
 
 def problem_of(heads: np.ndarray) -> CSSP:
@@ -80,6 +79,24 @@ def test_the_mean_width_is_that_of_the_narrow_side() -> None:
     )
     assert 3.0 < Layers(slim).mean_width < 5.0
     assert Layers(square).mean_width == pytest.approx(GRID_WIDTH * 40, rel=0.1)
+
+
+@pytest.mark.parametrize("start", [0, 3_000, 7_500], ids=["corner", "edge", "inside"])
+def test_one_search_tells_the_width_of_a_square_wherever_it_begins(start: int) -> None:
+    square = Balance(prepare(hazard_grid(120, 120)).problem).graph
+    quick, whole = Layers(square, start), Layers(square, start)
+    # Narrower than it is, so that it takes all searches to tell.
+    whole._width_of_square = 0.0
+    assert 0.9 < quick.mean_width / whole.mean_width < 2.0
+    assert not quick.fill_in
+    assert not whole.fill_in
+    assert quick._nearest is None
+
+
+def test_a_corridor_is_narrow_wherever_it_begins() -> None:
+    corridor = Balance(prepare(hazard_grid(300, 16)).problem).graph
+    for start in (0, corridor.shape[0] // 2, corridor.shape[0] - 1):
+        assert Layers(corridor, start).mean_width < NARROW
 
 
 def test_layers_that_hold_few_of_the_states_tell_nothing() -> None:

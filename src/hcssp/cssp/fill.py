@@ -40,6 +40,13 @@ MAX_LAYERS = 50
 MIN_SEEN = 0.9
 """Layers tell about the whole if they hold at least this share of the states."""
 
+GRID_WIDTH = 0.65
+"""The mean width of a square grid, see :class:`Layers`, is this share of its side."""
+
+SQUARE, MAX_SIDES = (0.9, 2.0), 10.0
+"""As wide as a square grid is a graph with a width between these shares of its, and at most so many times
+as many layers as its side is long. From the middle, layers are wider than from the edge, twice at most."""
+
 NARROW = 20.0
 """Up to this mean width, eliminating layer after layer is faster than finding an ordering with less fill."""
 
@@ -65,17 +72,19 @@ class Layers:
     def __init__(self, graph: SparseMatrix, start: int = 0) -> None:
         self._graph = graph
         self._start = start
+        self._steps: SparseMatrix = graph
+        self._nearest: Order | None = None
         self._found: tuple[Order, Order] | None = None
-        self._nearest: Order = np.empty(0, dtype=np.int32)
         self._mean_width: float | None = None
+        self._width_of_square: float | None = None
 
     @property
     def fill_in(self) -> bool:
         """Whether factors are likely to be dense."""
         count = self._graph.shape[0]
-        if count <= SMALL:
+        if count <= SMALL or self._square():
             return False
-        widths = _widths(*self._from_the_edge(), MAX_LAYERS + 1)
+        widths = self._widths_from_the_edge(MAX_LAYERS + 1)
         return len(widths) <= MAX_LAYERS and float(np.max(widths)) > WIDE_SHARE * count
 
     @property
@@ -91,10 +100,8 @@ class Layers:
         1.0
         """
         if self._mean_width is None:
-            order, predecessors = self._from_the_edge()
-            widths = _widths(order, predecessors, len(order))
-            seen = len(order) >= MIN_SEEN * len(predecessors)
-            self._mean_width = float(np.square(widths).sum() / widths.sum()) if seen else float(np.inf)
+            count = self._graph.shape[0]
+            self._mean_width = self._square() or _mean(self._widths_from_the_edge(count), count)
         return self._mean_width
 
     def narrow_order(self) -> IntArray | None:
@@ -122,16 +129,40 @@ class Layers:
         >>> Layers(line, start=4).around_start(3).tolist()
         [1, 2, 4]
         """
-        self._from_the_edge()
-        return np.sort(self._nearest[:count]).astype(np.int64)
+        return np.sort(self._from_the_start()[:count]).astype(np.int64)
+
+    def _square(self) -> float:
+        """The mean width of a graph that is as wide as a square grid, and not filled in; 0 of others.
+
+        It is told by a single search along the steps, where the others take two and steps both ways.
+        """
+        if self._width_of_square is None:
+            count = self._graph.shape[0]
+            side = float(np.sqrt(count))
+            order, predecessors = breadth_first_order(self._graph, self._start)
+            widths = _widths(order, predecessors, int(MAX_SIDES * side))
+            mean = _mean(widths, count)
+            least, most = SQUARE[0] * GRID_WIDTH * side, SQUARE[1] * GRID_WIDTH * side
+            square = max(least, 2.0 * NARROW) <= mean <= most and len(widths) > MAX_LAYERS
+            self._width_of_square = mean if square else 0.0
+        return self._width_of_square
+
+    def _from_the_start(self) -> Order:
+        if self._nearest is None:
+            self._steps = _without_hubs(self._graph)
+            self._nearest, _ = breadth_first_order(self._steps, self._start, directed=False)
+        return self._nearest
 
     def _from_the_edge(self) -> tuple[Order, Order]:
         """A search breadth first from the state that is found last from the start."""
         if self._found is None:
-            steps = _without_hubs(self._graph)
-            self._nearest, _ = breadth_first_order(steps, self._start, directed=False)
-            self._found = breadth_first_order(steps, int(self._nearest[-1]), directed=False)
+            edge = int(self._from_the_start()[-1])
+            self._found = breadth_first_order(self._steps, edge, directed=False)
         return self._found
+
+    def _widths_from_the_edge(self, most: int) -> FloatArray:
+        order, predecessors = self._from_the_edge()
+        return _widths(order, predecessors, most)
 
 
 def _is_hub(graph: SparseMatrix) -> BoolArray:
@@ -154,11 +185,17 @@ def _without_hubs(graph: SparseMatrix) -> SparseMatrix:
 
 def _widths(order: Order, predecessors: Order, most: int) -> FloatArray:
     """The number of nodes in each layer of a search, or in the first layers if there are more than `most`."""
-    place = np.full(len(predecessors), -1, dtype=np.int64)
+    place = np.empty(len(predecessors), dtype=np.int64)
     place[order] = np.arange(len(order))
-    # Nodes are found in the order of those they are found from: after[n] nodes are found from the first n.
-    after = 1 + np.searchsorted(place[predecessors[order[1:]]], np.arange(len(order) + 1))
+    # Nodes are found in the order of those they are found from: after[n] nodes with those of the first n + 1.
+    after = 1 + np.cumsum(np.bincount(place[predecessors[order[1:]]], minlength=len(order)))
     found, ends = after.tolist(), [0, 1]
     while ends[-1] < len(order) and len(ends) <= most:
-        ends.append(found[ends[-1]])
+        ends.append(found[ends[-1] - 1])
     return np.diff(ends).astype(np.float64)
+
+
+def _mean(widths: FloatArray, count: int) -> float:
+    """How many of `count` nodes a node has in its layer, on the average; ``inf`` if too few are in layers."""
+    seen = widths.sum()
+    return float(np.square(widths).sum() / seen) if seen >= MIN_SEEN * count else float(np.inf)

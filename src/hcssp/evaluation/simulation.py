@@ -33,7 +33,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
@@ -287,6 +286,9 @@ def truncated_runs(walk: Walk, runs: int, max_steps: int) -> BoolArray:
 def _quantile(level: float) -> float:
     if not 0.0 < level < 1.0:
         raise InvalidProblem([f"confidence level {level} is not between 0 and 1"])
+    # Imported when it is asked for: with its decimal numbers it takes longer than this whole module.
+    from statistics import NormalDist
+
     return NormalDist().inv_cdf(0.5 + level / 2.0)
 
 

@@ -76,8 +76,9 @@ class BackwardPass:
         longest = int(np.diff(balance.matrix.indptr).max(initial=0))
         if balance.num_live * int(np.diff(balance.row_start).max()) * longest > MAX_PADDED_ENTRIES:
             return None
-        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(balance.matrix.data < 0.0)])
-        if np.diff(ends[balance.matrix.indptr[balance.row_start]]).all():
+        # A row has an entry for its own state, and one for each step.
+        most_entries = np.maximum.reduceat(np.diff(balance.matrix.indptr), balance.row_start[:-1])
+        if np.all(most_entries > 1):
             # Without a last state, all are on a circle or before one; that is soon seen.
             return None
         row, column, _ = _steps(balance)

@@ -255,16 +255,15 @@ class _Entries:
 
     def __init__(self, problem: CSSP) -> None:
         transitions = problem.transitions
-        state_of_row = states_of_rows(problem.row_start)
-        self._shape = problem.num_rows, problem.num_states - int(np.count_nonzero(problem.goals))
-        self._kind = index_type(problem.num_rows + transitions.nnz)
+        self._shape = transitions.shape
+        self._goals = problem.goals
+        self._own = states_of_rows(problem.row_start).astype(index_type(problem.num_rows + transitions.nnz))
         self._first = transitions.indptr
-        self._row = np.repeat(np.arange(problem.num_rows, dtype=self._kind), np.diff(self._first))
-        self._data = np.where(transitions.indices == state_of_row[self._row], 0.0, transitions.data)
-        self._ends = problem.goals[transitions.indices]
-        number = np.cumsum(~problem.goals, dtype=self._kind) - 1
-        self._column = number[transitions.indices]
-        self._own_column = number[state_of_row]
+        self._column = transitions.indices
+        self._lengths = np.diff(self._first)
+        stays = self._column == np.repeat(self._own, self._lengths)
+        self._data: FloatArray = np.where(stays, 0.0, transitions.data)
+        self._ends = self._goals[self._column]
 
     def leaving(self) -> FloatArray:
         """The probability of each row to leave its state: a sum, without the cancellation of ``1 - stay``."""
@@ -275,24 +274,23 @@ class _Entries:
         return self._sums(np.where(self._ends, self._data, 0.0))
 
     def _sums(self, data: FloatArray) -> FloatArray:
-        # Without any entry numpy counts in whole numbers.
-        return np.bincount(self._row, weights=data, minlength=self._shape[0]).astype(np.float64)
+        entries = csr_array((data, self._column, self._first), shape=self._shape)
+        sums: FloatArray = entries @ np.ones(self._shape[1])
+        return sums
 
     def balance(self, diagonal: FloatArray, scale: FloatArray | None = None) -> SparseMatrix:
         """`diagonal` at each row's own state, less the probabilities of the others, times `scale`."""
-        inner = ~self._ends & (self._data > 0.0)
-        data = self._data[inner]
+        data = np.where(self._ends, 0.0, self._data)
         if scale is not None:
-            data = data * scale[self._row[inner]]
-        before = np.zeros(len(inner) + 1, dtype=self._kind)
-        np.cumsum(inner, out=before[1:])
-        moves = csr_array((data, self._column[inner], before[self._first]), shape=self._shape)
-        every = np.arange(self._shape[0] + 1, dtype=self._kind)
-        own: SparseMatrix = csr_array((diagonal, self._own_column, every), shape=self._shape)
-        matrix: SparseMatrix = own - moves
-        matrix.eliminate_zeros()
+            data *= np.repeat(scale, self._lengths)
+        moves = csr_array((data, self._column, self._first), shape=self._shape)
+        every = np.arange(self._shape[0] + 1, dtype=self._own.dtype)
+        # Entries that are zero fall away, and with them all in the columns of goals.
+        matrix: SparseMatrix = csr_array((diagonal, self._own, every), shape=self._shape) - moves
         matrix.sort_indices()
-        return matrix
+        number = np.cumsum(~self._goals, dtype=matrix.indices.dtype) - 1
+        shape = self._shape[0], self._shape[1] - int(np.count_nonzero(self._goals))
+        return csr_array((matrix.data, number[matrix.indices], matrix.indptr), shape=shape)
 
 
 def balance_matrix(problem: CSSP) -> SparseMatrix:

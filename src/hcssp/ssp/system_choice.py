@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.fill import NARROW, SMALL, Layers
+from hcssp.cssp.fill import GRID_WIDTH, NARROW, SMALL, Layers
 from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
@@ -21,9 +21,6 @@ MAX_FACTORISED_STATES = 400_000
 """Problems whose factors take more work than those of a square grid with so many live states, and those whose
 factors fill in, are evaluated by sweeps unless the user says otherwise. That work grows with the states times
 the side of the grid; of a line or a corridor it is the width that counts, however long it is."""
-
-GRID_WIDTH = 0.65
-"""The mean width of a square grid, see :class:`~hcssp.cssp.fill.Layers`, is this share of its side."""
 
 SURELY_SPARSE = 2.5e6
 """With fewer states times mean width, factors are made in no time, whatever the steps within a layer: layer
