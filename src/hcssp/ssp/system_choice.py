@@ -56,8 +56,8 @@ def system_for(balance: Balance, layers: Layers, side: float) -> System:
         return DenseSystem(balance)
     if layers.fill_in or side * balance.num_live > MAX_FACTORISED_STATES**1.5:
         return SweepSystem(balance, layers.fill_in)
-    wide = side > MAX_NARROW_SIDE and balance.num_live * layers.mean_width > SURELY_SPARSE
-    if balance.num_live > SAMPLE and wide:
+    wide = balance.num_live > SAMPLE and side > MAX_NARROW_SIDE
+    if wide and balance.num_live * layers.mean_width > SURELY_SPARSE:
         # The rows that lead to most states fill in as much as any.
         fewest = -np.diff(balance.matrix.indptr).astype(np.float64)
         rows = balance.least_rows(fewest, balance.least_of_state(fewest), np.arange(balance.num_live))
