@@ -48,12 +48,33 @@ def test_updates_agree_with_dense_solves_however_many_states_change(seed: int, s
         np.testing.assert_allclose(system.values(rows, 0.0), expected, rtol=1e-12, atol=1e-12 * scale)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_answer_as_dense_solves_say_however_far_the_policy_is_from_the_factorised_one(seed: int) -> None:
+    problem = proper_problem(seed, num_states=200)
+    balance = Balance(problem)
+    system = PolicySystem(balance)
+    rng = np.random.default_rng(seed)
+    rows = random_rows(problem, rng)
+    system.values(rows)
+    for count in (0, 1, 3, 40, MAX_CHANGED_STATES + 20, 2):
+        rows = altered(problem, rows, count, rng)
+        # Rows of the policy itself and of states that differ from the reference are among them.
+        taken = rng.choice(balance.num_rows, 30, replace=False)
+        states = balance.row_state[taken]
+        inverse = np.linalg.inv(balance.matrix[rows].toarray())
+        expected = balance.matrix[taken].toarray() @ inverse[:, states]
+        answers = system.answers(rows, taken)
+        assert answers is not None
+        np.testing.assert_allclose(answers, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+
+
 def test_neighbours_of_one_policy_share_its_factorisation(factorised: list[IntArray]) -> None:
     problem = proper_problem(7, num_states=120)
     system = PolicySystem(Balance(problem))
     rng = np.random.default_rng(7)
     rows = random_rows(problem, rng)
     system.values(rows)
+    system.answers(altered(problem, rows, 2, rng), np.arange(9))
     for _ in range(300):
         # Three states at a time, all of them sooner or later: columns are forgotten and made again.
         near = altered(problem, rows, 3, rng)

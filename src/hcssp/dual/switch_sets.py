@@ -55,13 +55,37 @@ class Couplings(NamedTuple):
 
     def changes(self, sets: IntArray) -> FloatArray:
         """What each of some sets of equally many switches changes: one column for each cost."""
-        systems = self.answers[sets[:, :, np.newaxis], sets[:, np.newaxis, :]]
-        singular = np.abs(np.linalg.det(systems)) < SINGULAR
-        systems[singular] = np.eye(sets.shape[1])
-        steps = np.linalg.solve(systems, self.reduced[sets])
-        changes: FloatArray = np.einsum("ij,ijk->ik", self.visits[sets], steps)
+        changes: FloatArray
+        if sets.shape[1] == 1:
+            own = np.diagonal(self.answers)
+            singular = (np.abs(own) < SINGULAR)[sets[:, 0]]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                changes = ((self.visits / own)[:, np.newaxis] * self.reduced)[sets[:, 0]]
+        elif sets.shape[1] == 2:
+            singular, changes = self._changes_of_pairs(sets[:, 0], sets[:, 1])
+        else:
+            systems = self.answers[sets[:, :, np.newaxis], sets[:, np.newaxis, :]]
+            singular = np.abs(np.linalg.det(systems)) < SINGULAR
+            systems[singular] = np.eye(sets.shape[1])
+            steps = np.linalg.solve(systems, self.reduced[sets])
+            changes = np.einsum("ij,ijk->ik", self.visits[sets], steps)
         changes[singular] = np.inf
         return changes
+
+    def _changes_of_pairs(self, first: IntArray, second: IntArray) -> tuple[BoolArray, FloatArray]:
+        """Which pairs are singular, and what the others change: by Cramer's rule, for there are many."""
+        size = len(self.visits)
+        own, visits = np.diagonal(self.answers), self.visits
+        across, back = (self.answers.take(pair) for pair in (first * size + second, second * size + first))
+        determinant = own[first] * own[second] - across * back
+        singular = np.abs(determinant) < SINGULAR
+        determinant[singular] = 1.0
+        # How much each of the two costs counts.
+        of_first = (visits[first] * own[second] - visits[second] * back) / determinant
+        of_second = (visits[second] * own[first] - visits[first] * across) / determinant
+        reduced = self.reduced
+        changes = of_first[:, np.newaxis] * reduced[first] + of_second[:, np.newaxis] * reduced[second]
+        return singular, changes
 
 
 def promising(cost: FloatArray, use: FloatArray) -> IntArray:

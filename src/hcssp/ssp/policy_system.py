@@ -13,6 +13,8 @@ differs in too many states, it becomes the new reference.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
@@ -52,6 +54,31 @@ PIVOT_TOLERANCE = 1e-9
 policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
+class _Update(NamedTuple):
+    """How a policy differs from the reference.
+
+    Attributes
+    ----------
+    states, rows
+        Where it takes other rows, and which.
+    columns
+        The solutions of the reference's system for a unit in each of those states.
+    factors
+        Those of the small system ``A_D Z``.
+    """
+
+    states: IntArray
+    rows: IntArray
+    columns: FloatArray
+    factors: tuple[FloatArray, IntArray]
+
+    def solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
+        """The solution of the small system, or of its transpose."""
+        solution: FloatArray
+        solution, _ = dgetrs(*self.factors, right, trans=int(transposed))
+        return solution
+
+
 class PolicySystem:
     """Evaluates policies of one problem by factorisation, see :class:`hcssp.ssp.system.System`.
 
@@ -83,23 +110,17 @@ class PolicySystem:
 
     def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
         """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
-        changed = self._changed_from_reference(rows)
-        may_update = tolerance is None or tolerance >= self.default_tolerance
-        if changed is None or (len(changed) and not may_update):
-            self._refer_to(rows)
+        if tolerance is not None and tolerance < self.default_tolerance:
+            if self._reference is None or not np.array_equal(rows, self._reference):
+                self._refer_to(rows)
             return self._values
-        if len(changed) == 0:
-            return self._values
-        update = self._update(rows, changed)
+        update = self._update_to(rows)
         if update is None:
-            self._refer_to(rows)
             return self._values
-        columns, small, new_rows = update
         balance = self.balance
-        reduced = balance.costs[:, new_rows].T - balance.times(new_rows, self._values)
-        correction, _ = dgetrs(*small, reduced)
+        reduced = balance.costs[:, update.rows].T - balance.times(update.rows, self._values)
         # Rounding may leave a value a hair below zero, and no cost is.
-        values: FloatArray = np.maximum(self._values + columns @ correction, 0.0)
+        values: FloatArray = np.maximum(self._values + update.columns @ update.solve(reduced), 0.0)
         before, after = balance.initial @ self._values, balance.initial @ values
         if np.any(after < LOST_SHARE * before):
             self._refer_to(rows)
@@ -108,16 +129,7 @@ class PolicySystem:
 
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
-        changed = self._changed_from_reference(rows)
-        update = None
-        if changed is None:
-            self._refer_to(rows)
-            changed = np.empty(0, dtype=np.int64)
-        elif len(changed):
-            update = self._update(rows, changed)
-            if update is None:
-                self._refer_to(rows)
-                changed = np.empty(0, dtype=np.int64)
+        update = self._update_to(rows)
         if initial is not None:
             base = self._factors.solve_transposed(initial)
         elif self._visits is None:
@@ -126,11 +138,10 @@ class PolicySystem:
             base = self._visits
         if update is None:
             return np.maximum(base, 0.0)
-        _, small, new_rows = update
-        weights, _ = dgetrs(*small, base[changed], trans=1)
-        spread = self.balance.row_times(weights, new_rows)
+        weights = update.solve(base[update.states], transposed=True)
+        spread = self.balance.row_times(weights, update.rows)
         visits: FloatArray = base - self._factors.solve_transposed(spread)
-        visits[changed] += weights
+        visits[update.states] += weights
         return np.maximum(visits, 0.0)
 
     def answers(self, rows: IntArray, taken: IntArray) -> FloatArray | None:
@@ -138,11 +149,15 @@ class PolicySystem:
         states, place = np.unique(self.balance.row_state[taken], return_inverse=True)
         if len(states) > self._capacity:
             return None
-        changed = self._changed_from_reference(rows)
-        if changed is None or len(changed):
-            self._refer_to(rows)
-        answers: FloatArray = self.balance.times(taken, self._columns_of(states))[:, place]
-        return answers
+        update = self._update_to(rows)
+        known = self._columns_of(states)
+        answers: FloatArray = self.balance.times(taken, known)
+        if update is not None:
+            # As for values: a unit cost in a state is a right-hand side like any other.
+            units = (update.states[:, np.newaxis] == states).astype(np.float64)
+            excess = units - self.balance.times(update.rows, known)
+            answers += self.balance.times(taken, update.columns) @ update.solve(excess)
+        return answers[:, place]
 
     def release(self) -> None:
         """Give back the factors and all that was computed with them."""
@@ -197,19 +212,23 @@ class PolicySystem:
         """The factors of the policy `rows`; RuntimeError if its system is singular."""
         return self._factoriser.factorise(rows)
 
-    def _update(
-        self, rows: IntArray, changed: IntArray
-    ) -> tuple[FloatArray, tuple[FloatArray, IntArray], IntArray] | None:
-        """Columns, the factorised small system and the new rows; None if it is not to be trusted."""
-        columns = self._columns_of(changed)
-        new_rows = rows[changed]
-        small = self.balance.times(new_rows, columns)
-        factors, pivots, _ = dgetrf(small)
-        diagonal = np.abs(np.diagonal(factors))
-        # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
-        if diagonal.min() < PIVOT_TOLERANCE * max(1.0, diagonal.max()):
+    def _update_to(self, rows: IntArray) -> _Update | None:
+        """What leads from the reference to the policy `rows`, which becomes the reference where that is best.
+
+        None if it is the reference now.
+        """
+        changed = self._changed_from_reference(rows)
+        if changed is not None and not len(changed):
             return None
-        return columns, (factors, pivots), new_rows
+        if changed is not None:
+            columns = self._columns_of(changed)
+            factors, pivots, _ = dgetrf(self.balance.times(rows[changed], columns))
+            diagonal = np.abs(np.diagonal(factors))
+            # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
+            if diagonal.min() >= PIVOT_TOLERANCE * max(1.0, diagonal.max()):
+                return _Update(changed, rows[changed], columns, (factors, pivots))
+        self._refer_to(rows)
+        return None
 
     def _columns_of(self, states: IntArray) -> FloatArray:
         """``A_0^{-1} E_states``, solving only for what is not kept yet."""
