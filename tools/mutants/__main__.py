@@ -62,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcome: Counter[str] = Counter()
     unexcused = []
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(ROOT, Path(folder))
+        paths = [planted.path for planted in chosen if not is_excused(planted, excused)]
+        tests = {test for path in set(paths) for stage in stages_of(path) for test in stage}
+        bench = Bench(ROOT, Path(folder), tests)
         for number, planted in enumerate(chosen, start=1):
             if is_excused(planted, excused):
                 verdict = "excused"
@@ -73,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 unexcused.append(planted)
             print(f"{number:4d}/{len(chosen)} {verdict:9} {planted}", flush=True)
         bench.check_tests()
+        bench.close()
     judged = outcome.total() - outcome["excused"]
     noticed = outcome["killed"] + outcome["hung"]
     share = noticed / judged if judged else 1.0

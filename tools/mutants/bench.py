@@ -1,7 +1,8 @@
 """A copy of the tree in which mistakes are planted and tests are run.
 
-Every run of tests is a fork of this process, which has imported what the tests need from elsewhere, and
-nothing of the package: the mistake is met as it is imported.
+Most mistakes are in a function, and are planted where the tests are collected already
+(:mod:`mutants.collected`). For another, the tests are run in a fork of this process, which has imported what
+they need from elsewhere, and nothing of the package: the mistake is met as it is imported.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
+from mutants.collected import MOST_WAITING, Collected, end_group
 from mutants.mutations import mutated
 
 NOT_COPIED = (".*", "__pycache__", "*.pyc", "out", "site", "build", "dist")
 
 MOST_SECONDS = 60
 """What a run of tests may take of the processor's time. None takes half of it: one that takes more hangs."""
-
-MOST_WAITING = 900
-"""Seconds by the clock, for those who wait for each other and do nothing."""
 
 IMPORTED_ONCE = ("pytest", "hypothesis", "highspy", "scipy.optimize", "scipy.sparse.linalg", "yaml")
 """What most tests need."""
@@ -42,9 +43,11 @@ class Bench:
         The tree.
     folder
         Where to copy it.
+    tests
+        All tests that will be asked for.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, tests: Iterable[str]) -> None:
         self._folder = folder / "tree"
         self._bytecode = folder / "bytecode"
         self._cache = folder / "cache"
@@ -53,19 +56,29 @@ class Bench:
             importlib.import_module(module)
         self._written = 0
         self._noticed_by: set[str] = set()
+        every = sorted(set(tests))
+        # Doctests apart: a module that is imported for them hides a function of the same name.
+        self._collections = {
+            apart: self._collect([each for each in every if _is_doctest(each) == apart])
+            for apart in {_is_doctest(each) for each in every}
+        }
 
     def try_out(self, path: str, index: int, stages: Iterable[Sequence[str]]) -> str:
         """Whether the tests notice a mistake in a file of the package: "killed", "hung" or "survived"."""
         file = self._folder / "src" / "hcssp" / path
         source = file.read_text(encoding="utf-8")
-        self._write(file, mutated(source, index))
-        try:
-            for tests in stages:
-                verdict = self._run(tests)
-                if verdict != "survived":
-                    return verdict
-        finally:
-            self._write(file, source)
+        for tests in stages:
+            self._ask(tests)
+            # On disk in any case: tests start processes, which import it.
+            self._write(file, mutated(source, index))
+            try:
+                verdict = self._ask(tests, path, source, index)
+                if verdict == "out of reach":
+                    verdict = self._run(tests)
+            finally:
+                self._write(file, source)
+            if verdict != "survived":
+                return str(verdict)
         return "survived"
 
     def check_tests(self) -> None:
@@ -73,19 +86,51 @@ class Bench:
         if self._noticed_by and self._run(sorted(self._noticed_by)) != "survived":
             raise RuntimeError(f"these tests fail as they are: {', '.join(self._failed())}")
 
+    def close(self) -> None:
+        """End the processes that have collected the tests."""
+        for process, each in self._collections.values():
+            each.send(None)
+            os.waitpid(process, 0)
+
     def _write(self, file: Path, source: str) -> None:
         file.write_text(source, encoding="utf-8")
         # Had two versions one time, the bytecode of the one would pass for that of the other.
         self._written += 1
         os.utime(file, (self._written, self._written))
 
+    def _collect(self, tests: Sequence[str]) -> tuple[int, Connection]:
+        """Fork a process that collects tests and answers questions."""
+        here, there = Pipe()
+        process = os.fork()
+        if process == 0:
+            here.close()
+            self._be_the_tests([f"--basetemp={self._cache}-files", *tests], Collected(self._folder, there))
+        there.close()
+        # As soon as all is imported, code may change.
+        if here.recv() != "ready":
+            raise RuntimeError("the tests could not be collected")
+        return process, here
+
+    def _ask(self, tests: Sequence[str], *mistake: object) -> object:
+        """Whether tests that are collected already notice a mistake; without one, they are looked at."""
+        _, collection = self._collections[_is_doctest(tests[0])]
+        collection.send((list(tests), *mistake))
+        answer = collection.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
     def _run(self, tests: Sequence[str]) -> str:
+        """Whether tests that import the package now notice a mistake."""
         shutil.rmtree(self._cache, ignore_errors=True)
         child = os.fork()
         if child == 0:
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
+            signal.alarm(MOST_WAITING)
             self._be_the_tests(tests)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        _end_group(child)
+        end_group(child)
         if code == BROKEN:
             raise RuntimeError(f"pytest could not be run on {', '.join(tests)}")
         # 5: there was nothing to run, as in a file without doctests.
@@ -96,13 +141,10 @@ class Bench:
         self._noticed_by.update(self._failed())
         return "killed"
 
-    def _be_the_tests(self, tests: Sequence[str]) -> None:
+    def _be_the_tests(self, arguments: Sequence[str], *plugins: object) -> None:
         """Run them in this process, and end it."""
         code = BROKEN
         try:
-            os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
-            signal.alarm(MOST_WAITING)
             os.chdir(self._folder)
             nowhere = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
@@ -119,7 +161,7 @@ class Bench:
             options = ["-q", "-x", "-o", f"cache_dir={self._cache}"]
             # Plugins are told of that are imported already; a warning is an error.
             options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-            code = int(pytest.main([*options, *tests]))
+            code = int(pytest.main([*options, *arguments], plugins))
         finally:
             # Whatever happened: there is one planter, and this is not the one.
             os._exit(code)
@@ -130,9 +172,5 @@ class Bench:
         return list(json.loads(told.read_text(encoding="utf-8"))) if told.exists() else []
 
 
-def _end_group(leader: int) -> None:
-    """End the processes that tests have left behind."""
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+def _is_doctest(test: str) -> bool:
+    return test.startswith("src/")

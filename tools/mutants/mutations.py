@@ -113,11 +113,17 @@ def mutations(source: str) -> list[Mutation]:
 
 def mutated(source: str, index: int) -> str:
     """The code with one of its mistakes planted."""
+    return ast.unparse(mutated_tree(source, index))
+
+
+def mutated_tree(source: str, index: int) -> ast.Module:
+    """The code with one of its mistakes planted, parsed, all lines where they were."""
     planter = _Planter(index)
-    tree = planter.visit(ast.parse(source))
+    tree = ast.parse(source)
+    planter.visit(tree)
     if index >= len(planter.found):
         raise IndexError(f"there are {len(planter.found)} mistakes, and none is number {index}")
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.fix_missing_locations(tree)
 
 
 class _Planter(ast.NodeTransformer):
