@@ -17,7 +17,9 @@ from hcssp.cssp.reachability import almost_sure
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from random_problems import random_cssp
+from random_procedures import random_procedure
 from small_procedures import forking, retrying, risky_room
+from volume import some
 
 
 def without(problem: CSSP, rows: np.ndarray) -> CSSP:
@@ -95,6 +97,46 @@ def test_exits_lead_to_the_event_states_of_their_labels() -> None:
     states = layout.flattening.event_states
     named = [{states[target] for _, target in exits} for exits in layout.exits]
     assert named == [{(1, "left"), (1, "right")}, {(2, None)}]
+
+
+@pytest.mark.parametrize("seed", some(range(12), 6))
+def test_an_exit_leads_where_the_procedure_says_also_back_to_the_start(seed: int) -> None:
+    problem = random_procedure(seed, cycles=True, several_exits=seed % 2 == 1, exits_part=seed % 3 == 1)
+    layout = Layout(problem)
+    states = layout.flattening.event_states
+    for activity, exits in enumerate(layout.exits):
+        cssp, outcome = problem.activities[activity].cssp, problem.activity_outcome[activity]
+        led = {goal: states[to][0] for goal, to in exits}
+        after = {
+            goal: outcome.event_after(cssp.state_labels[goal]) for goal in np.flatnonzero(cssp.goals).tolist()
+        }
+        assert led.items() <= after.items()
+        # Goals that nobody comes to may be missing, those of an only goal never are.
+        assert led == after or len(after) > 1
+
+
+def test_an_activity_may_end_where_all_began() -> None:
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    first, last = plan.add_activity("first", risky_room()), plan.add_activity("last", risky_room())
+    plan.add_choice(start, "try", to=[Outcome(0.5, start, runs=first), Outcome(0.5, out, runs=last)])
+    layout = Layout(plan.build(start=start, end=out))
+    assert layout.flattening.event_states[0] == (start, None)
+    assert layout.exits == [[(1, 0)], [(1, 1)]]
+
+
+def test_starts_of_an_activity_share_what_its_outcome_has_exactly() -> None:
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    room = plan.add_activity("room", replace(risky_room(), initial=np.array([1 / 7, 6 / 7])))
+    plan.add_choice(start, "go", to=[Outcome(0.25, out, runs=room), Outcome(0.75, out)])
+    ((_, _, ways),) = Layout(plan.build(start=start, end=out)).event_rows
+    whole = sum(way.probability for way in ways)
+    shares = [decimal(1 / 7) / 4, decimal(6 / 7) / 4]
+    # What the shares sum to is not quite one, and the room is entered one time in four all the same.
+    expected = [*(each / (4 * sum(shares)) for each in shares), Fraction(3, 4)]
+    assert [Fraction(way.probability, whole) for way in ways] == expected
+    assert sum(shares) != Fraction(1, 4)
 
 
 def test_starts_sum_to_one_exactly() -> None:

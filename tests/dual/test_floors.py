@@ -23,7 +23,7 @@ def floors_at(*prices: float) -> Floors:
     return floors
 
 
-@pytest.mark.parametrize("prices", [(0.5, 2.0), (2.0, 0.5, 1.0), (4.0, 3.0, 0.25, 0.0)])
+@pytest.mark.parametrize("prices", [(0.5,), (0.5, 2.0), (2.0, 0.5, 1.0), (4.0, 3.0, 0.25, 0.0)])
 @pytest.mark.parametrize("price", [0.0, 0.1, 0.5, 0.75, 1.0, 1.5, 2.5, 3.5, 9.0])
 def test_with_one_price_it_is_the_highest_chord(prices: tuple[float, ...], price: float) -> None:
     expected = np.zeros(2)
@@ -39,6 +39,15 @@ def test_with_one_price_it_is_the_highest_chord(prices: tuple[float, ...], price
     found = floors_at(*prices).at(np.array([1.0, price]))
     assert found == pytest.approx(expected, rel=1e-14)
     assert np.all(found <= least(price) * (1.0 + 1e-14))
+
+
+def test_what_costs_without_end_at_one_price_does_no_harm_at_another() -> None:
+    floors = Floors()
+    floors.add(np.array([1.0, 1.0]), np.array([2.0, 3.0]))
+    floors.add(np.array([1.0, 2.0]), np.array([4.0, np.inf]))
+    assert floors.at(np.array([1.0, 1.0])).tolist() == [2.0, 3.0]
+    assert floors.at(np.array([1.0, 1.5])).tolist() == [3.0, np.inf]
+    assert floors.at(np.array([1.0, 2.0])).tolist() == [4.0, np.inf]
 
 
 def test_the_nearest_prices_on_either_side_are_looked_at() -> None:

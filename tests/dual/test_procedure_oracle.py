@@ -260,7 +260,9 @@ def test_one_finite_bound_makes_a_curve_of_every_surface() -> None:
     assert every.under(bounds).planners == every.planners
 
 
-@pytest.mark.parametrize(("seed", "cycles"), [(2, True), (3, True), (4, False), (7, False)])
+@pytest.mark.parametrize(
+    ("seed", "cycles"), [(2, True), (3, True), (4, False), (7, False), (14, False), (26, True)]
+)
 def test_choices_that_pay_for_limits_of_uses_are_paid_for(seed: int, cycles: bool) -> None:
     _, problem = random_limits(seed, depth=2, cycles=cycles)
     flattening = problem.flattening

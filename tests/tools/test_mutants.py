@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mutants.__main__ import SURVIVORS, every_mistake, is_excused, read_survivors, sample, stale
+from mutants.__main__ import SURVIVORS, Planted, every_mistake, is_excused, read_survivors, sample, stale
 from mutants.mutations import mutated, mutations
 from mutants.protection import ROOT, core_files, protectors_of, stages_of
 from volume import examples
@@ -130,13 +130,22 @@ def test_several_may_have_one_reason_and_a_whole_function_may_have_one(tmp_path:
     (first, *others) = every_mistake(CORE[-1:])
     listed = tmp_path / "survivors.txt"
     listed.write_text(
-        f"{first.place}\ng.py: h: a -> b\n    It only takes longer.\ni.py: j: 1 -> 2\n    So does this.\n"
+        f"{first.keys[-1]}\ng.py: h: a -> b\n    It only takes longer.\ni.py: j: 1 -> 2\n    So does this.\n"
     )
     excused = read_survivors(listed)
     assert list(excused.values()) == ["It only takes longer.", "It only takes longer.", "So does this."]
     for each in (first, *others):
         assert is_excused(each, excused) == (each.mutation.function == first.mutation.function)
     assert stale(excused, every_mistake(CORE[-1:])) == ["g.py: h: a -> b", "i.py: j: 1 -> 2"]
+
+
+def test_one_of_several_that_read_the_same_may_be_excused() -> None:
+    source = "def f(a):\n    return 0 if a > 0 else a\n\n\ndef g(a):\n    return a - 0"
+    same = [Planted("f.py", each) for each in mutations(source) if each.before == "0"]
+    assert [each.key for each in same] == ["f.py: f: 0 -> 1 #1", "f.py: f: 0 -> 1 #2", "f.py: g: 0 -> 1 #1"]
+    assert [is_excused(each, {"f.py: f: 0 -> 1 #2": "why"}) for each in same] == [False, True, False]
+    assert [is_excused(each, {"f.py: f: 0 -> 1": "why"}) for each in same] == [True, True, False]
+    assert stale({"f.py: g: 0 -> 1 #2": "why"}, same) == ["f.py: g: 0 -> 1 #2"]
 
 
 def test_what_only_proposes_is_no_part_of_the_core_and_can_be_asked_for() -> None:

@@ -30,8 +30,9 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -87,6 +88,8 @@ class Mutation:
         Where.
     before, after
         The code, and the mistake.
+    occurrence
+        Which it is of those of the function that read the same.
     """
 
     index: int
@@ -94,11 +97,17 @@ class Mutation:
     line: int
     before: str
     after: str
+    occurrence: int = 1
 
     @property
     def key(self) -> str:
         """What it is called as long as the function stays as it is, wherever its lines move."""
         return f"{self.function}: {self.before} -> {self.after}"
+
+    @property
+    def own_key(self) -> str:
+        """What tells it from others of the function that read the same."""
+        return f"{self.key} #{self.occurrence}"
 
     def __str__(self) -> str:
         return f"{self.function}, line {self.line}: {self.before} -> {self.after}"
@@ -134,6 +143,7 @@ class _Planter(ast.NodeTransformer):
         self._wanted = wanted
         self._names: list[str] = []
         self._counting = False
+        self._seen: Counter[str] = Counter()
 
     def visit(self, node: ast.AST) -> ast.AST:
         if _is_left_alone(node) or (self._counting and isinstance(node, ast.Constant)):
@@ -141,7 +151,9 @@ class _Planter(ast.NodeTransformer):
         for after in _mistakes(node):
             index = len(self.found)
             where = ".".join(self._names) or "module"
-            self.found.append(Mutation(index, where, getattr(node, "lineno", 0), _text(node), _text(after)))
+            found = Mutation(index, where, getattr(node, "lineno", 0), _text(node), _text(after))
+            self._seen[found.key] += 1
+            self.found.append(replace(found, occurrence=self._seen[found.key]))
             if index == self._wanted:
                 return ast.copy_location(after, node)
         name = self._name_of(node)
