@@ -28,7 +28,7 @@ def measure_check(bound: float, rounds: int) -> dict[str, Any]:
     from time import process_time
 
     from hcssp.checker import Certificate, check
-    from hcssp.proofs import to_bytes
+    from hcssp.proofs.encoding import to_bytes
     from hcssp.scenarios.evacuation import evacuation
     from hcssp.solving.solve import solve
 

@@ -14,7 +14,9 @@ from hcssp.checker import Certificate, check
 from hcssp.checker import format as format_module
 from hcssp.checker.format import EXPANSION, MAGIC, SMALL
 from hcssp.errors import HcsspError, InvalidCertificate
-from hcssp.proofs import ProofBuilder, encoding, to_bytes
+from hcssp.proofs import encoding
+from hcssp.proofs.builder import ProofBuilder
+from hcssp.proofs.encoding import to_bytes
 from proof_search import searched
 from small_procedures import retrying
 from volume import examples

@@ -34,8 +34,8 @@ from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs import to_bytes
 from hcssp.proofs.assembly import certificate_of, claimed_interval
+from hcssp.proofs.encoding import to_bytes
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve

@@ -13,7 +13,7 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import NotProven
 from hcssp.evaluation import evaluate
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs import ProofBuilder
+from hcssp.proofs.builder import ProofBuilder
 from proof_search import ProofSearch, searched
 from small_procedures import forking, retrying, risky_room
 

@@ -11,9 +11,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hcssp.checker.format import Certificate
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
@@ -27,14 +26,16 @@ from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem, NoSolution
 from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
-from hcssp.execution.run import Run
 from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
-from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.verbs import verb
+
+if TYPE_CHECKING:
+    from hcssp.checker.format import Certificate
+    from hcssp.execution.run import Run
 
 WORTH_PROVING = 1e-9
 """What was told is proven by another search only if it is more than the dual's bound by a larger share."""
@@ -194,6 +195,8 @@ class Plan:
         by itself and told more, the exact method searches once more to prove that, see
         :mod:`hcssp.solving.proving`.
         """
+        from hcssp.proofs.assembly import certificate_of, claimed_interval
+
         made = certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
         known = claimed_interval(made)[0]
         if not self._has_boxes or self.lower_bound <= known + WORTH_PROVING * abs(known):
@@ -210,6 +213,8 @@ class Plan:
     @cached_property
     def stochastic_certificate(self) -> Certificate:
         """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
+        from hcssp.proofs.assembly import certificate_of
+
         return certificate_of(self.problem, self._proven, self._rows, relaxed=True)
 
     @property
@@ -357,6 +362,8 @@ class Plan:
 
     def start(self) -> Run:
         """Begin to follow the plan; see :mod:`hcssp.execution.run`."""
+        from hcssp.execution.run import Run
+
         return Run(self.policy, self.replan)
 
     def save(self, path: Any) -> None:

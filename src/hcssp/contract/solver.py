@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import FloatArray
 from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.workers import Workers
+
+if TYPE_CHECKING:
+    from hcssp.workers import Workers
 
 
 @dataclass(frozen=True)

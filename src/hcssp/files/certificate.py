@@ -12,7 +12,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval, Verification
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.files.atomic import write_atomically
-from hcssp.proofs import to_bytes
+from hcssp.proofs.encoding import to_bytes
 from hcssp.version import __version__
 
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import Branching, Node, offer
-from hcssp.methods.coordinator import Coordinator
 from hcssp.methods.early_plan import early_plans, has_early_plan
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
 from hcssp.methods.replay import begin_with, resumed
@@ -43,6 +42,9 @@ from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.proofs.search_record import SearchRecord, write_down
 from hcssp.ssp.region import Region
+
+if TYPE_CHECKING:
+    from hcssp.methods.coordinator import Coordinator
 
 ROOT_ROUNDS = 12
 """So many switches improve each policy that carries the dual of the root."""
@@ -84,6 +86,8 @@ class PolicyBranching:
             oracle = given.memory.oracle(problem, self.evaluation)
         coordinator = None
         if given.workers is not None:
+            from hcssp.methods.coordinator import Coordinator
+
             capacity = DEFAULT_CAPACITY if given.node_memory is None else given.node_memory
             coordinator = Coordinator(problem, given.workers, self.evaluation, self.oracle, capacity)
         yield from branch(

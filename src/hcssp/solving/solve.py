@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.deadline import OutOfTime, until
 from hcssp.errors import InvalidPlan, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.exact import Evaluation, evaluate
-from hcssp.methods.heuristic_search import HeuristicSearch
 from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import (
@@ -53,7 +52,9 @@ from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.threads import single_threaded_algebra
-from hcssp.workers import Workers, open_workers
+
+if TYPE_CHECKING:
+    from hcssp.workers import Workers
 
 LATER, LONGER = 0.5, 1.03
 """Work inside a step is given up so many seconds, and so many times, later than the time limit: a solver that
@@ -120,7 +121,7 @@ def solve(
     began = time.perf_counter()
     if isinstance(problem, ExpandedCSSP):
         problem = problem.unexpanded()
-    method: Solver = solver or (HeuristicSearch() if isinstance(problem, ImplicitCSSP) else PolicyBranching())
+    method = solver or _method_for(problem)
     criteria = criteria_of(Gap(tolerances.optimality) if stop is None else stop)
     if memory is None:
         memory = Memory() if start is None else start.memory
@@ -167,12 +168,22 @@ def solve(
     return known.conclude(method.name, ending, memory)
 
 
+def _method_for(problem: Problem | ImplicitCSSP) -> Solver:
+    if not isinstance(problem, ImplicitCSSP):
+        return PolicyBranching()
+    from hcssp.methods.heuristic_search import HeuristicSearch
+
+    return HeuristicSearch()
+
+
 def _workers_for(method: Solver, executor: Any) -> Workers:
     """The workers that an executor stands for, for a method that has something to do for them."""
     if not getattr(method, "uses_workers", False):
         raise UnsupportedProblem(
             f"the method {method.name!r} does its work in one process; leave the executor out, or use 'exact'"
         )
+    from hcssp.workers import open_workers
+
     return open_workers(executor=executor)
 
 
