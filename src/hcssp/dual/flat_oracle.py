@@ -15,7 +15,7 @@ from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.foresight import TurningPoint, turning_point
-from hcssp.dual.oracle import AffordableOracle, Minimum, Vertex, estimated_rounding
+from hcssp.dual.oracle import CLEARLY_VISITED, AffordableOracle, Minimum, Vertex, estimated_rounding
 from hcssp.dual.repair import Part, improve
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
@@ -249,7 +249,8 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         self, vertex: FlatVertex, prices: FloatArray, region: Region, index: int, excess: float
     ) -> TurningPoint | None:
         balance = self._balance
-        states = np.flatnonzero(vertex.visits > 0.0)
+        # What is hardly ever visited moves nothing, and those states may be most of them.
+        states = np.flatnonzero(vertex.visits > CLEARLY_VISITED)
         allowed = region.allowed(balance.num_rows) if region.forbidden else None
         return turning_point(
             balance,

@@ -33,6 +33,10 @@ from hcssp.ssp.scalar_problem import ScalarProblem, tie
 MAX_SHARE = 0.5
 """An envelope with more than this share of the states is not worth it."""
 
+GATHERED_SHARE = 0.1
+"""The rows of up to this share of the states are picked out and looked at; it takes no longer to look at all
+rows than to pick out those of more states."""
+
 MAX_ROUNDS = 60
 RAISING_SWEEPS = 20
 
@@ -182,7 +186,10 @@ class _Envelope:
 
     def improvable(self, states: IntArray, off: float = 0.0) -> IntArray:
         """Those of `states` where some row is better than the policy's, if its values may be `off`."""
-        _, least, _ = self._best(states)
+        if len(states) <= GATHERED_SHARE * self._balance.num_live:
+            _, least, _ = self._best(states)
+        else:
+            least = self._problem.estimate(self.potential).least[states]
         wrong: IntArray = states[least < -tie(self.potential)[states] - off]
         return wrong
 

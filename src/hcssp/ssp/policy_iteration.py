@@ -364,6 +364,11 @@ class PolicyIteration:
         rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
+    @property
+    def passes_once(self) -> bool:
+        """Whether one pass backwards is all it takes, see :mod:`hcssp.ssp.backward`."""
+        return self._backward is not None
+
     def visits(self, rows: IntArray) -> FloatArray:
         """Expected visits of each live state under the policy `rows`."""
         return self.system.visits(rows) if self._backward is None else self._backward.visits(rows)
