@@ -86,6 +86,11 @@ class AlikeActivities:
         self._known: dict[Region, Slots] = {}
         self._max_known = min(MAX_SPLITS, 1 + MAX_SPLIT_ENTRIES // (1 + len(planners)))
 
+    @property
+    def groups(self) -> IntArray:
+        """For each activity the number of its group: those of a group are alike and count the same."""
+        return self._group
+
     def slots(self, region: Region) -> Slots:
         """The slots of a region: those of the whole, and some for the activities with forbidden rows."""
         if not region.forbidden:

@@ -63,6 +63,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.dual.exchangeable import Image
 from hcssp.dual.foresight import TurningPoint
 from hcssp.dual.known_model import KnownCosts
 from hcssp.ssp.potential import ROUNDINGS
@@ -329,6 +330,18 @@ class Oracle(ABC, Generic[V]):
         """
         return None
 
+    @property
+    def exchange_rounding(self) -> float:
+        """By how much the costs of policies may differ that :meth:`orbit` takes for equal, relatively."""
+        return 0.0
+
+    def orbit(self, region: Region, row: int) -> list[Image]:
+        """Rows such that for each policy of a region that takes one another takes `row`, at equal costs.
+
+        The first is the row itself; by default it is the only one. See :mod:`hcssp.dual.exchangeable`.
+        """
+        return [Image(row, ())]
+
     def release(self) -> None:
         """Give back the memory of what is quickly made again, such as factors: a search has ended.
 
@@ -336,7 +349,7 @@ class Oracle(ABC, Generic[V]):
         """
         return
 
-    def improve(self, vertex: V, rounds: int) -> V | None:
+    def improve(self, vertex: V, rounds: int, goal: float = np.inf) -> V | None:
         """A feasible policy near `vertex`, repaired if that breaks a bound and cheaper if not; None if none.
 
         Parameters
@@ -345,6 +358,8 @@ class Oracle(ABC, Generic[V]):
             Any policy of this oracle.
         rounds
             How much may be tried.
+        goal
+            Policies that cost more are of little interest: one that will not come so far may be given up.
         """
         return None
 

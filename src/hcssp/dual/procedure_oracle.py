@@ -23,6 +23,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
+from hcssp.dual.exchangeable import Exchangeable, Image
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.known_model import KnownCosts
 from hcssp.dual.loose_slots import loose_slots
@@ -345,6 +346,17 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             return None
         return settle(self, region, prices, bound, cutoff)
 
+    @cached_property
+    def _exchangeable(self) -> Exchangeable:
+        return Exchangeable(self.flattening, self.alike.groups, self.row_offset)
+
+    @property
+    def exchange_rounding(self) -> float:
+        return self._exchangeable.rounding
+
+    def orbit(self, region: Region, row: int) -> list[Image]:
+        return self._exchangeable.orbit(region, row)
+
     def known_costs(self, region: Region) -> KnownCosts | None:
         slots, procedure = self.alike.slots(region), self.procedure
         known = [
@@ -422,7 +434,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for row, choice in enumerate(chosen)
         }
 
-    def improve(self, vertex: ProcedureVertex, rounds: int) -> ProcedureVertex | None:
+    def improve(self, vertex: ProcedureVertex, rounds: int, goal: float = np.inf) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
         for index, plan in enumerate(vertex.plans):
             executions = float(vertex.executions[index])
@@ -431,7 +443,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 parts[index] = Part(
                     planner.balance, planner.system, counts, executions, plan.rows, plan.values, plan.visits
                 )
-        if improve(list(parts.values()), vertex.costs, self._bounds, rounds) is None:
+        if improve(list(parts.values()), vertex.costs, self._bounds, rounds, goal) is None:
             return None
         plans = list(vertex.plans)
         for index, part in parts.items():

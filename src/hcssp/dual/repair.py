@@ -50,7 +50,8 @@ without cost counts as, so that the one with the most relief comes first."""
 MIN_COST = 1e-12
 
 LATER_STEPS = 4.0
-"""A policy is given up that would stay broken even if each switch left helped so many times as much."""
+"""A policy is given up that would stay broken, or too dear, even if each switch left helped so many times as
+much."""
 
 SECOND_CHOICE = 1e12
 """Added to the merit of switches that only help, so that those that repair a policy at once come first."""
@@ -164,7 +165,9 @@ class Part:
         return change
 
 
-def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds: int) -> FloatArray | None:
+def improve(
+    parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds: int, goal: float = np.inf
+) -> FloatArray | None:
     """Switch rows of `parts`, in place, to a cheaper feasible policy; None if none was found.
 
     Parameters
@@ -175,6 +178,8 @@ def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds
         The whole policy's expected costs, the primary first, and the constraints' bounds.
     rounds
         How many switches are made at most.
+    goal
+        Policies that cost more are of little interest.
 
     Returns
     -------
@@ -191,8 +196,11 @@ def improve(parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds
             break
         for part, rows, values in step.changes:
             part.take(rows, values)
-        costs = step.costs
+        saved, costs = costs[0] - step.costs[0], step.costs
         if is_feasible(costs, bounds):
+            if found is not None and costs[0] - LATER_STEPS * (left - 1) * saved > goal:
+                # At this pace it stays too dear.
+                return costs
             found = costs
     return found
 

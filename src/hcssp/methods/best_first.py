@@ -44,6 +44,8 @@ class BestFirst(Generic[Node, Solution]):
     ----------
     pruned_bound
         The least bound of all that was pruned; ``inf`` if nothing was.
+    rounding
+        By how much the costs of what nodes hold may be below their bounds, relatively.
     upper_bound, incumbent
         The best cost known, and the solution that was offered with it.
     """
@@ -55,6 +57,7 @@ class BestFirst(Generic[Node, Solution]):
         # What was proven when a node was taken last, or before the search began.
         self._proven = lower_bound
         self.pruned_bound = inf
+        self.rounding = 0.0
         self.upper_bound = upper_bound
         self.incumbent: Solution | None = None
 
@@ -80,7 +83,10 @@ class BestFirst(Generic[Node, Solution]):
         The incumbent's cost is rounded, and so :attr:`floor` is all that it proves.
         While a node is being expanded, it is meaningless until all its children are pushed.
         """
-        return max(self._proven, min(self.pruned_bound, self.floor, self.next_bound, self.lent_bound))
+        found = min(self.pruned_bound, self.next_bound, self.lent_bound)
+        if isfinite(found):
+            found -= self.rounding * abs(found)
+        return max(self._proven, min(found, self.floor))
 
     @property
     def next_bound(self) -> float:
@@ -152,6 +158,7 @@ class BestFirst(Generic[Node, Solution]):
         """The same state of the search with other records of its nodes."""
         other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound)
         other.incumbent, other.pruned_bound = self.incumbent, self.pruned_bound
+        other.rounding = self.rounding
         for bound, node in self:
             other.push(bound, convert(bound, node))
         return other

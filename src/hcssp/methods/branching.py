@@ -6,7 +6,7 @@ A search (:mod:`hcssp.methods.policy_branching`) decides which node comes next; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Generic
@@ -20,7 +20,6 @@ from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
-from hcssp.numerics import PRUNE_TOLERANCE
 from hcssp.proofs.search_record import SearchRecord, write_down
 from hcssp.ssp.region import Region
 
@@ -32,6 +31,9 @@ MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
 costs as much as many nodes. It is done first a few nodes after the root, whose policies were improved. Where
 it leads to nothing better, twice as many nodes pass before it is tried again, up to the maximum."""
+
+GAIN_SHARE = 0.1
+"""A policy is improved for as long as it may close this share of what is open."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ class Branching(Generic[V]):
 
     def __post_init__(self) -> None:
         self.next_improving = self.reporter.iterations + IMPROVE_FIRST
+        self.search.rounding = self.oracle.exchange_rounding
 
     def run(self) -> Iterator[None]:
         """Expand nodes, one a step, until none is left that could hold anything better."""
@@ -142,8 +145,10 @@ class Branching(Generic[V]):
         rounds = NODE_ROUNDS if self.reporter.iterations >= self.next_improving else 0
         cost = search.upper_bound
         children: list[tuple[float, Node, Dual[V]]] = []
-        numbers = self.record.split(node.number, row)
-        for region, number in zip(split(oracle, node.region, row), numbers, strict=True):
+        orbit = oracle.orbit(node.region, row)
+        numbers = self.record.split_orbit(node.number, orbit)
+        parts = split(oracle, node.region, row, (image.row for image in orbit[1:]))
+        for region, number in zip(parts, numbers, strict=True):
             # The node's policies lie in its region; only what is new can exclude them.
             new = Region(region.forbidden - node.region.forbidden)
             known = [v for v in parent.vertices if v.lies_in(new, oracle.row_state)]
@@ -158,7 +163,7 @@ class Branching(Generic[V]):
             prices = dual.prices if dual.bound > -inf else parent.prices
             children.append((bound, Node(region, prices, max(dual.bound, node.bound), number), dual))
         if rounds:
-            is_better = search.upper_bound < cost - PRUNE_TOLERANCE * abs(search.upper_bound)
+            is_better = search.upper_bound < cost and search.upper_bound <= _goal(cost, waiting)
             self.pause = IMPROVE_EVERY if is_better else min(2 * self.pause, MAX_IMPROVE_EVERY)
             self.next_improving = self.reporter.iterations + self.pause
         for bound, child, dual in sorted(children, key=lambda each: -each[0]):
@@ -193,9 +198,13 @@ class Branching(Generic[V]):
         return maximise(self.oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
 
 
-def split(oracle: Oracle[V], region: Region, row: int) -> tuple[Region, Region]:
-    """Two disjoint halves of a region: the row's state uses it, or it does not."""
-    return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row])
+def split(oracle: Oracle[V], region: Region, row: int, alike: Iterable[int] = ()) -> tuple[Region, Region]:
+    """Two disjoint parts of a region: the row's state uses it, or neither it nor one that is alike is used.
+
+    Rows are alike if they are of the row's orbit. Then a policy that is in neither part is worth as much as
+    one that uses the row.
+    """
+    return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row, *alike])
 
 
 def undecided_row(dual: Dual[V]) -> int | None:
@@ -250,14 +259,17 @@ def offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) 
     """Offer every policy the dual has met, and feasible ones near its support."""
     for vertex in dual.vertices:
         reporter.offer(vertex)
-    if dual.converged and rounds:
-        for vertex in dual.support:
-            better = oracle.improve(vertex, rounds)
-            if better is not None:
-                reporter.offer(better)
-        mixed = oracle.between(dual.support)
-        if mixed is not None:
-            reporter.offer(mixed)
-            better = oracle.improve(mixed, rounds)
-            if better is not None:
-                reporter.offer(better)
+    if not dual.converged or not rounds:
+        return
+    mixed = oracle.between(dual.support)
+    if mixed is not None:
+        reporter.offer(mixed)
+    for vertex in dual.support if mixed is None else (*dual.support, mixed):
+        better = oracle.improve(vertex, rounds, _goal(reporter.search.upper_bound, dual.bound))
+        if better is not None:
+            reporter.offer(better)
+
+
+def _goal(cost: float, bound: float) -> float:
+    """What a policy costs that is noticeably better than one of a given cost, where none is below a bound."""
+    return cost - GAIN_SHARE * (cost - bound) if cost < inf else inf

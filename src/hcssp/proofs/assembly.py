@@ -91,6 +91,7 @@ class _Assembly:
     def run(self, relaxed: bool) -> None:
         """Prove as much of every leaf as the whole needs."""
         record = self._record
+        record.unfold()
         told = [record.claim(leaf) for leaf in record.leaves()]
         target = min(0.0 if claim is None else claim.bound for claim in told)
         short = 0

@@ -24,8 +24,12 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual
+from hcssp.dual.exchangeable import Exchange, Image, exchanged
 from hcssp.dual.oracle import Oracle
 from hcssp.ssp.region import Region
+
+MAX_UNFOLDED = 50_000
+"""Regions that mirror others are split like these until a record has so many."""
 
 
 class Claim(NamedTuple):
@@ -54,6 +58,7 @@ class _Region:
     children: tuple[int, ...] = ()
     claim: Claim | None = None
     hint: FloatArray | None = None
+    mirror: tuple[int, tuple[Exchange, ...]] | None = None
 
 
 @dataclass
@@ -102,7 +107,8 @@ class SearchRecord:
         here = [*numbers, *range(next_number, next_number + len(parts) - count)]
         for region in parts._regions[count:]:
             children = tuple(here[child] for child in region.children)
-            self._regions.append(_Region(here[region.parent], region.row, children))
+            mirror = None if region.mirror is None else (here[region.mirror[0]], region.mirror[1])
+            self._regions.append(_Region(here[region.parent], region.row, children, mirror=mirror))
         # Linked last: a search that is interrupted in between has split nothing here.
         for number, region in zip(numbers, parts._regions, strict=False):
             self._regions[number].row = region.row
@@ -192,9 +198,7 @@ class SearchRecord:
         while (parent := self._regions[number].parent) >= 0:
             above = self._regions[parent]
             if number == above.children[0]:
-                state = self.oracle.row_state[above.row]
-                rows = range(int(self.oracle.row_start[state]), int(self.oracle.row_start[state + 1]))
-                forbidden.update(row for row in rows if row != above.row)
+                forbidden.update(_siblings(self.oracle, above.row))
             else:
                 forbidden.add(above.row)
             number = parent
@@ -212,6 +216,65 @@ class SearchRecord:
         self._regions += [_Region(region), _Region(region)]
         self._regions[region].row, self._regions[region].children = row, children
         return children
+
+    def split_orbit(self, region: int, orbit: Sequence[Image]) -> tuple[int, int]:
+        """Split a region: the first row of an orbit is used, or none of its rows is.
+
+        What uses another one of them is a part of its own, about which as much is known as about the first
+        one; see :meth:`unfold`.
+
+        Returns
+        -------
+        used, avoided
+            Numbers of both parts.
+        """
+        first, rest = self.split(region, orbit[0].row)
+        for image in orbit[1:]:
+            mirror, rest = self.split(rest, image.row)
+            self._regions[mirror].mirror = first, image.exchanges
+        return first, rest
+
+    def unfold(self) -> None:
+        """Split what mirrors other regions as these were split, and claim as much about the parts.
+
+        What would have too many parts is left as it is, with what is known about the region around it.
+        """
+        if self.oracle is None:
+            return
+        # Those inside a region that is mirrored are younger, and come first.
+        for number in range(len(self._regions) - 1, -1, -1):
+            mirror = self._regions[number].mirror
+            if mirror is None or self._regions[number].children:
+                continue
+            of, exchanges = mirror
+            if len(self._regions) + self._size(of) > MAX_UNFOLDED:
+                continue
+            waiting = [(of, number, self.region(number).forbidden)]
+            while waiting:
+                original, image, forbidden = waiting.pop()
+                known = self._regions[original]
+                if known.claim is not None:
+                    self._learn(image, known.claim.bound, known.claim.weights)
+                if not known.children:
+                    continue
+                row = known.row
+                for exchange in exchanges:
+                    row = exchanged(row, exchange)
+                others = _siblings(self.oracle, row)
+                if row in forbidden:
+                    waiting.append((known.children[1], image, forbidden))
+                elif forbidden.issuperset(others):
+                    waiting.append((known.children[0], image, forbidden))
+                else:
+                    parts = zip(known.children, self.split(image, row), (others, [row]), strict=True)
+                    waiting.extend((child, part, forbidden.union(rows)) for child, part, rows in parts)
+
+    def _size(self, region: int) -> int:
+        """How many regions one was split into, itself among them."""
+        found = [region]
+        for number in found:
+            found.extend(self._regions[number].children)
+        return len(found)
 
     def bounded(self, region: int, bound: float, prices: FloatArray) -> None:
         """No plan of a region is below its Lagrangian `bound` at `prices`."""
@@ -260,6 +323,13 @@ class SearchRecord:
         known = self._regions[region].claim
         if bound > (-inf if known is None else known.bound):
             self._regions[region].claim = Claim(bound, weights, region)
+
+
+def _siblings(oracle: Oracle[Any], row: int) -> list[int]:
+    """The other rows of a row's state."""
+    state = oracle.row_state[row]
+    rows = range(int(oracle.row_start[state]), int(oracle.row_start[state + 1]))
+    return [each for each in rows if each != row]
 
 
 def write_down(record: SearchRecord, region: int, dual: Dual[Any]) -> None:

@@ -1,0 +1,223 @@
+"""Whether what is called exchangeable is: policies with any row of an orbit cost the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import AllPolicies, brute_force
+from hcssp import PolicyBranching, solve
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.assembly import claimed_interval
+from hcssp.proofs.search_record import SearchRecord
+from hcssp.ssp.region import Region
+from volume import some
+
+
+def lift(slow: float, fast: float) -> CSSP:
+    """One decision: slowly, or fast and with damage."""
+    ride = CSSPBuilder(cost_names=("time", "damage"))
+    inside, out = ride.add_state("inside"), ride.add_goal("out")
+    ride.add_action(inside, "slowly", to=out, costs={"time": slow})
+    ride.add_action(inside, "fast", to=out, costs={"time": fast, "damage": slow - fast + 0.5})
+    ride.set_initial(inside)
+    return ride.build()
+
+
+def floors(kinds: str, damage: float = np.inf, again: bool = False) -> HCSSP:
+    """Floor by floor: by a room of its kind, or by the lift, from which one may come to the stairs."""
+    plan = ProcedureBuilder("floors")
+    landings = [plan.add_event(f"floor-{index}") for index in range(len(kinds) + 1)]
+    rooms = {"a": lift(5.0, 3.0), "b": lift(7.0, 2.5)}
+    ride, stairs = lift(4.0, 2.0), lift(3.0, 1.0)
+    used = []
+    for index, kind in enumerate(kinds):
+        here, there, below = landings[index], landings[index + 1], plan.add_event(f"stairs-{index}")
+        room, up, down = (
+            plan.add_activity(f"{name}-{index}", problem)
+            for name, problem in (("room", rooms[kind]), ("ride", ride), ("down", stairs))
+        )
+        used += [room, up, down]
+        plan.add_choice(here, "across", to=[Outcome(1.0, there, room)])
+        plan.add_choice(here, "lift", to=[Outcome(0.75, there, up), Outcome(0.25, below)])
+        plan.add_choice(below, "down", to=[Outcome(1.0, there, down)])
+        if again:
+            plan.add_choice(below, "again", to=[Outcome(1.0, here)])
+    plan.add_constraint("damage", at_most=damage, counts=dict.fromkeys(used, "damage"))
+    return plan.build(start=landings[0], end=landings[-1])
+
+
+def two_buildings(kinds: str) -> HCSSP:
+    """Twice the same floors, each behind a gate, or around them."""
+    plan = ProcedureBuilder("buildings")
+    gates = [plan.add_event(f"gate-{index}") for index in range(3)]
+    building, around = floors(kinds), lift(20.0, 19.0)
+    used = []
+    for index in range(2):
+        inside = plan.add_activity(f"building-{index}", building)
+        outside = plan.add_activity(f"around-{index}", around)
+        used += [inside, outside]
+        plan.add_choice(gates[index], "through", to=[Outcome(1.0, gates[index + 1], inside)])
+        plan.add_choice(gates[index], "around", to=[Outcome(1.0, gates[index + 1], outside)])
+    plan.add_constraint("damage", at_most=np.inf, counts=dict.fromkeys(used, "damage"))
+    return plan.build(start=gates[0], end=gates[-1])
+
+
+def flat_rows(oracle: ProcedureOracle) -> list[int]:
+    """The flat row that each row of the oracle is."""
+    rows = list(range(oracle.procedure.num_rows))
+    for first, planner in zip(oracle.flattening.row_offset[:-1], oracle.planners, strict=True):
+        rows += (first + planner.prepared.rows).tolist()
+    return rows
+
+
+def costs_with(policies: AllPolicies, forbidden: list[int], row: int) -> FloatArray:
+    """What the policies cost that take a row and no forbidden one, in order."""
+    taken = (policies.rows == row).any(axis=1) & ~np.isin(policies.rows, forbidden).any(axis=1)
+    costs: FloatArray = policies.costs[taken].round(9)
+    return costs[np.lexsort(costs.T)]
+
+
+PROBLEMS = {
+    "alike": floors("aaa"),
+    "two kinds": floors("abab"),
+    "nested": two_buildings("aa"),
+    "one of them other": floors("aba"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("seed", some(range(12), one_in=3))
+def test_policies_with_rows_of_an_orbit_cost_the_same(name: str, seed: int) -> None:
+    oracle = ProcedureOracle(PROBLEMS[name].flattening)
+    policies, flat = brute_force(PROBLEMS[name]), flat_rows(oracle)
+    rng = np.random.default_rng(seed)
+    sizes = np.diff(oracle.row_start)
+    open_to_choice = np.flatnonzero(sizes[oracle.row_state] > 1)
+    region, longest = Region(), 0
+    for row in rng.permutation(open_to_choice)[:5].tolist():
+        orbit = oracle.orbit(region, row)
+        longest = max(longest, len(orbit))
+        forbidden = [flat[each] for each in region.forbidden]
+        wanted = costs_with(policies, forbidden, flat[row])
+        for image in orbit:
+            assert costs_with(policies, forbidden, flat[image.row]) == pytest.approx(wanted)
+        region = region.forbid([int(rng.choice([image.row for image in orbit]))])
+    assert longest > 1
+
+
+def test_alike_floors_one_after_the_other_are_an_orbit() -> None:
+    oracle = ProcedureOracle(floors("abab").flattening)
+    starts = oracle.procedure.row_start
+    first, second, third = (int(starts[index]) for index in range(3))
+    assert {image.row for image in oracle.orbit(Region(), first)} == {first, third}
+    # What is forbidden on one floor alone tells it from the other.
+    assert [image.row for image in oracle.orbit(Region().forbid([first + 1]), first)] == [first]
+    assert len(oracle.orbit(Region().forbid([first + 1, third + 1]), first)) == 2
+    assert len(oracle.orbit(Region().forbid([second + 1]), first)) == 2
+
+
+def test_buildings_are_exchanged_with_their_floors() -> None:
+    oracle = ProcedureOracle(two_buildings("aa").flattening)
+    names = [activity.name for activity in oracle.flattening.problem.activities]
+    room = int(oracle.row_offset[names.index("building-0/room-0")])
+    images = oracle.orbit(Region(), room)
+    assert sorted(len(image.exchanges) for image in images) == [0, 1, 1, 2]
+    owners = np.searchsorted(oracle.row_offset, [image.row for image in images], side="right") - 1
+    assert {names[owner] for owner in owners} == {f"building-{b}/room-{r}" for b in (0, 1) for r in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("problem", "limits"),
+    [
+        (floors("ab"), {}),
+        # Where one comes back again and again, what rounding loses is multiplied.
+        (floors("aa", again=True), {}),
+        (floors("aa"), {"SUM_TOLERANCE": -1.0}),
+        (floors("aa"), {"MAX_EVENTS": 4}),
+        (floors("aa"), {"MAX_SIZE": 3}),
+    ],
+    ids=["other rooms", "a circle", "rounding", "many events", "long segments"],
+)
+def test_nothing_else_is_exchanged(
+    problem: HCSSP, limits: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(f"hcssp.dual.exchangeable.{name}", limit)
+    oracle = ProcedureOracle(problem.flattening)
+    room = int(oracle.row_offset[0])
+    assert [image.row for image in oracle.orbit(Region(), room)] == [room]
+    assert oracle.exchange_rounding == 0.0
+
+
+def test_what_is_entered_from_elsewhere_is_not_exchanged() -> None:
+    plan = ProcedureBuilder("a shortcut")
+    events = [plan.add_event(f"floor-{index}") for index in range(4)]
+    rooms = [plan.add_activity(f"room-{index}", lift(5.0, 3.0)) for index in range(3)]
+    for index, room in enumerate(rooms):
+        plan.add_choice(events[index], "across", to=[Outcome(1.0, events[index + 1], room)])
+    plan.add_choice(events[0], "jump", to=[Outcome(1.0, events[2])])
+    plan.add_constraint("damage", at_most=5.0, counts=dict.fromkeys(rooms, "damage"))
+    oracle = ProcedureOracle(plan.build(start=events[0], end=events[-1]).flattening)
+    for activity in range(3):
+        assert len(oracle.orbit(Region(), int(oracle.row_offset[activity]))) == 1
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_search_that_exchanges_finds_and_proves_the_best(name: str, share: float) -> None:
+    policies = brute_force(PROBLEMS[name])
+    most = float(policies.costs[np.argmin(policies.costs[:, 0]), 1])
+    bound = share * most
+    problem = PROBLEMS[name].with_bounds(damage=bound)
+    best = policies.optimum(np.array([bound]))
+    assert best is not None
+    plan = solve(problem, PolicyBranching())
+    assert plan.cost("time") == pytest.approx(best[0], rel=1e-9)
+    assert plan.lower_bound <= best[0]
+    lower, upper = claimed_interval(plan.certificate)
+    assert lower >= plan.lower_bound * (1.0 - 1e-9)
+    assert upper == pytest.approx(best[0], rel=1e-9)
+
+
+def test_a_search_that_exchanges_splits_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = floors("aaaa", damage=5.3)
+    here = solve(problem, PolicyBranching())
+    monkeypatch.setattr(ProcedureOracle, "orbit", Oracle.orbit)
+    there = solve(problem, PolicyBranching())
+    assert here.upper_bound == pytest.approx(there.upper_bound)
+    assert here.iterations < there.iterations / 2
+
+
+def test_a_record_unfolds_what_mirrors_other_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = ProcedureOracle(floors("aa").flattening)
+    room, other = (int(oracle.row_offset[3 * index]) for index in range(2))
+    choice = int(oracle.procedure.row_start[0])
+
+    def recorded() -> SearchRecord:
+        record = SearchRecord(oracle)
+        used, avoided = record.split_orbit(record.root, oracle.orbit(Region(), room))
+        record.bounded(avoided, 9.0, np.zeros(1))
+        parts = record.split(used, choice)
+        for part, bound in zip(parts, (7.0, 8.0), strict=True):
+            record.bounded(part, bound, np.ones(1))
+        return record
+
+    record = recorded()
+    known = {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}
+    assert sum(claim is None for claim in known.values()) == 1
+    record.unfold()
+    claims = {record.region(leaf).forbidden: record.claim(leaf) for leaf in record.leaves()}
+    bounds = sorted(0.0 if claim is None else claim.bound for claim in claims.values())
+    assert bounds == [7.0, 7.0, 8.0, 8.0, 9.0]
+    image = oracle.procedure.row_start[1]
+    mirrored = {room, other + 1, int(image)}
+    assert any(forbidden >= mirrored and claim is not None for forbidden, claim in claims.items())
+    monkeypatch.setattr("hcssp.proofs.search_record.MAX_UNFOLDED", 1)
+    record = recorded()
+    record.unfold()
+    assert {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}.keys() == known.keys()
