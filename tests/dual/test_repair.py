@@ -249,3 +249,37 @@ def test_what_would_stay_broken_is_given_up(
     found = repair.improve([], np.array([5.0, 3.0 + excess]), np.array([3.0]), rounds=12)
     assert sum(asked) == made
     assert found is None if excess > 12.0 else found is not None
+
+
+@pytest.mark.parametrize(
+    ("saved", "known_cost", "least", "made"),
+    [
+        (0.1, np.inf, -np.inf, 12),  # nothing is known of what could be gained
+        (
+            0.1,
+            20.0,
+            0.0,
+            10,
+        ),  # three more steps, four times as large, would gain a tenth of nine; two would not
+        (0.001, 20.0, 0.0, 1),
+        (0.001, 20.0, 9.9, 10),  # as before, with a hundredth of it open
+        (0.1, 7.0, 0.0, 4),  # eight more steps would not lead from 9.6 to 6.3
+        (0.1, 9.0, 0.0, 10),
+    ],
+)
+def test_what_gains_next_to_nothing_is_given_up(
+    saved: float, known_cost: float, least: float, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def step(parts: object, costs: FloatArray, bounds: FloatArray, repairing: bool) -> repair._Step:
+        asked.append(repairing)
+        return repair._Step([], costs - np.array([saved, 0.0]))
+
+    monkeypatch.setattr(repair, "_best_step", step)
+    costs, bounds = np.array([10.0, 1.0]), np.array([3.0])
+    found = repair.improve([], costs, bounds, 12, known_cost, least)
+    assert len(asked) == made
+    # What was gained is kept.
+    assert found is not None
+    assert found[0] == pytest.approx(10.0 - made * saved)

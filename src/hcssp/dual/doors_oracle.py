@@ -205,7 +205,9 @@ class DoorsOracle(AffordableOracle[DoorsVertex]):
                 if planner is not None:
                     planner.system.release()
 
-    def improve(self, vertex: DoorsVertex, rounds: int, goal: float = np.inf) -> DoorsVertex | None:
+    def improve(
+        self, vertex: DoorsVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
+    ) -> DoorsVertex | None:
         return improved(vertex, self.bounds, rounds)
 
     def values_of(self, vertex: DoorsVertex, weights: FloatArray) -> FloatArray:

@@ -204,13 +204,15 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         for oracle in self._others.values():
             oracle._solver.system.release()
 
-    def improve(self, vertex: FlatVertex, rounds: int, goal: float = np.inf) -> FlatVertex | None:
+    def improve(
+        self, vertex: FlatVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
+    ) -> FlatVertex | None:
         system = self._solver.system
         if isinstance(system, SweepSystem):
             rounds = min(rounds, MAX_SWEPT_ROUNDS)
         counts = [(index, 1 + index) for index in range(len(self.bounds))]
         part = Part(self._balance, system, counts, 1.0, vertex.rows, vertex.values, vertex.visits)
-        costs = improve([part], vertex.costs, self.bounds, rounds, goal)
+        costs = improve([part], vertex.costs, self.bounds, rounds, known_cost, least)
         if costs is None or not part.changed:
             return None
         return FlatVertex(part.rows, self._balance.initial @ part.values, part.values, system)

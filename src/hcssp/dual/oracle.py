@@ -349,7 +349,7 @@ class Oracle(ABC, Generic[V]):
         """
         return
 
-    def improve(self, vertex: V, rounds: int, goal: float = np.inf) -> V | None:
+    def improve(self, vertex: V, rounds: int, known_cost: float = np.inf, least: float = -np.inf) -> V | None:
         """A feasible policy near `vertex`, repaired if that breaks a bound and cheaper if not; None if none.
 
         Parameters
@@ -358,8 +358,9 @@ class Oracle(ABC, Generic[V]):
             Any policy of this oracle.
         rounds
             How much may be tried.
-        goal
-            Policies that cost more are of little interest: one that will not come so far may be given up.
+        known_cost, least
+            What the best policy that is known costs, and what all cost at least: what will not become
+            noticeably better may be given up.
         """
         return None
 

@@ -434,7 +434,9 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for row, choice in enumerate(chosen)
         }
 
-    def improve(self, vertex: ProcedureVertex, rounds: int, goal: float = np.inf) -> ProcedureVertex | None:
+    def improve(
+        self, vertex: ProcedureVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
+    ) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
         for index, plan in enumerate(vertex.plans):
             executions = float(vertex.executions[index])
@@ -443,7 +445,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 parts[index] = Part(
                     planner.balance, planner.system, counts, executions, plan.rows, plan.values, plan.visits
                 )
-        if improve(list(parts.values()), vertex.costs, self._bounds, rounds, goal) is None:
+        if improve(list(parts.values()), vertex.costs, self._bounds, rounds, known_cost, least) is None:
             return None
         plans = list(vertex.plans)
         for index, part in parts.items():

@@ -53,6 +53,9 @@ LATER_STEPS = 4.0
 """A policy is given up that would stay broken, or too dear, even if each switch left helped so many times as
 much."""
 
+GAIN_SHARE = 0.1
+"""A policy is improved for as long as it may close this share of what is open."""
+
 SECOND_CHOICE = 1e12
 """Added to the merit of switches that only help, so that those that repair a policy at once come first."""
 
@@ -166,7 +169,12 @@ class Part:
 
 
 def improve(
-    parts: Sequence[Part], costs: FloatArray, bounds: FloatArray, rounds: int, goal: float = np.inf
+    parts: Sequence[Part],
+    costs: FloatArray,
+    bounds: FloatArray,
+    rounds: int,
+    known_cost: float = np.inf,
+    least: float = -np.inf,
 ) -> FloatArray | None:
     """Switch rows of `parts`, in place, to a cheaper feasible policy; None if none was found.
 
@@ -178,8 +186,9 @@ def improve(
         The whole policy's expected costs, the primary first, and the constraints' bounds.
     rounds
         How many switches are made at most.
-    goal
-        Policies that cost more are of little interest.
+    known_cost, least
+        What the best policy that is known costs, and what all cost at least: it ends once its pace will not
+        lead to what is noticeably better.
 
     Returns
     -------
@@ -198,11 +207,21 @@ def improve(
             part.take(rows, values)
         saved, costs = costs[0] - step.costs[0], step.costs
         if is_feasible(costs, bounds):
-            if found is not None and costs[0] - LATER_STEPS * (left - 1) * saved > goal:
-                # At this pace it stays too dear.
+            noticed = noticed_at(min(known_cost, float(costs[0])), least)
+            if found is not None and costs[0] - LATER_STEPS * (left - 1) * saved > noticed:
+                # At this pace it gains next to nothing.
                 return costs
             found = costs
     return found
+
+
+def noticed_at(cost: float, least: float) -> float:
+    """What a policy costs that is noticeably better than one of a given cost; none costs less than `least`.
+
+    >>> noticed_at(12.0, 10.0)
+    11.8
+    """
+    return cost - GAIN_SHARE * (cost - least) if np.isfinite(cost - least) else cost
 
 
 Switch = tuple[int, int]  # a part and one of its rows

@@ -16,6 +16,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
+from hcssp.dual.repair import noticed_at
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.open_duals import OpenDuals
@@ -31,9 +32,6 @@ MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
 costs as much as many nodes. It is done first a few nodes after the root, whose policies were improved. Where
 it leads to nothing better, twice as many nodes pass before it is tried again, up to the maximum."""
-
-GAIN_SHARE = 0.1
-"""A policy is improved for as long as it may close this share of what is open."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ class Branching(Generic[V]):
             prices = dual.prices if dual.bound > -inf else parent.prices
             children.append((bound, Node(region, prices, max(dual.bound, node.bound), number), dual))
         if rounds:
-            is_better = search.upper_bound < cost and search.upper_bound <= _goal(cost, waiting)
+            is_better = search.upper_bound < cost and search.upper_bound <= noticed_at(cost, waiting)
             self.pause = IMPROVE_EVERY if is_better else min(2 * self.pause, MAX_IMPROVE_EVERY)
             self.next_improving = self.reporter.iterations + self.pause
         for bound, child, dual in sorted(children, key=lambda each: -each[0]):
@@ -265,11 +263,6 @@ def offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) 
     if mixed is not None:
         reporter.offer(mixed)
     for vertex in dual.support if mixed is None else (*dual.support, mixed):
-        better = oracle.improve(vertex, rounds, _goal(reporter.search.upper_bound, dual.bound))
+        better = oracle.improve(vertex, rounds, reporter.search.upper_bound, dual.bound)
         if better is not None:
             reporter.offer(better)
-
-
-def _goal(cost: float, bound: float) -> float:
-    """What a policy costs that is noticeably better than one of a given cost, where none is below a bound."""
-    return cost - GAIN_SHARE * (cost - bound) if cost < inf else inf
