@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from hcssp.checker.arithmetic import (
     GRAIN,
     MODERATE,
+    UNIT,
     decimal,
     grains,
     holds,
@@ -199,6 +200,23 @@ def test_staying_costs_no_digits() -> None:
     free = Block(cssp.derive(costs=np.zeros((1, 1))))
     computed, error = slack(free, np.ones(1), np.zeros(2))
     assert computed[0] == error[0] == 0.0
+
+
+def test_the_unit_is_the_largest_relative_error_of_one_rounding() -> None:
+    rng = np.random.default_rng(1)
+    pairs = [(1.0, 2.0**-53), (1.0, 3.0 * 2.0**-53), *rng.random((200, 2)).tolist()]
+    errors = []
+    for first, second in pairs:
+        exact = Fraction(first) + Fraction(second)
+        errors.append(abs(Fraction(first + second) - exact) / exact)
+    assert Fraction(UNIT) * (1 - Fraction(UNIT)) <= max(errors) <= Fraction(UNIT)
+
+
+def test_products_of_three_moderate_numbers_are_neither_huge_nor_tiny() -> None:
+    most, least = MODERATE**3, (1.0 / MODERATE) ** 3
+    assert Fraction(most) == Fraction(MODERATE) ** 3
+    assert Fraction(least) == Fraction(1.0 / MODERATE) ** 3
+    assert least >= np.finfo(np.float64).tiny
 
 
 def test_moderate_numbers_are_those_between_the_limits_and_zero() -> None:

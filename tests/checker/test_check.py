@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from math import inf, nan, nextafter
 from typing import Any
 
@@ -8,13 +9,15 @@ import numpy as np
 import pytest
 
 from hcssp.checker import Certificate, Verdict, check
-from hcssp.checker.check import leaf_regions, tolerated
+from hcssp.checker.arithmetic import GRAIN, grains
+from hcssp.checker.check import Evidence, leaf_regions, tolerated
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from random_nestings import random_limits
 from small_procedures import retrying
 
 
@@ -80,6 +83,8 @@ def test_a_proof_by_hand(exact: bool) -> None:
     assert (verdict.lower_bound, verdict.upper_bound, verdict.costs) == (3.0, 3.0, (3, 0))
     # Three rows are tight, which double precision cannot see; that walking damages nothing, it can.
     assert verdict.num_exact == (4 if exact else 3)
+    # Integers decide no more than they must unless that is asked for.
+    assert check(PROBLEM, PROOF).num_exact == 3
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -480,6 +485,31 @@ def test_a_plan_that_may_go_where_it_has_no_row_is_refused() -> None:
 def test_a_bound_that_is_rounded_up_or_branched_for_is_not_for_lots() -> None:
     assert check(PROBLEM, ROOT_ONLY).for_lots
     assert not check(PROBLEM, PROOF).for_lots
+
+
+@pytest.mark.parametrize("seed", [4, 14])
+def test_what_choices_cost_counts_at_their_price(seed: int) -> None:
+    """A choice with limits of its own costs something: its gain is that of the definition."""
+    _, problem = random_limits(seed)
+    layout = Layout(problem)
+    evidence = Evidence(layout, (), np.zeros(0, dtype=np.int64))
+    rng = np.random.default_rng(seed)
+    events = rng.random(layout.flattening.num_event_states).tolist()
+    prices = rng.random(1 + len(problem.constraints)).tolist()
+    compared = 0
+    for row, (state, costs, ways) in enumerate(layout.event_rows):
+        paid = sum(Fraction(prices[cost]) * amount for cost, amount in costs)
+        exact = Fraction(0)
+        for probability, activity, start in ways:
+            # Without potentials an activity costs nothing, whatever it ends with.
+            ends = [start] if activity is None else [to for _, to in layout.exits[activity]]
+            after = min((Fraction(events[to]) for to in ends), default=Fraction(0))
+            exact += probability * (after - Fraction(events[state]) + paid)
+        nothing: list[Any] = [[] for _ in layout.blocks]
+        told = evidence.gain(row, list(map(grains, events)), nothing, list(map(grains, prices)))
+        assert Fraction(told) == exact * 2**GRAIN
+        compared += any(amount not in (0, 1) for _, amount in costs)
+    assert compared
 
 
 def test_every_policy_is_in_a_leaf() -> None:

@@ -76,6 +76,14 @@ def test_activities_with_equal_arrays_share_a_block() -> None:
     assert other.blocks[0] is not other.blocks[1]
 
 
+def test_a_cost_of_minus_nought_is_nought() -> None:
+    room = risky_room()
+    negative = room.derive(costs=np.where(room.costs == 0.0, -0.0, room.costs))
+    assert np.signbit(negative.costs).any()
+    assert Block(negative).digest == Block(room).digest
+    assert Block(room.derive(costs=room.costs + (room.costs == 0.0))).digest != Block(room).digest
+
+
 def test_a_flat_problem_is_one_activity() -> None:
     layout = Layout(replace(risky_room(), bounds=np.array([2.0])))
     assert layout.flattening.num_event_rows == 1

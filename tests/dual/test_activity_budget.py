@@ -77,6 +77,10 @@ def test_several_counted_costs(seed: int) -> None:
         kept = np.all(costs[:, 1:] <= limits, axis=1)
         assert lower_bound <= costs[kept, 0].min(initial=np.inf) + 1e-9
         assert np.all(prices >= 0.0)
+        if lower_bound < np.inf:
+            # Each price is that of its own cost: together they make the bound.
+            priced = costs[:, 0] + (costs[:, 1:] - tolerated(limits)) @ prices
+            assert lower_bound == pytest.approx(priced.min(), rel=1e-7, abs=1e-7)
         if plan is not None:
             assert within(budget.usage(plan), limits)
         elif lower_bound == np.inf:

@@ -14,6 +14,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.evaluation import evaluate
 from hcssp.scenarios.hazard_grid import hazard_grid
 from random_problems import random_cssp
+from small_procedures import risky_room
 from volume import some
 
 CHUNK = 20
@@ -364,3 +365,17 @@ def test_a_plan_uses_a_row_however_seldom_it_comes_there(chance: float) -> None:
     assert used == [True, False, True, False]
     assert planner.uses_any(answer[0], [1, 3]) is False
     assert planner.uses_any(answer[0], [1, 2]) is True
+
+
+def test_that_one_region_has_no_plan_says_nothing_about_others() -> None:
+    planner = ActivityPlanner(risky_room(), frozenset({1}))
+    both, one = frozenset({0, 1}), frozenset({0})
+    assert planner.bracket_at(1.0, both) is None
+    assert planner.plan_at(1.0, both) is None
+    for region in (frozenset[int](), one):
+        bracket, planned = planner.bracket_at(1.0, region), planner.plan_at(1.0, region)
+        assert bracket is not None
+        assert planned is not None
+        # Round: 3 time. Dash: 2 time and 8 damage.
+        assert planned[1] == pytest.approx(10.0 if region == one else 3.0)
+        assert bracket.bound <= planned[1] * (1.0 + 1e-12)

@@ -247,6 +247,20 @@ def test_what_was_said_on_the_way_stays_as_it_was(bounds: list[float]) -> None:
         kept[-1].bound = 0.0  # type: ignore[misc]
 
 
+def test_without_bounds_the_answer_is_precise_at_once() -> None:
+    dual = maximise(Menu([[7.0, 5.0], [6.0, 9.0]], [inf], blur=0.5), Region())
+    assert dual.converged
+    assert dual.bound == 6.0
+
+
+def test_what_has_no_bound_has_no_part_in_what_a_policy_costs_at_prices() -> None:
+    menu = Menu([[7.0, 5.0, 3.0]], [inf, 1.0])
+    ascent = Ascent(menu, Region())
+    (dish,) = maximise(menu.under(np.full(2, inf)), Region()).vertices
+    assert ascent.lagrangian(dish, np.array([0.0, 2.0])) == pytest.approx(7.0 + 2.0 * (3.0 - 1.0), rel=1e-8)
+    assert ascent.lagrangian(dish, np.zeros(2)) == 7.0
+
+
 def test_a_lagrangian_bound_holds_for_whatever_counts_as_feasible() -> None:
     bounds, prices = np.array([4.0, np.inf, 1e6]), np.array([0.5, 0.0, 3.0])
     edge = np.append(7.0, np.where(np.isfinite(bounds), tolerated(bounds), 0.0))

@@ -22,7 +22,7 @@ from hcssp.ssp.potential import UNIT_ROUNDOFF
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
 from random_procedures import random_procedure
-from small_procedures import drone, forking, with_a_pit
+from small_procedures import corridor, drone, fork, forking, with_a_pit
 from volume import some
 
 CHUNK = 8
@@ -349,3 +349,17 @@ def test_roundings_of_all_that_follows_a_circle_are_allowed_for() -> None:
             assert counted.min() >= terms + 6.5
             looked += outside > 1
     assert looked > 0
+
+
+def test_where_a_bound_of_nothing_leaves_no_way_out_there_is_no_policy() -> None:
+    plan = ProcedureBuilder()
+    start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+    harmful = fork().derive(costs=np.array([[5.0, 1.0], [1.0, 2.0]]))
+    choose, walk = plan.add_activity("choose", harmful), plan.add_activity("walk", corridor())
+    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    plan.add_constraint("damage", at_most=0.0, counts={choose: "damage", walk: "damage"})
+    problem = plan.build(start=start, end=out)
+    oracle = DoorsOracle(problem.flattening, affordable=True)
+    assert oracle.minimise(np.array([1.0, 0.0]), Region()) is None
+    assert oracle.under(np.array([9.0])).minimise(np.array([1.0, 0.0]), Region()) is not None

@@ -291,3 +291,26 @@ def test_lengths_fall_by_half_of_a_step_whatever_is_chosen(cycles: bool) -> None
         # No longer than need be: every step counts once, or twice where it is not known better.
         assert lengths.max() <= 1e6
     assert known > 2
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_lengths_of_long_procedures_are_those_of_the_longest_way(
+    backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.dual.event_solver.MAX_ITERATIONS", 4)
+    monkeypatch.setattr("hcssp.dual.event_solver.MAX_DENSE_ENTRIES", 0)
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(9)]
+    if backwards:
+        events.reverse()
+    walk = plan.add_activity("walk", risky_room())
+    for number in range(8):
+        far = events[min(number + 3, 8)]
+        outcomes = [Outcome(0.5, events[number + 1]), Outcome(0.5, far)]
+        plan.add_choice(events[number], "on", to=outcomes)
+        plan.add_choice(events[number], "far", to=[Outcome(1.0, far, runs=walk if number == 0 else None)])
+    flattening = plan.build(start=events[0], end=events[-1]).flattening
+    lengths = ProcedureSolver(flattening)._lengths
+    assert lengths is not None
+    found = dict(zip((event for event, _ in flattening.event_states), lengths.tolist(), strict=True))
+    assert [found[event] for event in events] == [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]

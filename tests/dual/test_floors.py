@@ -88,6 +88,12 @@ def test_with_several_prices_what_is_known_is_scaled_until_it_is_below() -> None
     assert floors.at(np.array([1.0, 0.0, 0.0])).tolist() == [0.0, 0.0]
 
 
+def test_one_potential_is_enough() -> None:
+    floors = Floors()
+    floors.add(np.array([1.0, 2.0, 4.0]), np.array([8.0, 1.0, 3.0]))
+    assert floors.at(np.array([1.0, 1.0, 3.0])).tolist() == [4.0, 0.5, 1.5]
+
+
 def test_what_holds_in_a_region_is_known_in_that_very_region() -> None:
     floors = floors_at(1.0)
     floors.add(np.array([1.0, 1.0]), least(1.0) + 2.0, frozenset({5}))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.dual.doors_oracle import DoorsOracle
 from hcssp.dual.envelope_oracle import EnvelopeOracle
+from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracles import oracle_of
 from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.ssp.region import Region
 from small_procedures import forking, retrying
 
 
@@ -42,3 +45,19 @@ def test_what_a_bound_of_nothing_forbids_is_left_out_of_procedures() -> None:
             for limit in (1e9, 0.0)
         )
         assert bound < free, problem.name
+
+
+def test_under_other_bounds_of_nothing_what_they_forbid_is_left_out_once() -> None:
+    problem = two_ways(1.0)
+    for some_oracle in (FlatOracle(problem, affordable=True), oracle_of(problem)):
+        none = some_oracle.under(np.array([0.0]))
+        assert len(none.row_state) < len(some_oracle.row_state)
+        assert none.bounds.tolist() == [np.inf]
+        cheapest = none.minimise(np.array([1.0, 0.0]), Region())
+        assert cheapest is not None
+        assert cheapest.vertex.costs.tolist() == [3.0, 0.0]
+        # From there back, and there again: what is known is shared.
+        again = none.under(np.array([1.0]))
+        assert len(again.row_state) == len(some_oracle.row_state)
+        assert again.row_state is some_oracle.row_state
+        assert again.under(np.array([0.0])).row_state is none.row_state

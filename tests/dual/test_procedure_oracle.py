@@ -12,13 +12,14 @@ from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
+from hcssp.errors import DeadEnd
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
 from random_procedures import random_procedure
-from small_procedures import retrying, risky_room
+from small_procedures import retrying, risky_room, with_a_pit
 from volume import some
 
 CHUNK = 20
@@ -300,6 +301,26 @@ def test_choices_that_do_not_end_and_activities_without_a_plan_make_no_policy() 
     again = oracle.vertex_of(vertex.choices, spared)
     assert again is not None
     assert again.costs.tolist() == vertex.costs.tolist()
+
+
+@pytest.mark.parametrize("first_is_closed", [True, False])
+def test_an_activity_that_cannot_end_is_an_error_unless_there_is_a_way_round(first_is_closed: bool) -> None:
+    closed = with_a_pit(1.0, trap=True)
+    for way_round in (True, False):
+        plan = ProcedureBuilder()
+        start, hall, out = plan.add_event("start"), plan.add_event("hall"), plan.add_event("out")
+        first = plan.add_activity("first", closed if first_is_closed else risky_room())
+        last = plan.add_activity("last", risky_room() if first_is_closed else closed)
+        plan.add_choice(start, "go", to=[Outcome(1.0, hall, runs=first)])
+        plan.add_choice(hall, "go", to=[Outcome(1.0, out, runs=last)])
+        if way_round:
+            plan.add_choice(start, "round", to=[Outcome(1.0, out)])
+        flattening = plan.build(start=start, end=out).flattening
+        if way_round:
+            assert ProcedureOracle(flattening).minimise(np.ones(1), Region()) is not None
+        else:
+            with pytest.raises(DeadEnd, match="pit"):
+                ProcedureOracle(flattening)
 
 
 def test_choices_that_wait_for_ever_make_no_policy() -> None:

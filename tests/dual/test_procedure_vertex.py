@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.oracle import Vertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
@@ -40,6 +41,36 @@ def test_some_states_say_what_all_of_them_do(seed: int) -> None:
             both = (vertex.rows != other.rows) & vertex.reached & other.reached
             assert set(np.flatnonzero(both)) <= set(parting.tolist())
             assert np.all(vertex.rows[parting] != other.rows[parting])
+
+
+@pytest.mark.parametrize("seed", some(range(12), 4))
+def test_what_all_states_say_is_what_each_block_says_also_without_a_plan(seed: int) -> None:
+    oracle, found = vertices(seed)
+    rng = np.random.default_rng(seed)
+    partial = []
+    for vertex in found:
+        plans = tuple(None if rng.random() < 0.3 else plan for plan in vertex.plans)
+        partial.append(ProcedureVertex(oracle, vertex.choices, vertex.executions, plans, vertex.costs))
+    every = np.arange(len(oracle.row_start) - 1)
+    for vertex in (*found, *partial):
+        events = oracle.procedure.visits(vertex.choices)
+        rows, visits, reached = [vertex.choices], [events], [events > 0.0]
+        for plan, times, offset, planner in zip(
+            vertex.plans, vertex.executions, oracle.row_offset[:-1], oracle.planners, strict=True
+        ):
+            size = planner.balance.num_live
+            rows.append(np.full(size, NO_ROW) if plan is None else plan.rows + offset)
+            visits.append(np.zeros(size) if plan is None else times * plan.visits)
+            reached.append(plan.reached if plan is not None and times > 0.0 else np.zeros(size, dtype=bool))
+        assert vertex.rows.tolist() == vertex.rows_of(every).tolist() == np.concatenate(rows).tolist()
+        assert vertex.visits.tolist() == vertex.visits_of(every).tolist() == np.concatenate(visits).tolist()
+        assert vertex.reached.tolist() == np.concatenate(reached).tolist()
+        for other in partial:
+            different = vertex.rows != other.rows
+            for index, plans in enumerate(zip(vertex.plans, other.plans, strict=True)):
+                if None in plans:
+                    different[oracle.state_offset[index] : oracle.state_offset[index + 1]] = False
+            assert sorted(vertex.parting(other).tolist()) == np.flatnonzero(different).tolist()
 
 
 def test_switching_a_row_costs_what_the_row_does_and_the_plan_afterwards() -> None:

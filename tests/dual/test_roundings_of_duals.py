@@ -11,7 +11,7 @@ import pytest
 
 from hcssp.dual.activity_curve import Piece, chord
 from hcssp.dual.ascent import lagrangian_bound
-from hcssp.dual.door_planner import DoorPlanner
+from hcssp.dual.door_planner import DoorAnswer, DoorPlanner
 from hcssp.dual.oracle import estimated_rounding
 from hcssp.numerics import tolerated
 
@@ -84,6 +84,25 @@ def test_exits_are_compared_with_the_least_of_them_and_rounded_down() -> None:
             exact = Fraction(value) - Fraction(min(values))
             assert exact * (1 - NOTHING) <= Fraction(level) <= exact
     assert DoorPlanner._differences(planner, np.array([5.0]), 5.0).tolist() == [0.0]
+
+
+def test_what_follows_the_exits_is_added_and_rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    planner = DoorPlanner.__new__(DoorPlanner)
+    planner._answers = {}
+    plan: Any = None
+    for _ in range(100):
+        levels = numbers(rng, 3)
+        (least,) = numbers(rng, 1)
+        known = DoorAnswer(plan, np.array([*levels, inf]), 0.0)
+        monkeypatch.setattr(planner, "_solve", lambda *_, known=known: known)
+        planner._answers.clear()
+        answer = planner.plan(np.ones(1), np.array([least]), frozenset())
+        assert answer is not None
+        assert answer.levels[-1] == inf
+        for told, level in zip(answer.levels.tolist(), levels, strict=False):
+            exact = Fraction(level) + Fraction(least)
+            assert exact * (1 - NOTHING) <= Fraction(told) <= exact
 
 
 def test_what_rounding_may_hide_is_estimated_by_the_largest_value_and_by_departures() -> None:

@@ -99,6 +99,20 @@ def test_it_agrees_with_brute_force_in_every_region(first: int) -> None:
     assert settled > 5
 
 
+@pytest.mark.parametrize("price", [0.0, 1.5, 4.0, 20.0])
+def test_at_prices_that_are_far_off_there_is_more_to_look_at_and_nothing_else_changes(price: float) -> None:
+    rooms = [step([(1.0, 1.0), (2.0, 0.0)])] * 3 + [step([(1.0, 3.0), (2.5, 1.0)])]
+    problem = steps(rooms, 4.5, [1.0] * 4)
+    oracle = ProcedureOracle(problem.flattening)
+    every = brute_force(problem)
+    truth = float(every.costs[every.costs[:, 1] <= 4.5, 0].min())
+    dual = maximise(oracle, Region())
+    for cutoff in (1.1 * truth, 0.5 * (dual.bound + truth)):
+        found = settle(oracle, Region(), np.array([price]), dual.bound, cutoff)
+        assert found is not None
+        assert found.bound == pytest.approx(min(truth, cutoff), rel=1e-9)
+
+
 def test_twenty_alike_steps_are_soon_proved() -> None:
     plan = solve(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 20, 6.5, [1.0] * 20), stop=[])
     assert plan.status == "optimal"

@@ -155,6 +155,15 @@ def test_what_others_have_holds_the_bound_back() -> None:
     assert search.lower_bound == 2.25
 
 
+def test_of_all_that_others_have_the_lowest_holds_the_bound_back() -> None:
+    search: BestFirst[str, str] = BestFirst(upper_bound=10.0)
+    for borrower, bound in (("a", 4.0), ("b", 2.0), ("c", 3.0)):
+        search.lend(borrower, bound)
+    assert (search.lent_bound, search.lower_bound) == (2.0, 2.0)
+    search.return_from("b")
+    assert (search.lent_bound, search.lower_bound) == (3.0, 3.0)
+
+
 def test_who_is_to_be_alone_is_taken_alone() -> None:
     search: BestFirst[str, str] = BestFirst()
     for bound, node in enumerate(("a", "B", "c", "d")):

@@ -157,11 +157,37 @@ def test_shares_that_rounding_has_made_too_large_are_mended() -> None:
         proof.prove(proof.root, [0.1], [(0, cheap, 1.5)])
 
 
+def test_a_share_that_is_lost_in_rounding_beside_a_whole_one_is_not_overlooked() -> None:
+    problem = room()
+    proof = ProofBuilder(problem)
+    first = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    second = proof.add_potential(0, [1.0, 0.1], [2.5, 0.0])
+    # Together they ask for a weight of 1 + 2^-60, which is no number.
+    uses = [(0, first, 1.0), (0, second, 2.0**-60)]
+    assert proof.prove(proof.root, [0.1], uses) == pytest.approx(2.0 - 0.2)
+    assert check(problem, proof.certificate(), exact=True).lower_bound == pytest.approx(2.0 - 0.2)
+
+
 def test_potentials_are_only_used_where_they_hold() -> None:
     proof = ProofBuilder(room())
     round_only = proof.add_potential(0, [1.0, 0.0], [3.0, 0.0], forbidden=[1])
     with pytest.raises(NotProven, match="node 0, activity 0, potential 0: it need not hold on rows"):
         proof.prove(proof.root, [0.0], [(0, round_only, 1.0)])
+
+
+def test_a_potential_holds_only_where_all_the_rows_that_it_leaves_out_are_forbidden() -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    for time in (1.0, 2.0, 3.0):
+        plan.add_action(here, f"in {time}", to=out, costs={"time": time, "damage": 3.0 - time})
+    plan.set_initial(here)
+    proof = ProofBuilder(plan.build())
+    slow = proof.add_potential(0, [1.0, 0.0], [3.0, 0.0], forbidden=[0, 1])
+    _, without_one = proof.branch(proof.root, proof.flat_row(0, 0))
+    with pytest.raises(NotProven, match="potential 0: it need not hold on rows"):
+        proof.prove(without_one, [0.0], [(0, slow, 1.0)])
+    _, without_both = proof.branch(without_one, proof.flat_row(0, 1))
+    assert proof.prove(without_both, [0.0], [(0, slow, 1.0)]) == 3.0
 
 
 def test_misuse_is_told() -> None:
