@@ -4,7 +4,8 @@ Floors of a building that are alike, one after the other: what is planned for on
 another, and a search would try all permutations. A *segment* is what lies between an event and the next one
 that every way from there leads through, if nothing else enters it. Segments that follow one another are
 entered equally often whatever is chosen, since each is left as often as it is entered. So two of them with
-equal rows, probabilities and activities can exchange their plans: no cost changes.
+equal rows, probabilities and activities can exchange their plans: no cost changes. So can segments of two
+*chains* that are entered equally often, since all that leads to them is decided.
 
 Within a region this holds for segments with the same forbidden rows. The rows that a row can be exchanged for
 are its *orbit*. A search that splits a region there may require the row, or forbid the whole orbit: a policy
@@ -55,10 +56,37 @@ class Image(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A segment: first rows and numbers of rows of its events, then of its activities, in their order."""
+    """A segment that others resemble.
 
+    Attributes
+    ----------
+    chain
+        The segments that it follows, or that follow it, have the same number.
+    firsts, counts
+        The first rows and the numbers of rows of its events, then of its activities, in their order.
+    """
+
+    chain: int
     firsts: tuple[int, ...]
     counts: tuple[int, ...]
+
+
+class _Way(NamedTuple):
+    """The only way into a chain.
+
+    Attributes
+    ----------
+    others
+        What else might be chosen where the way begins.
+    chance
+        That of the way.
+    chain
+        Where it begins: at the first event of one of its segments.
+    """
+
+    others: tuple[int, ...]
+    chance: float
+    chain: int
 
 
 class Exchangeable:
@@ -76,19 +104,20 @@ class Exchangeable:
 
     def __init__(self, flattening: Flattening, groups: IntArray, row_offset: IntArray) -> None:
         events = _Events(flattening, groups)
+        starts = flattening.event_row_start
+        self._first_rows: IntArray = np.concatenate([starts[:-1], row_offset])
         self._families: list[list[_Segment]] = []
         # For each event and activity, by its first row: the families and members that it is in, and where.
         self._places: dict[int, list[tuple[int, int, int]]] = {}
-        self._first_rows: IntArray = np.concatenate([flattening.event_row_start[:-1], row_offset])
-        starts = flattening.event_row_start
-        for family in events.families():
+        families, self._ways = events.families()
+        for family in families:
             members = []
-            for member, (own, activities) in enumerate(family):
+            for member, (chain, own, activities) in enumerate(family):
                 firsts = [int(starts[event]) for event in own]
                 counts = [int(starts[event + 1]) - int(starts[event]) for event in own]
                 firsts += [int(row_offset[each]) for each in activities]
                 counts += [int(row_offset[each + 1] - row_offset[each]) for each in activities]
-                members.append(_Segment(tuple(firsts), tuple(counts)))
+                members.append(_Segment(chain, tuple(firsts), tuple(counts)))
                 for place, first in enumerate(firsts):
                     self._places.setdefault(first, []).append((len(self._families), member, place))
             self._families.append(members)
@@ -100,30 +129,38 @@ class Exchangeable:
 
     def orbit(self, region: Region, row: int) -> list[Image]:
         """The rows that a row can be exchanged for within a region, itself the first."""
-        images = [Image(row, ())]
-        enclosing = self._places.get(self._block(row))
-        if not enclosing:
-            return images
+        images = {row: Image(row, ())}
+        enclosing = self._places.get(self._block(row), [])
         wanted = {family for family, _, _ in enclosing}
         forbidden: dict[tuple[int, int], set[tuple[int, int]]] = {}
-        for each in region.forbidden:
-            first = self._block(each)
+        for closed in region.forbidden if enclosing else ():
+            first = self._block(closed)
             for family, member, place in self._places.get(first, ()):
                 if family in wanted:
-                    forbidden.setdefault((family, member), set()).add((place, each - first))
+                    forbidden.setdefault((family, member), set()).add((place, closed - first))
         # From the innermost segment outwards: what is exchanged inside one goes along with it.
         for family, member, _ in sorted(enclosing, key=lambda each: len(self._families[each[0]][0].firsts)):
-            own = forbidden.get((family, member))
-            here = self._families[family][member]
-            inside = list(images)
+            here, own = self._families[family][member], forbidden.get((family, member))
+            entered = self._entered(here.chain, region)
+            inside = list(images.values())
             for other, there in enumerate(self._families[family]):
                 if other == member or forbidden.get((family, other)) != own:
                     continue
+                if there.chain != here.chain and self._entered(there.chain, region) != entered:
+                    continue
                 exchange = tuple(zip(here.firsts, there.firsts, here.counts, strict=True))
-                images += [
-                    Image(exchanged(each.row, exchange), (*each.exchanges, exchange)) for each in inside
-                ]
-        return images
+                for each in inside:
+                    image = exchanged(each.row, exchange)
+                    images.setdefault(image, Image(image, (*each.exchanges, exchange)))
+        return list(images.values())
+
+    def _entered(self, chain: int, region: Region) -> tuple[int, tuple[float, ...]]:
+        """How often a chain is entered: as often as another one, times some chances."""
+        chances: list[float] = []
+        while (way := self._ways.get(chain)) is not None and region.forbidden.issuperset(way.others):
+            chances.append(way.chance)
+            chain = way.chain
+        return chain, tuple(chances)
 
     def _block(self, row: int) -> int:
         """The first row of the event or activity that a row belongs to."""
@@ -144,6 +181,10 @@ def exchanged(row: int, exchange: Exchange) -> int:
     return row
 
 
+_Alike = tuple[int, list[int], list[int]]
+"""A segment by its chain, its events and its activities in their order."""
+
+
 class _Events:
     """The graph of events, and its segments."""
 
@@ -151,6 +192,7 @@ class _Events:
         self._start, self._end = flattening.start, flattening.end
         self._groups = groups.tolist()
         problem, starts = flattening.problem, flattening.event_row_start.tolist()
+        self._starts = starts
         self._count = flattening.num_event_states
         # For each row what tells it from others but for where it leads: and where that is.
         self._rows: list[list[list[tuple[float, int, int | None]]]] = [[] for _ in range(self._count)]
@@ -187,21 +229,20 @@ class _Events:
             for target in after:
                 self._before[target].append(event)
 
-    def families(self) -> list[list[tuple[list[int], list[int]]]]:
-        """Segments that can be exchanged, each by its events and its activities in the same order."""
+    def families(self) -> tuple[list[list[_Alike]], dict[int, _Way]]:
+        """Segments of the same form, and the only ways into their chains where there is but one."""
         if self._count > MAX_EVENTS:
-            return []
+            return [], {}
         passed = self._next_passed()
         segments: dict[int, list[int]] = {}
         size = 0
         for event in range(self._count):
-            if passed[event] is not None:
-                found = self._segment(event, passed[event])
-                if found is not None:
-                    segments[event] = found
-                    size += len(found)
-                    if size > MAX_SIZE:
-                        return []
+            found = self._segment(event, passed[event])
+            if found is not None:
+                segments[event] = found
+                size += len(found)
+                if size > MAX_SIZE:
+                    return [], {}
         follows: dict[int, int] = {}
         for event, own in segments.items():
             after = passed[event]
@@ -209,19 +250,43 @@ class _Events:
                 inside = {*own, *segments[after]}
                 if inside.issuperset(self._before[after]):
                     follows[event] = after
-        families: list[list[tuple[list[int], list[int]]]] = []
-        for first in segments.keys() - set(follows.values()):
-            alike: dict[Hashable, list[tuple[list[int], list[int]]]] = {}
+        chains: dict[int, int] = {}
+        alike: dict[Hashable, list[_Alike]] = {}
+        for chain, first in enumerate(segments.keys() - set(follows.values())):
             here: int | None = first
             while here is not None:
+                chains[here] = chain
                 form, activities = self._form(segments[here], passed[here])
-                alike.setdefault(form, []).append((segments[here], activities))
+                alike.setdefault(form, []).append((chain, segments[here], activities))
                 here = follows.get(here)
-            families += [family for family in alike.values() if len(family) > 1]
-        return families
+        ways = {}
+        for first in segments.keys() - set(follows.values()):
+            way = self._way_into(first, segments[first], chains)
+            if way is not None:
+                ways[chains[first]] = way
+        return [family for family in alike.values() if len(family) > 1], ways
+
+    def _way_into(self, first: int, segment: list[int], chains: dict[int, int]) -> _Way | None:
+        """The only way into a chain, from an event at which a segment begins; None if there are others."""
+        before = [event for event in self._before[first] if event not in segment]
+        if first == self._start or len(before) != 1 or before[0] not in chains:
+            return None
+        chances = [
+            (row, chance)
+            for row, outcomes in enumerate(self._rows[before[0]])
+            for chance, target, _ in outcomes
+            if target == first
+        ]
+        if len(chances) != 1:
+            return None
+        (taken, chance), start = chances[0], self._starts[before[0]]
+        others = (start + row for row in range(len(self._rows[before[0]])) if row != taken)
+        return _Way(tuple(others), chance, chains[before[0]])
 
     def _segment(self, event: int, passed: int | None) -> list[int] | None:
         """The events from one up to the next that every way leads through; None if others enter them."""
+        if passed is None:
+            return None
         found, seen = [event], {event}
         for each in found:
             if each in self._odd:

@@ -335,6 +335,11 @@ class Oracle(ABC, Generic[V]):
         """By how much the costs of policies may differ that :meth:`orbit` takes for equal, relatively."""
         return 0.0
 
+    @property
+    def choice_rows(self) -> range:
+        """The rows of a few decisions that matter much, which are worth to be looked at one by one."""
+        return range(0)
+
     def orbit(self, region: Region, row: int) -> list[Image]:
         """Rows such that for each policy of a region that takes one another takes `row`, at equal costs.
 

@@ -351,6 +351,10 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return Exchangeable(self.flattening, self.alike.groups, self.row_offset)
 
     @property
+    def choice_rows(self) -> range:
+        return range(self.procedure.num_rows)
+
+    @property
     def exchange_rounding(self) -> float:
         return self._exchangeable.rounding
 

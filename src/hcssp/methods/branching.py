@@ -14,8 +14,9 @@ from typing import Generic
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.ascent import Dual, maximise
+from hcssp.dual.ascent import Dual, lagrangian_bound, maximise
 from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
+from hcssp.dual.precision import CUTOFF_SHARE
 from hcssp.dual.repair import noticed_at
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
@@ -91,6 +92,33 @@ class Branching(Generic[V]):
     def __post_init__(self) -> None:
         self.next_improving = self.reporter.iterations + IMPROVE_FIRST
         self.search.rounding = self.oracle.exchange_rounding
+
+    def begin(self) -> Node:
+        """The node of all policies, but for choices that make them too dear at the prices of the root."""
+        oracle, root, cutoff = self.oracle, self.root, self.search.cutoff
+        region, number = Region(), self.record.root
+        weights = np.append(1.0, root.prices)
+        precision = CUTOFF_SHARE * (cutoff - root.bound) / abs(cutoff) if cutoff < inf and cutoff else 0.0
+        for row in oracle.choice_rows if precision > 0.0 and root.converged else ():
+            state = oracle.row_state[row]
+            if row in region.forbidden or any(vertex.rows[state] == row for vertex in root.support):
+                continue
+            orbit = oracle.orbit(region, row)
+            used, avoided = split(oracle, region, row, (image.row for image in orbit[1:]))
+            least = oracle.approximate(weights, used, precision, root.support[0])
+            value = inf if least is None else lagrangian_bound(least.bound, root.prices, oracle.bounds)
+            if value < cutoff:
+                continue
+            numbers = self.record.split_orbit(number, orbit)
+            if least is None:
+                self.record.empty(numbers[0])
+            else:
+                self.record.bounded(numbers[0], value, root.prices)
+                self.search.prune(value)
+            region, number = avoided, numbers[1]
+        kept = tuple(vertex for vertex in root.vertices if vertex.lies_in(region, oracle.row_state))
+        self.duals.put(region, replace(root, vertices=kept))
+        return Node(region, root.prices, root.bound, number)
 
     def run(self) -> Iterator[None]:
         """Expand nodes, one a step, until none is left that could hold anything better."""

@@ -193,12 +193,12 @@ def _branch(
     if leaves or not nodes:
         # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
         offer(oracle, reporter, root, ROOT_ROUNDS)
-    if not nodes:
-        nodes = [Node(Region(), root.prices, root.bound)]
-        branching.duals.put(Region(), root)
-    for node in nodes:
+    begins = not nodes
+    for node in nodes or [Node(Region(), root.prices, root.bound)]:
         search.push(oracle.round_up(root.bound), node)
     yield reporter.snapshot(search.lower_bound)
+    if begins and len(search):
+        search.push(search.pop()[0], branching.begin())
     if coordinator is not None:
         search = yield from coordinator.run(branching)
     else:
