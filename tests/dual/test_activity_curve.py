@@ -110,6 +110,20 @@ def test_the_nearest_piece_is_that_with_the_closest_end() -> None:
         assert nearest.low == low
 
 
+def test_a_plan_of_a_larger_region_at_the_price_is_closer_than_one_at_another() -> None:
+    larger = known_curve()
+    part = BudgetCurve([piece(3.0, 50.0, 10.0, 0.0)], larger)
+    for price, low in ((0.2, 0.0), (2.0, 1.0), (10.0, 3.0)):
+        closest = part.closest(price)
+        assert closest is not None
+        assert closest.low == low
+    # Where both know the price, the plan that lies in the region is at hand.
+    assert part.closest(10.0) is part.pieces[0]
+    assert BudgetCurve([], larger).closest(2.0) is larger.pieces[1]
+    assert larger.closest(0.8) is larger.nearest(0.8)
+    assert BudgetCurve().closest(1.0) is None
+
+
 class Hull:
     """Answers prices from a table of points, and counts the questions."""
 

@@ -153,9 +153,19 @@ def test_before_going_elsewhere_a_rough_answer_is_made_better() -> None:
     assert (search.multiplier, search.precision.value) == (0.0, COARSE_PRECISION)
     search.solve()
     assert not search.is_rough
+    # A step further, what is known from here would be too rough again.
     search.bracket()
-    assert search.multiplier > 0.0
-    assert search.precision.is_lookup
+    assert (search.multiplier > 0.0, search.precision.value) == (True, COARSE_PRECISION)
+
+
+def test_what_is_proven_of_a_larger_region_is_not_asked_again() -> None:
+    menu = Menu(ROADS, [4.0])
+    kept = Dish(np.array(ROADS[1]), 1)
+    # At half a unit the last two roads are equally good; the last one is forbidden.
+    ascent = Ascent(menu, Region().forbid([2]), [kept])
+    *_, last = intersect_lines(ascent, 0, np.array([0.5]), proven=5.0)
+    assert 0.5 not in [weights[1] for weights, _ in menu.asked]
+    assert last.bound == pytest.approx(6.0, abs=1e-7)
 
 
 def test_closing_without_a_pair_is_for_the_other_phase() -> None:

@@ -160,6 +160,10 @@ class Piece:
         """The plan's weighted cost."""
         return self.cost + price * self.use
 
+    def distance(self, price: float) -> float:
+        """How far a price is from the interval."""
+        return max(self.low - price, price - self.high, 0.0)
+
     def bound(self, price: float) -> float:
         """The certified lower bound on the least weighted cost at a price of the interval.
 
@@ -186,11 +190,20 @@ def chord(low: float, low_bound: float, high: float, high_bound: float, price: f
 
 
 class BudgetCurve:
-    """The known pieces of one activity's curve within one region, by price."""
+    """The known pieces of one activity's curve within one region, by price.
 
-    def __init__(self, pieces: list[Piece] | None = None) -> None:
+    Parameters
+    ----------
+    pieces
+        Those to begin with.
+    larger
+        The curve of a larger region.
+    """
+
+    def __init__(self, pieces: list[Piece] | None = None, larger: BudgetCurve | None = None) -> None:
         self.pieces: list[Piece] = pieces or []
         self._lows = [piece.low for piece in self.pieces]
+        self._larger = larger
 
     def at(self, price: float) -> Piece | None:
         """The piece that is certified at `price`, if one is known."""
@@ -212,7 +225,18 @@ class BudgetCurve:
         """The known piece whose interval is closest to `price`."""
         if not self.pieces:
             return None
-        return min(self.pieces, key=lambda piece: max(piece.low - price, price - piece.high, 0.0))
+        return min(self.pieces, key=lambda piece: piece.distance(price))
+
+    def closest(self, price: float) -> Piece | None:
+        """The known piece that says most about a plan at `price`, of this region or of the larger one.
+
+        A plan at that price which may do a little more is closer than one of another price.
+        """
+        own = self.nearest(price)
+        larger = None if self._larger is None else self._larger.nearest(price)
+        if own is None or larger is None:
+            return own or larger
+        return larger if larger.distance(price) < own.distance(price) else own
 
     def between(self, price: float) -> Bracket:
         """What the pieces on both sides of `price` say about it; there must be one."""

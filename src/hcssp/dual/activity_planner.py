@@ -186,7 +186,7 @@ class ActivityPlanner:
         curve = self._curve(forbidden)
         piece = curve.at(price)
         if piece is None:
-            near = curve.nearest(price)
+            near = curve.closest(price)
             weights = np.zeros(self.num_costs)
             weights[self._index] = price
             weights[0] = 1.0
@@ -321,14 +321,12 @@ class ActivityPlanner:
             root = self._curves.get(frozenset())
             self._curves = {} if root is None else {frozenset(): root}
         larger = [known for known in self._curves if known < forbidden]
-        pieces: list[Piece] = []
+        curve = BudgetCurve()
         if larger:
             closest = max(larger, key=len)
-            new = forbidden - closest
-            pieces = [
-                replace(piece) for piece in self._curves[closest].pieces if not self.uses_any(piece.plan, new)
-            ]
-        curve = BudgetCurve(pieces)
+            whole, new = self._curves[closest], forbidden - closest
+            pieces = [replace(piece) for piece in whole.pieces if not self.uses_any(piece.plan, new)]
+            curve = BudgetCurve(pieces, whole)
         self._curves[forbidden] = curve
         return curve
 

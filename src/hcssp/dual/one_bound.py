@@ -127,17 +127,18 @@ class LineSearch(Generic[V]):
         If a policy of this region costs no more there, nothing is to be learnt from solving it once more.
         """
         ascent, multiplier = self.ascent, float(start[self.index])
-        if not ascent.oracle.foresees or not ascent.vertices or multiplier == 0.0 or proven == -inf:
-            # From far away a guess is a step in the right direction at best: there lines are better.
+        if not ascent.vertices or multiplier == 0.0 or proven == -inf:
             return
-        self._guessing = Guessing(ascent, self.index, self.bound, self.cutoff)
+        if ascent.oracle.foresees:
+            # From far away a guess is a step in the right direction at best: there lines are better.
+            self._guessing = Guessing(ascent, self.index, self.bound, self.cutoff)
         ascent.bound, ascent.prices = proven, start
         best = min(ascent.vertices, key=lambda vertex: self.line(vertex, multiplier))
         if self.line(best, multiplier) - proven > ascent.tolerance(self.cutoff):
             self.multiplier = multiplier
             return
         self._met = best
-        onwards = self._guessing.beyond(best, multiplier)
+        onwards = self._guessing.beyond(best, multiplier) if self._guessing else None
         if onwards is not None:
             self.multiplier = onwards
         elif self.pair.kept is None or self.pair.broken is None:
@@ -204,7 +205,7 @@ class LineSearch(Generic[V]):
             self._lowest_tried = min(self._lowest_tried, self.multiplier)
             factor = self._nearby[self._lowerings] if self._lowerings < 0 else LOWER_FACTOR
             self._lowerings += 1
-            self._go_to(self._lowest_tried / factor if self._lowerings <= MAX_LOWERINGS else 0.0)
+            self._step_to(self._lowest_tried / factor if self._lowerings <= MAX_LOWERINGS else 0.0)
         elif self.precision.is_exact:
             self.ascent.converge([kept], np.ones(1))
         else:
@@ -217,7 +218,7 @@ class LineSearch(Generic[V]):
             near = self._raises < 0
             higher = self.multiplier * self._nearby[self._raises] if near else self._higher(self._met)
             self._raises += 1
-            self._go_to(higher)
+            self._step_to(higher)
             return
         weights = np.zeros(len(ascent.oracle.bounds))
         weights[self.index] = 1.0
@@ -242,6 +243,12 @@ class LineSearch(Generic[V]):
     def _go_to(self, multiplier: float) -> None:
         self.multiplier = multiplier
         self.precision.look_up()
+
+    def _step_to(self, multiplier: float) -> None:
+        """Go a step further, where what is known from elsewhere hardly ever tells what is best."""
+        self.multiplier = multiplier
+        self.precision.look_up()
+        self.precision.coarsen()
 
     def line(self, vertex: V, multiplier: float) -> float:
         """The Lagrangian value of a policy."""
