@@ -9,6 +9,7 @@ from brute_force_procedures import AllPolicies, brute_force
 from hcssp import PolicyBranching, solve
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.dual import exchangeable
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
@@ -218,6 +219,65 @@ def test_what_is_entered_from_elsewhere_is_not_exchanged() -> None:
     oracle = ProcedureOracle(plan.build(start=events[0], end=events[-1]).flattening)
     for activity in range(3):
         assert len(oracle.orbit(Region(), int(oracle.row_offset[activity]))) == 1
+
+
+def landings(inside: int | None, last: str, start: str = "porch") -> tuple[HCSSP, dict[str, int]]:
+    """Two alike floors with two landings each, and a porch from which one may come to one of the first.
+
+    From the door behind them one may come back to the porch.
+    """
+    plan = ProcedureBuilder("slip in")
+    names = ["porch", "floor-0", "floor-1", "door", "out"]
+    names += [f"landing-{floor}-{place}" for floor in (0, 1) for place in (0, 1)]
+    names.sort(key=lambda name: name == last)
+    number = {name: plan.add_event(name) for name in names}
+    rooms = []
+    for floor in (0, 1):
+        here, there = number[f"floor-{floor}"], number["floor-1" if floor == 0 else "door"]
+        both = [number[f"landing-{floor}-{each}"] for each in (0, 1)]
+        plan.add_choice(here, "split", to=[Outcome(0.5, both[0]), Outcome(0.5, both[1])])
+        plan.add_choice(here, "first", to=[Outcome(1.0, both[0])])
+        for place, landing in enumerate(both):
+            rooms.append(plan.add_activity(f"room-{floor}-{place}", lift(5.0 + place, 3.0)))
+            plan.add_choice(landing, "across", to=[Outcome(1.0, there, rooms[-1])])
+    plan.add_choice(number["porch"], "in", to=[Outcome(1.0, number["floor-0"])])
+    if inside is not None:
+        plan.add_choice(number["porch"], "slip", to=[Outcome(1.0, number[f"landing-0-{inside}"])])
+    plan.add_choice(number["door"], "out", to=[Outcome(0.5, number["out"]), Outcome(0.5, number["porch"])])
+    plan.add_constraint("damage", at_most=5.0, counts=dict.fromkeys(rooms, "damage"))
+    return plan.build(start=number[start], end=number["out"]), number
+
+
+@pytest.mark.parametrize("last", ["out", "floor-1", "porch"])
+@pytest.mark.parametrize(
+    ("inside", "start", "size"),
+    [
+        (None, "porch", 2),
+        (0, "porch", 1),
+        (1, "porch", 1),
+        (None, "landing-0-0", 1),
+        (None, "landing-0-1", 1),
+    ],
+)
+def test_what_is_entered_in_its_midst_is_not_exchanged(
+    inside: int | None, start: str, size: int, last: str
+) -> None:
+    problem, number = landings(inside, last, start)
+    oracle = ProcedureOracle(problem.flattening)
+    states = {event: state for state, (event, _) in enumerate(problem.flattening.event_states)}
+    choices = [int(oracle.procedure.row_start[states[number[f"floor-{floor}"]]]) for floor in (0, 1)]
+    rooms = oracle.row_offset[:-1].tolist()
+    for first, second in ((choices[0], choices[1]), (rooms[0], rooms[2]), (rooms[1], rooms[3])):
+        for row in (0, 1):
+            # The same of the other floor, or nothing.
+            expected = [{first + row, second + row}] * 2 if size == 2 else [{first + row}, {second + row}]
+            found = [{image.row for image in oracle.orbit(Region(), each + row)} for each in (first, second)]
+            assert found == expected
+
+
+def test_what_rounding_may_change_by_exchanges_is_allowed_for() -> None:
+    assert exchangeable.EXCHANGE_ROUNDING >= 2 * exchangeable.MAX_EVENTS * exchangeable.SUM_TOLERANCE
+    assert ProcedureOracle(floors("aa").flattening).exchange_rounding == exchangeable.EXCHANGE_ROUNDING
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

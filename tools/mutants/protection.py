@@ -51,6 +51,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/envelope_oracle.py": ("ssp/test_envelope.py",),
     "dual/event_rows.py": ("dual/test_doors_oracle.py", "proofs/test_assembly.py"),
     "dual/event_solver.py": ("dual/test_procedure_oracle.py",),
+    "dual/exchangeable.py": ("dual/test_procedure_oracle.py", "methods/test_policy_branching.py"),
     "dual/expanding_oracle.py": ("methods/test_heuristic_search.py",),
     "dual/flat_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
