@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import AllPolicies, brute_force
-from hcssp import PolicyBranching, solve
+from hcssp import PolicyBranching, check, solve
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.dual import exchangeable
@@ -310,6 +310,18 @@ def test_a_search_that_exchanges_splits_less(monkeypatch: pytest.MonkeyPatch) ->
     assert here.iterations < there.iterations / 2
 
 
+def test_plans_made_again_exchange_what_is_still_alike() -> None:
+    problem = floors("aaaa", damage=5.3)
+    plan = solve(problem)
+    assert any(plan.record.mirrors(region) for region in range(len(plan.record)))
+    room = problem.activities[0]
+    changed = problem.with_activities({room.name: room.cssp.derive(costs=1.1 * room.cssp.costs)})
+    again, anew = plan.replan(problem=changed), solve(changed)
+    assert again.upper_bound == pytest.approx(anew.upper_bound, rel=1e-6)
+    verdict = check(changed, again.certificate, exact=True)
+    assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
+
+
 def test_a_record_unfolds_what_mirrors_other_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = ProcedureOracle(floors("aa").flattening)
     room, other = (int(oracle.row_offset[3 * index]) for index in range(2))
@@ -327,6 +339,7 @@ def test_a_record_unfolds_what_mirrors_other_regions(monkeypatch: pytest.MonkeyP
     record = recorded()
     known = {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}
     assert sum(claim is None for claim in known.values()) == 1
+    assert [known[record.region(leaf)] for leaf in record.leaves() if record.mirrors(leaf)] == [None]
     record.unfold()
     claims = {record.region(leaf).forbidden: record.claim(leaf) for leaf in record.leaves()}
     bounds = sorted(0.0 if claim is None else claim.bound for claim in claims.values())

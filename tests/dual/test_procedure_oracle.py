@@ -220,6 +220,12 @@ def test_a_row_has_the_same_name_in_another_problem_or_none() -> None:
     other = ProcedureOracle(Flattening(retrying().with_bounds({"damage": 8.0})))
     rows = range(oracle.flattening.num_rows)
     assert [oracle.same_row(row, other) for row in rows] == list(rows)
+    # Of activities it is only known whether they are the same if their planners are shared.
+    events = oracle.procedure.num_rows
+    assert [oracle.same_row(row, other, unchanged=True) for row in rows[:events]] == list(rows[:events])
+    assert all(oracle.same_row(row, other, unchanged=True) is None for row in rows[events:])
+    alike = ProcedureOracle(other.flattening, like=oracle)
+    assert [oracle.same_row(row, alike, unchanged=True) for row in rows] == list(rows)
     # A flat problem has no events and activities to be called by.
     assert oracle.same_row(0, FlatOracle(Flattening(retrying()).cssp)) is None
 

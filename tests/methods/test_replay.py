@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
-import numpy as np
 import pytest
 
 import hcssp
+from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
-from hcssp.dual.ascent import maximise
+from hcssp.dual.ascent import Dual, maximise
+from hcssp.dual.oracle import Oracle
+from hcssp.methods.best_first import BestFirst
 from hcssp.methods.replay import begin_with, replayed
+from hcssp.methods.reporter import Reporter
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.scenarios.evacuation import SMALL
 from hcssp.ssp.region import Region
 
 
@@ -20,33 +25,84 @@ def plan() -> Plan:
     return hcssp.solve(hcssp.small_building(bound=2.0))
 
 
-def test_the_same_problem_has_the_same_regions(plan: Plan) -> None:
+@pytest.fixture(scope="module")
+def root(plan: Plan) -> Dual:
+    return maximise(plan.memory.oracle(plan.problem), Region())
+
+
+def reporter_of(plan: Plan, oracle: Oracle, cost: float) -> Reporter:
+    return Reporter(plan.problem, oracle, BestFirst(upper_bound=cost), 0.0)
+
+
+def test_the_same_problem_has_the_same_regions(plan: Plan, root: Dual) -> None:
     oracle = plan.memory.oracle(plan.problem)
     record = SearchRecord()
-    nodes = replayed(plan.record, oracle, record, np.array([1.0]), 0.0)
+    leaves = replayed(plan.record, oracle, record, root)
+    nodes = [leaf.node for leaf in leaves]
     assert len(nodes) == len(list(plan.record.leaves())) > 2
     # Every policy lies in exactly one of them: that of the plan, too.
     rows = set(range(len(oracle.row_state)))
     assert all(node.region.forbidden <= rows and not node.proven for node in nodes)
     assert len({node.region for node in nodes}) == len(nodes)
-    leaves = {node.number for node in nodes}
-    assert leaves == set(record.leaves())
+    assert {node.number for node in nodes} == set(record.leaves())
+    # The one that was open longest comes first.
+    assert [leaf.before for leaf in leaves] == sorted(leaf.before for leaf in leaves)
+    assert leaves[0].before <= plan.upper_bound
 
 
-def test_regions_that_do_not_help_are_not_taken(plan: Plan) -> None:
+def test_what_is_seen_of_regions_is_written_down_and_holds(plan: Plan, root: Dual) -> None:
     oracle = plan.memory.oracle(plan.problem)
-    root = maximise(oracle, Region())
+    record, reporter = SearchRecord(), reporter_of(plan, oracle, plan.upper_bound)
+    record.begin(oracle)
+    nodes = begin_with(plan.record, oracle, record, root, reporter)
+    assert len(nodes) == len(list(plan.record.leaves()))
+    assert min(node.bound for node in nodes) >= plan.upper_bound * (1 - 1e-6)
+    for node in nodes:
+        assert record.region(node.number) == node.region
+        claim = record.claim(node.number)
+        assert claim is not None
+        assert claim.bound == node.bound
+        # The dual of the region is the best that any look can show.
+        assert node.bound <= maximise(oracle, node.region).bound * (1 + 1e-12)
+
+
+def test_regions_that_do_not_help_are_not_taken(plan: Plan, root: Dual) -> None:
+    oracle = plan.memory.oracle(plan.problem)
     record = SearchRecord()
-    # Nothing is closed by a plan that costs far more, or by none.
-    for cutoff in (10.0 * plan.upper_bound, inf):
-        assert begin_with(plan.record, oracle, record, root, cutoff) == []
+    # Far from here, of what the plan does nothing is the best, and nothing is as it was.
+    other = replace(SMALL, rooms={name: replace(room, hazards=()) for name, room in SMALL.rooms.items()})
+    free = Memory(plan.memory).oracle(other.procedure(2.0))
+    reporter = reporter_of(plan, free, inf)
+    assert begin_with(plan.record, free, record, maximise(free, Region()), reporter) == []
+    # Where all is proven, there is nothing to begin.
+    assert begin_with(plan.record, oracle, record, root, reporter_of(plan, oracle, root.bound)) == []
+    assert begin_with(SearchRecord(), oracle, record, root, reporter_of(plan, oracle, inf)) == []
     assert len(record) == 1
-    assert begin_with(plan.record, oracle, record, root, plan.upper_bound * (1 - 1e-6))
+
+
+def test_a_plan_is_found_where_the_best_one_was(plan: Plan, root: Dual) -> None:
+    oracle = plan.memory.oracle(plan.problem)
+    reporter = reporter_of(plan, oracle, inf)
+    begin_with(plan.record, oracle, SearchRecord(), root, reporter)
+    assert reporter.search.upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
 
 
 def test_what_is_no_longer_there_is_left_out(plan: Plan) -> None:
     rest = plan.replan(at="hallway", spent={"damage": 0.5})
     oracle = rest.memory.oracle(rest.problem)
-    nodes = replayed(plan.record, oracle, SearchRecord(), np.array([1.0]), 0.0)
+    leaves = replayed(plan.record, oracle, SearchRecord(), maximise(oracle, Region()))
     # All splits are about one room and what is before it; whatever is left covers everything.
-    assert 1 <= len(nodes) < len(list(plan.record.leaves()))
+    assert 1 <= len(leaves) < len(list(plan.record.leaves()))
+
+
+def test_what_has_changed_is_left_out_if_that_is_wanted(plan: Plan) -> None:
+    name, cssp = "leave-through-door", plan.problem.activities[4].cssp
+    changed = plan.problem.with_activities({name: cssp.derive(costs=1.01 * cssp.costs)})
+    oracle = Memory(plan.memory).oracle(changed)
+    root = maximise(oracle, Region())
+    every = replayed(plan.record, oracle, SearchRecord(), root)
+    unchanged = replayed(plan.record, oracle, SearchRecord(), root, unchanged=True)
+    assert len(unchanged) < len(every) == len(list(plan.record.leaves()))
+    first = int(oracle.row_offset[4])
+    assert any(max(leaf.node.region.forbidden) >= first for leaf in every)
+    assert all(max(leaf.node.region.forbidden, default=0) < first for leaf in unchanged)

@@ -386,10 +386,11 @@ class Oracle(ABC, Generic[V]):
         other._bounds = other._asked_bounds = bounds
         return other
 
-    def same_row(self, row: int, of: Oracle[Any]) -> int | None:
+    def same_row(self, row: int, of: Oracle[Any], unchanged: bool = False) -> int | None:
         """The row that stands for the same action in the same place as a row of another oracle.
 
-        By default None: it is not known.
+        By default None: it is not known. If only what is `unchanged` is meant, it is None as well where the
+        action may lead elsewhere or cost something else, now or later in the same activity.
         """
         return None
 

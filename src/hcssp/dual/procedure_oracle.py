@@ -401,7 +401,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for planner in oracle.planners:
                 planner.system.release()
 
-    def same_row(self, row: int, of: Oracle[Any]) -> int | None:
+    def same_row(self, row: int, of: Oracle[Any], unchanged: bool = False) -> int | None:
         if not isinstance(of, ProcedureOracle):
             return None
         mine, theirs = self.flattening.problem, of.flattening.problem
@@ -415,7 +415,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         local = row - int(of.row_offset[block])
         planner, other = self.planners[activity], of.planners[block]
         if planner is not other:
-            if not np.array_equal(
+            if unchanged or not np.array_equal(
                 mine.activities[activity].cssp.row_start, theirs.activities[block].cssp.row_start
             ):
                 return None

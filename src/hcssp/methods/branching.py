@@ -141,6 +141,8 @@ class Branching(Generic[V]):
     def prove(self, waiting: float, node: Node) -> None:
         """Solve the dual of a node of which nothing but its region is known, and open it anew."""
         oracle, search = self.oracle, self.search
+        # Nothing is split, and so there is nothing new to improve.
+        self.next_improving += 1
         dual = self._dual_of(node)
         write_down(self.record, node.number, dual)
         if dual.infeasible:

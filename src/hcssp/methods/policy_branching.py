@@ -188,14 +188,16 @@ def _branch(
         return
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
     nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
+    met = search.upper_bound
     if not nodes and guide is not None:
-        nodes = begin_with(guide, oracle, record, root, search.cutoff)
-    if leaves or not nodes:
-        # Only now: to some, what the dual has met is good enough, and improving it takes as long again.
+        nodes = begin_with(guide, oracle, record, root, reporter)
+    if leaves or not (nodes or search.upper_bound < met):
+        # Only now: to some, what the dual has met is good enough, and improving it takes as long again. Where
+        # another search has led to a better policy, this one would lead there as well.
         offer(oracle, reporter, root, ROOT_ROUNDS)
     begins = not nodes
     for node in nodes or [Node(Region(), root.prices, root.bound)]:
-        search.push(oracle.round_up(root.bound), node)
+        search.push(oracle.round_up(node.bound), node)
     yield reporter.snapshot(search.lower_bound)
     if begins and len(search):
         search.push(search.pop()[0], branching.begin())

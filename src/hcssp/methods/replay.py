@@ -3,36 +3,73 @@
 A search over a problem that differs in a few numbers ends with much the same regions: their prices are good
 ones, and a single look at each often shows that it holds nothing better than the plan that is known. Any
 partition will do, so nothing depends on how alike the two problems are but the time it takes: a split on
-something that is no longer there is left out.
+something that is no longer there is left out, and so are those on all that has changed if it was split
+elsewhere now.
+
+The region of which least was proven held the best plan: a policy of it is near the best one here, too.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray
-from hcssp.dual.ascent import Dual, ascend
+from hcssp.dual.ascent import Dual, lagrangian_bound, maximise
 from hcssp.dual.oracle import Oracle
-from hcssp.methods.branching import Node, split
+from hcssp.errors import OutOfPrecision
+from hcssp.methods.branching import Node, offer, split
+from hcssp.methods.reporter import Reporter
+from hcssp.numerics import excess
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
+
+logger = logging.getLogger(__name__)
 
 MOST_REGIONS = 5_000
 """A search that has split more is not followed: what is alike about two problems does not go that far."""
 
-
 TRIED = 8
 """So many of the regions are looked at before all of them are taken."""
 
+MOST_OPEN, MOST_OPEN_UNCHANGED = 0.05, 0.5
+"""They are taken if no more than this share of what is missing to the best plan is missing in these, in the
+mean; more of it if they are about what has not changed, where looking at them costs next to nothing."""
+
+LOOK_PRECISION = 0.1
+"""A look at a region leaves no more than this share open of what is missing to the best plan."""
+
+FIRST_ROUNDS = 12
+"""So many switches improve a policy of the region that held the best plan."""
+
+NO_BETTER = 1e-3
+"""None does where all but this share of what is missing is proven."""
+
+
+class Leaf(NamedTuple):
+    """A region that another search ended with.
+
+    Attributes
+    ----------
+    node
+        The same here, of which no more is proven than of all policies.
+    before
+        What was proven of it there.
+    """
+
+    node: Node
+    before: float
+
 
 def begin_with(
-    guide: SearchRecord, oracle: Oracle[Any], record: SearchRecord, root: Dual[Any], cutoff: float
+    guide: SearchRecord, oracle: Oracle[Any], record: SearchRecord, root: Dual[Any], reporter: Reporter[Any]
 ) -> list[Node]:
-    """The regions that another search ended with, if most of a few that are tried hold nothing better.
+    """The regions that another search ended with, if a look at a few of them shows that they are good ones.
 
     Parameters
     ----------
@@ -42,30 +79,98 @@ def begin_with(
         The problem, and where the splits are written down again.
     root
         The dual of all policies.
-    cutoff
-        What is not below it is of no interest; ``inf`` if no plan is known, and then there is none to compare
-        with.
+    reporter
+        Hears of the policies that are met.
     """
-    if guide.oracle is None or not 1 < len(guide) <= MOST_REGIONS or cutoff == inf:
+    if guide.oracle is None or not 1 < len(guide) <= MOST_REGIONS:
         return []
-    nodes = replayed(guide, oracle, SearchRecord(), root.prices, root.bound)
-    tried = nodes[:: max(1, len(nodes) // TRIED)]
-    closed = sum(_is_closed(oracle, node, cutoff) for node in tried)
-    if 2 * closed < len(tried):
+    leaves = replayed(guide, oracle, SearchRecord(), root)
+    _find_plan(oracle, leaves[0].node, root, reporter)
+    if any(map(guide.mirrors, range(len(guide)))):
+        # A search of its own exchanges what is alike again; one by one, these regions are many times as many.
         return []
-    return replayed(guide, oracle, record, root.prices, root.bound)
+    looks = _Looks(oracle, root, reporter)
+    unchanged = not looks.are_good(leaves, MOST_OPEN)
+    if unchanged:
+        leaves = replayed(guide, oracle, SearchRecord(), root, unchanged)
+        if not looks.are_good(leaves, MOST_OPEN_UNCHANGED):
+            return []
+    nodes = []
+    for node, _ in replayed(guide, oracle, record, root, unchanged):
+        bound = looks.bound(node)
+        if bound == inf:
+            record.empty(node.number)
+        else:
+            record.bounded(node.number, bound, node.prices)
+            nodes.append(replace(node, bound=max(root.bound, bound)))
+    return nodes
 
 
-def _is_closed(oracle: Oracle[Any], node: Node, cutoff: float) -> bool:
-    """Whether a look at a region shows that it holds nothing below the cutoff."""
-    first: Dual[Any] = next(ascend(oracle, node.region, start=node.prices, cutoff=cutoff), Dual())
-    return first.infeasible or first.bound >= cutoff
+def _find_plan(oracle: Oracle[Any], node: Node, root: Dual[Any], reporter: Reporter[Any]) -> None:
+    """Offer policies near the best one of a region, if it may hold a better one than those known."""
+    dual = maximise(oracle, node.region, start=node.prices, cutoff=reporter.search.cutoff)
+    offer(oracle, reporter, dual, 0)
+    cutoff = reporter.search.cutoff
+    if dual.converged and not dual.bound >= cutoff - NO_BETTER * (cutoff - root.bound):
+        nearest = min(dual.support, key=lambda vertex: excess(vertex.costs, oracle.bounds))
+        better = oracle.improve(nearest, FIRST_ROUNDS)
+        if better is not None:
+            reporter.offer(better)
+
+
+class _Looks:
+    """What single looks at regions show, at the prices that their nodes have.
+
+    Parameters
+    ----------
+    oracle, root
+        The problem, and the dual of all policies.
+    reporter
+        Hears of the policies that are met.
+    """
+
+    def __init__(self, oracle: Oracle[Any], root: Dual[Any], reporter: Reporter[Any]) -> None:
+        self._oracle = oracle
+        self._reporter = reporter
+        self._cutoff = reporter.search.cutoff
+        self._missing = self._cutoff - root.bound
+        self._known: dict[Region, float] = {}
+
+    def are_good(self, leaves: Sequence[Leaf], most_open: float) -> bool:
+        """Whether little enough is missing in some regions, to judge by a few of them."""
+        if len(leaves) == 1 or not 0.0 < self._missing < inf or self._cutoff <= 0.0:
+            return False
+        tried = leaves[:: -(-len(leaves) // TRIED)]
+        left = most_open * self._missing * len(tried)
+        for node, _ in tried:
+            left -= max(0.0, self._cutoff - self.bound(node))
+            if left < 0.0:
+                return False
+        return True
+
+    def bound(self, node: Node) -> float:
+        """What is shown of a node's region; ``inf`` if it holds no policy that ends."""
+        if node.region not in self._known:
+            self._known[node.region] = self._look(node)
+        return self._known[node.region]
+
+    def _look(self, node: Node) -> float:
+        oracle, precision = self._oracle, LOOK_PRECISION * self._missing / self._cutoff
+        try:
+            least = oracle.approximate(np.append(1.0, node.prices), node.region, precision)
+        except OutOfPrecision as error:
+            logger.info("nothing is seen of a region: %s", error)
+            return -inf
+        if least is None:
+            return inf
+        self._reporter.offer(least.vertex)
+        return lagrangian_bound(least.bound, node.prices, oracle.bounds)
 
 
 def replayed(
-    guide: SearchRecord, oracle: Oracle[Any], record: SearchRecord, prices: FloatArray, bound: float
-) -> list[Node]:
-    """The leaves of another search as regions of `oracle`, of which no more is proven than of them all.
+    guide: SearchRecord, oracle: Oracle[Any], record: SearchRecord, root: Dual[Any], unchanged: bool = False
+) -> list[Leaf]:
+    """The leaves of another search as regions of `oracle`, those first of which least was proven.
 
     Parameters
     ----------
@@ -73,13 +178,16 @@ def replayed(
         What the other search has written down.
     oracle, record
         The problem, and where the splits are written down again.
-    prices, bound
-        Those of all policies together.
+    root
+        The dual of all policies.
+    unchanged
+        Whether splits on what is not the same are left out.
     """
     known = guide.oracle
     if known is None:
         raise ValueError("nothing was written down")
-    found: list[Node] = []
+    bounded = np.isfinite(oracle.bounds)
+    found: list[Leaf] = []
     waiting = [(guide.root, Region(), record.root)]
     while waiting:
         theirs, region, number = waiting.pop()
@@ -87,18 +195,19 @@ def replayed(
         if not children:
             claim = guide.claim(theirs)
             weights = None if claim is None else claim.weights
-            priced = weights is not None and weights[0] == 1.0 and len(weights) == 1 + len(prices)
-            near = np.array(weights[1:]) if weights is not None and priced else prices
-            found.append(Node(region, near, bound, number, proven=False))
+            priced = weights is not None and weights[0] == 1.0 and len(weights) == 1 + len(root.prices)
+            near = np.where(bounded, weights[1:], 0.0) if weights is not None and priced else root.prices
+            node = Node(region, near, root.bound, number, proven=False)
+            found.append(Leaf(node, inf if claim is None or guide.mirrors(theirs) else claim.bound))
             continue
-        row = oracle.same_row(guide.row(theirs), known)
+        row = oracle.same_row(guide.row(theirs), known, unchanged)
         if row is None or row in region.forbidden:
             # What cannot be used is avoided.
             waiting.append((children[1], region, number))
             continue
         numbers = record.split(number, row)
         waiting += zip(children, split(oracle, region, row), numbers, strict=True)
-    return found
+    return sorted(found, key=lambda leaf: leaf.before)
 
 
 def resumed(

@@ -269,6 +269,10 @@ class SearchRecord:
                     parts = zip(known.children, self.split(image, row), (others, [row]), strict=True)
                     waiting.extend((child, part, forbidden.union(rows)) for child, part, rows in parts)
 
+    def mirrors(self, region: int) -> bool:
+        """Whether as much is known of a region as of another one that it can be exchanged for."""
+        return self._regions[region].mirror is not None
+
     def _size(self, region: int) -> int:
         """How many regions one was split into, itself among them."""
         found = [region]
