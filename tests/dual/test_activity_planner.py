@@ -14,6 +14,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.evaluation import evaluate
 from hcssp.scenarios.hazard_grid import hazard_grid
 from random_problems import random_cssp
+from random_procedures import random_activity
 from small_procedures import risky_room
 from volume import some
 
@@ -379,3 +380,25 @@ def test_that_one_region_has_no_plan_says_nothing_about_others() -> None:
         # Round: 3 time. Dash: 2 time and 8 damage.
         assert planned[1] == pytest.approx(10.0 if region == one else 3.0)
         assert bracket.bound <= planned[1] * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("counted", [frozenset({1}), frozenset({1, 2})], ids=["curve", "surface"])
+@pytest.mark.parametrize("seed", some(range(12), 3))
+def test_what_holds_in_a_smaller_region_is_not_taken_for_a_larger_one(
+    counted: frozenset[int], seed: int
+) -> None:
+    planner = ActivityPlanner(random_activity(np.random.default_rng(seed)), counted)
+    every, size = brute_force(planner.prepared.problem), planner.balance.num_rows
+    rng = np.random.default_rng(seed)
+    # From the smallest to the whole, and others in between.
+    order = rng.permutation(size).tolist()
+    regions = [frozenset(order[:number]) for number in (3, 2, 1, 0)]
+    for region in [*regions, *(region | {order[-1]} for region in regions), *regions]:
+        for scale in (0.1, 1.0, 5.0):
+            weights = np.append(1.0, scale * np.array([1.0, 0.5 * (2 in counted)]))
+            least = float((policies_avoiding(every, region) @ weights).min(initial=np.inf))
+            for found in (planner.bracket(weights, region), planner.bracket(weights, region, closely=True)):
+                assert found is None or found.bound <= least * (1.0 + 1e-12)
+            answer = planner.plan(weights, region)
+            assert (answer is None) == (least == np.inf)
+            assert answer is None or answer[1] == pytest.approx(least)

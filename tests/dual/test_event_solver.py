@@ -293,6 +293,35 @@ def test_lengths_fall_by_half_of_a_step_whatever_is_chosen(cycles: bool) -> None
     assert known > 2
 
 
+@pytest.mark.usefixtures("is_sparse")
+@pytest.mark.parametrize("end", ["first", "in between", "last"])
+def test_values_of_events_that_are_too_high_prove_nothing(end: str) -> None:
+    plan = ProcedureBuilder()
+    names = {"first": "zabc", "in between": "azbc", "last": "abcz"}[end]
+    events = {name: plan.add_event(name) for name in names}
+    walk, jump, climb = (plan.add_activity(name, risky_room()) for name in ("walk", "jump", "climb"))
+    plan.add_choice(events["a"], "walk", to=[Outcome(0.5, events["b"], runs=walk), Outcome(0.5, events["a"])])
+    plan.add_choice(events["b"], "jump", to=[Outcome(0.5, events["c"], runs=jump), Outcome(0.5, events["a"])])
+    plan.add_choice(events["b"], "back", to=[Outcome(1.0, events["a"])])
+    plan.add_choice(
+        events["c"], "climb", to=[Outcome(0.75, events["z"], runs=climb), Outcome(0.25, events["b"])]
+    )
+    solver = ProcedureSolver(plan.build(start=events["a"], end=events["z"]).flattening)
+    costs = solver.runs @ np.array([1.0, 2.0, 3.0])
+    # c = 3 * 0.75 + b / 4, b = 2 / 2 + c / 2 + a / 2, a = 1 / 2 + b / 2 + a / 2.
+    truth = {"a": 8.0, "b": 7.0, "c": 4.0}
+    answer = solver.minimise(costs)
+    assert answer is not None
+    assert answer[1] == pytest.approx(truth["a"])
+    exact = np.array([truth[name] for name in names if name in truth])
+    assert solver._certifier.certify(costs, exact).bound == pytest.approx(truth["a"])
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        # Too high here, or there, or everywhere.
+        values = exact * (1.0 + rng.choice([0.0, 0.1, 3.0], 3))
+        assert solver._certifier.certify(costs, values).bound <= truth["a"] * (1.0 + 1e-8)
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_lengths_of_long_procedures_are_those_of_the_longest_way(
     backwards: bool, monkeypatch: pytest.MonkeyPatch

@@ -275,6 +275,27 @@ def test_what_is_entered_in_its_midst_is_not_exchanged(
             assert found == expected
 
 
+def test_a_choice_that_leads_nowhere_is_no_harm_to_others() -> None:
+    stuck = CSSPBuilder(cost_names=("time", "damage"))
+    inside, _, _ = stuck.add_state("inside"), stuck.add_goal("left"), stuck.add_goal("right")
+    stuck.add_action(inside, "wait", to=inside, costs={"time": 1.0})
+    stuck.set_initial(inside)
+    plan = ProcedureBuilder("nowhere")
+    events = [plan.add_event(f"floor-{index}") for index in range(4)]
+    beyond = plan.add_event("beyond")
+    never = plan.add_activity("never", stuck.build())
+    rooms = [plan.add_activity(f"room-{index}", lift(5.0, 3.0)) for index in range(4)]
+    plan.add_choice(events[0], "wait", to=[Outcome(1.0, beyond, never)])
+    plan.add_choice(beyond, "on", to=[Outcome(1.0, events[3], rooms[3])])
+    for index in range(3):
+        plan.add_choice(events[index], "across", to=[Outcome(1.0, events[index + 1], rooms[index])])
+    plan.add_constraint("damage", at_most=5.0, counts=dict.fromkeys(rooms, "damage"))
+    oracle = ProcedureOracle(plan.build(start=events[0], end=events[3]).flattening)
+    first, second, third = (int(oracle.row_offset[room]) for room in rooms[:3])
+    assert {image.row for image in oracle.orbit(Region(), second)} == {second, third}
+    assert [image.row for image in oracle.orbit(Region(), first)] == [first]
+
+
 def test_what_rounding_may_change_by_exchanges_is_allowed_for() -> None:
     assert exchangeable.EXCHANGE_ROUNDING >= 2 * exchangeable.MAX_EVENTS * exchangeable.SUM_TOLERANCE
     assert ProcedureOracle(floors("aa").flattening).exchange_rounding == exchangeable.EXCHANGE_ROUNDING

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Ascent, maximise
 from hcssp.dual.one_bound import (
     LOWER_FACTOR,
@@ -20,6 +21,7 @@ from hcssp.dual.one_bound import (
     best_pair,
     intersect_lines,
 )
+from hcssp.dual.oracle import Minimum
 from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
@@ -43,6 +45,25 @@ def bracketed(search: LineSearch[Dish]) -> int:
         if search.ascent.decided:
             return solves
     raise AssertionError("the bracket phase goes on for ever")
+
+
+def test_where_rounding_hides_whether_the_bound_is_kept_the_least_use_is_told() -> None:
+    class Rounded(Menu):
+        """The bounds it proves are a little too low, as roundings may have it."""
+
+        def approximate(
+            self, weights: FloatArray, region: Region, precision: float, near: Dish | None = None
+        ) -> Minimum[Dish] | None:
+            found = super().approximate(weights, region, precision, near)
+            return None if found is None else found._replace(bound=found.bound * (1.0 - 1e-6))
+
+    # What uses least is so dear that no price leads to it, and above the bound by less than what is lost.
+    menu = Rounded(((1.0, 5.0), (2.0, 4.0), (3.0, 3.5), (1e9, 3.0 + 1e-7)), [3.0])
+    *_, dual = intersect_lines(Ascent(menu, Region()), 0)
+    assert dual.converged
+    assert not dual.infeasible
+    assert [dish.row for dish in dual.support] == [3]
+    assert dual.mixture.tolist() == [1.0]
 
 
 tables = st.lists(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -289,6 +290,22 @@ def test_choices_that_pay_for_limits_of_uses_are_paid_for(seed: int, cycles: boo
         same = oracle.vertex_of(found.vertex.choices, found.vertex.plans)
         assert same is not None
         assert same.costs == pytest.approx(found.vertex.costs)
+
+
+def test_what_choices_cost_is_rounded_down() -> None:
+    _, problem = random_limits(14, depth=2)
+    oracle = ProcedureOracle(problem.flattening)
+    rng = np.random.default_rng(1)
+    # Whatever they are: most choices cost something of one kind only.
+    costs = oracle._choice_costs = rng.random(problem.flattening.event_costs.shape)
+    slots = oracle.alike.slots(Region())
+    for _ in range(200):
+        weights = rng.random(len(costs)) * 10.0 ** rng.integers(-3, 4, len(costs))
+        told = oracle._row_costs(np.zeros(len(slots.activities)), slots, weights)
+        for row, value in enumerate(told.tolist()):
+            pairs = zip(weights.tolist(), costs[:, row].tolist(), strict=True)
+            exact = sum((Fraction(weight) * Fraction(cost) for weight, cost in pairs), Fraction(0))
+            assert exact * (1 - Fraction(1, 10**14)) <= Fraction(value) <= exact
 
 
 def test_choices_that_do_not_end_and_activities_without_a_plan_make_no_policy() -> None:

@@ -105,6 +105,18 @@ def test_what_follows_the_exits_is_added_and_rounded_down(monkeypatch: pytest.Mo
             assert exact * (1 - NOTHING) <= Fraction(told) <= exact
 
 
+def test_what_has_no_plan_is_asked_for_one_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = DoorPlanner.__new__(DoorPlanner)
+    planner._answers = {}
+    asked: list[Any] = []
+    monkeypatch.setattr(planner, "_solve", lambda *question: asked.append(question))
+    for allowance in (0.0, 1.0):
+        assert planner.plan(np.ones(1), np.array([2.0]), frozenset(), allowance=allowance) is None
+    assert len(asked) == 1
+    assert planner.plan(np.ones(1), np.array([inf]), frozenset()) is None
+    assert len(asked) == 1
+
+
 def test_what_rounding_may_hide_is_estimated_by_the_largest_value_and_by_departures() -> None:
     values = np.array([[3.0, 0.5], [7.0, 0.25]])
     few = estimated_rounding(values, np.array([3.0, 0.5]), 1.0)

@@ -167,6 +167,9 @@ def test_where_plans_are_too_many_nothing_is_told(monkeypatch: pytest.MonkeyPatc
     found = settle(oracle, Region(), dual.prices, dual.bound, np.inf)
     assert found is not None
     assert found.bound == pytest.approx(6.0)
+    with monkeypatch.context() as few:
+        few.setattr("hcssp.dual.budget_spread.MAX_ALL_LABELS", 1)
+        assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
     monkeypatch.setattr("hcssp.dual.near_best.MAX_PLANS", 1)
     assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
 

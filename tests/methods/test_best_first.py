@@ -155,6 +155,13 @@ def test_what_others_have_holds_the_bound_back() -> None:
     assert search.lower_bound == 2.25
 
 
+def test_no_bound_is_told_that_only_the_rounding_of_a_cost_could_prove() -> None:
+    for cost in (3.0, 1e-9, 7e12):
+        search: BestFirst[str, str] = BestFirst(upper_bound=cost)
+        assert cost * (1.0 - 1e-11) <= search.floor <= cost * (1.0 - 1e-13)
+        assert search.lower_bound == search.floor
+
+
 def test_of_all_that_others_have_the_lowest_holds_the_bound_back() -> None:
     search: BestFirst[str, str] = BestFirst(upper_bound=10.0)
     for borrower, bound in (("a", 4.0), ("b", 2.0), ("c", 3.0)):

@@ -103,6 +103,34 @@ def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int) ->
     assert expected + 15 <= counted <= expected + 17
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_values_that_are_too_high_prove_nothing_but_where_rows_are_forbidden(seed: int) -> None:
+    balance = Balance(proper_problem(seed))
+    weights = np.zeros(len(balance.costs))
+    weights[0] = 1.0
+    costs = weights @ balance.costs
+    # Better and better policies, until none is better.
+    rows = balance.row_start[:-1]
+    for _ in range(100):
+        values = np.linalg.solve(balance.matrix.toarray()[rows], costs[rows])
+        reduced = balance.reduced_costs(costs, values)
+        least = balance.least_of_state(reduced)
+        if least.min() > -1e-9:
+            break
+        rows = balance.least_rows(reduced, least, np.arange(balance.num_live))
+    truth = float(balance.initial @ values)
+    first = balance.row_start[:-1]
+    higher = np.linalg.solve(balance.matrix.toarray()[first], costs[first])
+    reduced = balance.reduced_costs(costs, higher)
+    assert balance.certify(weights, higher, reduced).bound <= truth * (1.0 + 1e-9)
+    # Without all that is better than the first rows, those are the best.
+    better = np.flatnonzero(reduced < -1e-9)
+    reduced[better] = np.inf
+    proven = balance.certify(weights, higher, reduced, better).bound
+    assert proven == pytest.approx(float(balance.initial @ higher), rel=1e-8)
+    assert proven > 1.01 * truth
+
+
 def test_values_below_zero_are_not_proven_at_a_glance() -> None:
     balance = Balance(proper_problem(1))
     weights = np.zeros(len(balance.costs))
