@@ -45,6 +45,16 @@ def test_steps_that_lead_anywhere_fill_in_and_are_swept() -> None:
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_single_policy_whose_steps_lead_anywhere_fills_in(seed: int) -> None:
+    count = 2 * SMALL
+    rng = np.random.default_rng(seed)
+    # Some of the steps end, so that fewer than three lead on.
+    heads = rng.integers(0, count, 3 * count)[rng.random(3 * count) < 0.78]
+    tails = np.sort(rng.integers(0, count, len(heads)))
+    assert Layers(csr_array((np.ones(len(heads)), (tails, heads)), shape=(count, count))).fill_in
+
+
 def test_small_problems_are_factorised_whatever_the_fill() -> None:
     balance = Balance(prepare(problem_of(anywhere(SMALL // 2))).problem)
     assert not Layers(balance.graph).fill_in

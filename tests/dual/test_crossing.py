@@ -105,3 +105,17 @@ def test_what_is_no_policy_is_passed_over_too() -> None:
     )
     assert found is not None
     assert found.costs[1] == 6.0
+
+
+def test_no_more_policies_are_tried_than_allowed() -> None:
+    problem = campus(damage=60.0, buildings=3, floors=4)
+    kept = min(
+        maximise(ProcedureOracle(problem.flattening), Region()).support, key=lambda each: each.costs[1]
+    )
+    tried: list[list[int]] = []
+
+    def mixed(taken: list[int]) -> None:
+        tried.append(taken)
+
+    assert cross(kept, list(range(1_000)), mixed, np.array([60.0]), 12) is None
+    assert len(tried) == 12

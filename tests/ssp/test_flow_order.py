@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import block_diag, csr_array, eye_array, kron, lil_array
 
 from hcssp.cssp.factorisation import OrderedFactors, eliminate
 from hcssp.scenarios.racetrack import racetrack
@@ -54,6 +54,36 @@ def test_what_goes_in_circles_everywhere_has_no_such_order() -> None:
     grid = csr_array(eye_array(side**2) - 0.24 * (np.kron(np.eye(side), steps.toarray())))
     grid = csr_array(grid - 0.24 * np.kron(steps.toarray(), np.eye(side)))
     assert flow_order(grid) is None
+
+
+def rooms_and_a_line(side: int, length: int) -> csr_array:
+    """The system of a walk through two square rooms and along a line, which at times begins anew."""
+    step = eye_array(side, k=1) + eye_array(side, k=-1)
+    room = 0.2 * (kron(eye_array(side), step) + kron(step, eye_array(side)))
+    walk = lil_array(block_diag([room, room, 0.8 * eye_array(length, k=1)]))
+    walk[side**2 - 1, side**2] = walk[2 * side**2 - 1, 2 * side**2] = 0.2
+    # The hub is in the middle of the second room.
+    walk[:, [side**2 + side // 2]] = 0.1
+    name = np.random.default_rng(0).permutation(walk.shape[0])
+    system = csr_array(csr_array(eye_array(len(name)) - walk)[name][:, name])
+    system.sort_indices()
+    return system
+
+
+def test_large_sets_of_states_that_lead_to_one_another_are_ordered_by_themselves() -> None:
+    system = rooms_and_a_line(16, 2_000)
+    flow = flow_order(system)
+    assert flow is not None
+    assert len(flow.hubs) == 1
+    assert sorted(flow.states.tolist()) == list(range(system.shape[0]))
+    factors = OrderedFactors(system, flow.states)
+    assert factors.nnz < 3 * system.nnz
+    right = np.random.default_rng(0).random(system.shape[0])
+    np.testing.assert_allclose(system @ factors.solve(right, "T"), right, rtol=1e-11)
+
+
+def test_sets_with_most_of_the_states_are_not_ordered_by_themselves() -> None:
+    assert flow_order(rooms_and_a_line(16, 1_000)) is None
 
 
 @pytest.mark.parametrize("hubs", [1, 3])

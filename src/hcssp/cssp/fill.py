@@ -30,9 +30,10 @@ Order = npt.NDArray[np.int32]
 SMALL = 2_000
 """So many states are factorised in no time, whatever the fill."""
 
-WIDE_SHARE = 0.4
+WIDE_SHARE = 0.3
 """Factors fill in if a layer has more than this share of the states. Graphs of random steps have layers of a
-half to four fifths, racetracks of a tenth, grids and lines of next to nothing."""
+half to four fifths, those of a single policy there of two fifths; racetracks of a tenth, grids and lines of
+next to nothing."""
 
 MAX_LAYERS = 50
 """With more layers, each is small enough on the average."""

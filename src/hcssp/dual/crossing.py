@@ -25,7 +25,11 @@ Item = TypeVar("Item")
 
 
 def cross(
-    kept: V, items: Sequence[Item], mixed: Callable[[list[Item]], V | None], bounds: FloatArray
+    kept: V,
+    items: Sequence[Item],
+    mixed: Callable[[list[Item]], V | None],
+    bounds: FloatArray,
+    max_tries: int = MAX_TRIES,
 ) -> V | None:
     """A policy that keeps the bounds and costs less than `kept`; None if none was found.
 
@@ -39,15 +43,17 @@ def cross(
         The policy `kept` with some of these decisions instead; None if there is no such policy.
     bounds
         One for each constraint.
+    max_tries
+        So many policies are evaluated at most.
     """
     limits = tolerated(bounds)
     taken: list[Item] = []
     best, tries = None, 0
     cost = float(kept.costs[0])
     rest = list(items)
-    while rest and tries < MAX_TRIES:
+    while rest and tries < max_tries:
         low, high = 0, len(rest) + 1
-        while high - low > 1 and tries < MAX_TRIES:
+        while high - low > 1 and tries < max_tries:
             # All at once is asked for last: that is the policy that does not keep the bounds.
             middle = (low + high) // 2
             tries += 1

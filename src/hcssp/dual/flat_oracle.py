@@ -13,7 +13,7 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
-from hcssp.dual.crossing import cross, crossings
+from hcssp.dual.crossing import MAX_TRIES, cross, crossings
 from hcssp.dual.foresight import TurningPoint, turning_point
 from hcssp.dual.oracle import CLEARLY_VISITED, AffordableOracle, Minimum, Vertex, estimated_rounding
 from hcssp.dual.repair import Part, improve
@@ -31,8 +31,9 @@ STEP_LENGTH = 1e-12
 """Every step of a most likely path is this long besides: it keeps the states of a path in their order. The
 probability of a path is understated by as much a step, relatively, and so is a surcharge."""
 
-MAX_SWEPT_ROUNDS = 2
-"""So many rounds improve a policy where evaluating a neighbour takes as long as evaluating any policy."""
+MAX_SWEPT_ROUNDS, MAX_SWEPT_TRIES = 2, 12
+"""So many rounds improve a policy, and so many policies between two are tried, where evaluating a neighbour
+takes as long as evaluating any policy: one bisection among some thousand states."""
 
 
 MAX_BITS = 40
@@ -84,6 +85,12 @@ class FlatVertex(Vertex):
     def reached(self) -> BoolArray:
         reached: BoolArray = self._system.balance.reached(self._rows)
         return reached
+
+    def goes_to(self, state: int) -> bool:
+        # The graph knows it all. Visits are asked where they are known; they may take an evaluation.
+        if "visits" in vars(self) and self.visits[state] > CLEARLY_VISITED:
+            return True
+        return bool(self.reached[state])
 
 
 class FlatOracle(AffordableOracle[FlatVertex]):
@@ -241,7 +248,8 @@ class FlatOracle(AffordableOracle[FlatVertex]):
                 return None
             return FlatVertex(rows, balance.initial @ values, values, system)
 
-        return cross(kept, differing[order].tolist(), mixed, self.bounds)
+        tries = MAX_SWEPT_TRIES if isinstance(system, SweepSystem) else MAX_TRIES
+        return cross(kept, differing[order].tolist(), mixed, self.bounds, tries)
 
     @property
     def foresees(self) -> bool:
