@@ -7,13 +7,17 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
+from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.foresight import turning_point
+from hcssp.dual.foresight import MAX_TURNS, Turns, turning_point, turning_point_of
+from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.region import Region
 from random_problems import random_cssp
+from random_procedures import random_procedure
 from volume import some
 
 PRICES = (0.5, 2.0, 3.0, 7.0)
@@ -66,10 +70,66 @@ def test_what_is_not_allowed_changes_nothing() -> None:
     assert turn.step == inf
 
 
+@pytest.mark.parametrize(
+    ("price", "excess", "distance"), [(0.0, 1.5, 2.0), (1.0, 1.5, 2.0), (4.0, -0.5, 1.0), (4.0, -2.5, 3.5)]
+)
+def test_of_a_plan_the_same_is_known_for_all_prices(price: float, excess: float, distance: float) -> None:
+    planner = ActivityPlanner(steps(), frozenset([1]))
+    plan, _ = planner.plan_at(price, frozenset()) or (None, None)
+    assert plan is not None
+    turns = plan.turns(1, falls=excess < 0.0)
+    assert plan.turns(1, falls=excess < 0.0) is turns
+    spared = [each for each in PRICES if (each < price) == (excess < 0.0)]
+    assert sorted(turns.prices.tolist()) == pytest.approx(spared)
+    assert turns.moved == pytest.approx(np.ones(len(spared)))
+    turn = turning_point_of([(1.0, turns, frozenset())], price, excess)
+    assert (turn.step, turn.beyond) == pytest.approx((distance, 0.5))
+    # Executed three times as often, it moves three times as much.
+    thrice = turning_point_of([(3.0, turns, frozenset())], price, 3.0 * excess)
+    assert (thrice.step, thrice.beyond) == pytest.approx((distance, 1.5))
+
+
+def test_activities_change_in_the_order_of_their_prices() -> None:
+    one = Turns(np.array([1.0, 4.0]), np.array([2.0, 2.0]), np.array([5, 7]))
+    other = Turns(np.array([3.0]), np.array([1.0]), np.array([5]))
+    parts = [(1.0, one, frozenset[int]()), (0.5, other, frozenset[int]())]
+    assert turning_point_of(parts, 0.0, 2.25) == (3.0, 0.25)
+    assert turning_point_of(parts, 0.0, 2.75) == (4.0, 1.75)
+    # Beyond all that is known there is no guess, and what is passed already comes at once.
+    assert turning_point_of(parts, 0.0, 5.0).step == inf
+    assert turning_point_of(parts, 2.0, 1.0) == (0.0, 1.0)
+    assert turning_point_of([(1.0, one, frozenset([5])), parts[1]], 0.0, 1.0) == (4.0, 1.5)
+    assert turning_point_of([], 0.0, 1.0).step == inf
+
+
+def test_of_many_changes_the_first_are_known() -> None:
+    plan = CSSPBuilder(cost_names=("time", "risk"))
+    states = [plan.add_state(f"step {each}") for each in range(MAX_TURNS + 8)]
+    out = plan.add_goal("out")
+    for place, (state, after) in enumerate(zip(states, [*states[1:], out], strict=True)):
+        plan.add_action(state, "fast", to=after, costs=(1.0, 1.0))
+        plan.add_action(state, "safe", to=after, costs=(2.0 + (7 * place) % len(states), 0.0))
+    plan.set_bound("risk", at_most=2.0)
+    best, _ = ActivityPlanner(plan.build(), frozenset([1])).plan_at(0.0, frozenset()) or (None, None)
+    assert best is not None
+    first = best.turns(1, falls=False).prices
+    assert sorted(first.tolist()) == pytest.approx([float(each) for each in range(1, MAX_TURNS + 1)])
+
+
+@pytest.mark.parametrize("seed", some(range(40)))
+def test_what_a_region_of_a_procedure_inherits_does_not_change_its_dual(seed: int) -> None:
+    oracle = ProcedureOracle(random_procedure(seed, num_constraints=1).flattening, affordable=True)
+    assert oracle.foresees
+    judge_inheritance(oracle)
+
+
 @pytest.mark.parametrize("seed", some(range(40)))
 def test_what_a_region_inherits_does_not_change_its_dual(seed: int) -> None:
-    problem = random_cssp(seed, max_constraints=1)
-    oracle = FlatOracle(problem, affordable=True)
+    judge_inheritance(FlatOracle(random_cssp(seed, max_constraints=1), affordable=True))
+
+
+def judge_inheritance(oracle: Oracle[V]) -> None:
+    """The duals of both halves of an oracle's policies must be the same, with and without what is known."""
     whole = maximise(oracle, Region())
     if whole.infeasible or len(whole.support) < 2:
         return

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.dual.foresight import Turns, turns_of
 from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
@@ -70,6 +71,7 @@ class ActivityPlan:
         self.values = optimum.values
         self._system = system
         self._visits: FloatArray | None = None
+        self._turns: dict[tuple[int, bool], Turns] = {}
 
     @property
     def visits(self) -> FloatArray:
@@ -77,6 +79,15 @@ class ActivityPlan:
         if self._visits is None:
             self._visits = self._system.visits(self.rows)
         return self._visits
+
+    def turns(self, index: int, falls: bool) -> Turns:
+        """How the plan changes as the price of a cost falls, or rises, from where it is best."""
+        known = self._turns.get((index, falls))
+        if known is None:
+            balance = self._system.balance
+            known = turns_of(balance, self.values, self.visits, self.rows, index, falls)
+            self._turns[index, falls] = known
+        return known
 
     @cached_property
     def rounding(self) -> FloatArray:

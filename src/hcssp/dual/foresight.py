@@ -12,6 +12,7 @@ Nothing rests on it: the dual is solved wherever one goes, see :mod:`hcssp.dual.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -19,6 +20,9 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.ssp.balance import Balance
+
+MAX_TURNS = 32
+"""So many changes of each plan are looked at; where more of them would be made, there is no guess."""
 
 TIED = 1e-9
 """Rows that a state changes to at multipliers this close, relatively, change places at once."""
@@ -89,9 +93,99 @@ def turning_point(
     first = np.minimum.reduceat(steps, begins)
     at_once = steps <= np.repeat(first, counts) * (1.0 + TIED)
     moved = visits[states] * np.maximum.reduceat(np.where(at_once & helps, moves, 0.0), begins)
-    order = np.argsort(first, kind="stable")
+    return _reached(first, moved, excess)
+
+
+def _reached(steps: FloatArray, moved: FloatArray, excess: float) -> TurningPoint:
+    """Where changes after some `steps` that have `moved` so much of the bounded cost make up for `excess`."""
+    order = np.argsort(steps, kind="stable")
     total = np.cumsum(moved[order])
     place = int(np.searchsorted(total, abs(excess)))
-    if place == len(order) or first[order[place]] == inf:
+    if place == len(order) or steps[order[place]] == inf:
         return TurningPoint(inf, 0.0)
-    return TurningPoint(float(first[order[place]]), float(total[place] - abs(excess)))
+    return TurningPoint(float(steps[order[place]]), float(total[place] - abs(excess)))
+
+
+class Turns(NamedTuple):
+    """The first changes of an activity's plan as the price of its counted cost falls, or rises.
+
+    Attributes
+    ----------
+    prices
+        At which a state changes its row.
+    moved
+        By how much that moves the counted cost of one execution.
+    rows
+        What the states change to.
+    """
+
+    prices: FloatArray
+    moved: FloatArray
+    rows: IntArray
+
+
+def turns_of(
+    balance: Balance, values: FloatArray, visits: FloatArray, own: IntArray, index: int, falls: bool
+) -> Turns:
+    """The first changes of a plan that is best at the present price, whatever that is.
+
+    A row takes the place of the plan's where its reduced cost is nought, and that is linear in the price.
+
+    Parameters
+    ----------
+    balance
+        The activity.
+    values, visits
+        The plan's costs to go from every live state, a column for each cost, and how often it goes there.
+    own
+        The plan's rows.
+    index
+        The counted cost.
+    falls
+        Whether the price falls.
+    """
+    cost, use = (
+        balance.reduced_costs(balance.costs[each], np.ascontiguousarray(values[:, each]))
+        for each in (0, index)
+    )
+    moves = use if falls else -use
+    helps = moves > 0.0
+    # What rounding has left of the plan's own rows.
+    helps[own] = False
+    # The price of the turn, or where it falls that below zero: either way the first one is the least.
+    turns = np.full(len(moves), inf)
+    with np.errstate(over="ignore"):
+        np.divide(cost, moves, out=turns, where=helps)
+    first = balance.least_of_state(turns)
+    states = np.flatnonzero((first < inf) & (visits > 0.0))
+    if len(states) > MAX_TURNS:
+        states = np.sort(states[np.argpartition(first[states], MAX_TURNS)[:MAX_TURNS]])
+    rows = balance.least_rows(turns, first, states)
+    return Turns(-first[states] if falls else first[states], visits[states] * moves[rows], rows)
+
+
+def turning_point_of(
+    parts: Sequence[tuple[float, Turns, frozenset[int]]], price: float, excess: float
+) -> TurningPoint:
+    """As :func:`turning_point`, for a procedure of activities with known turns.
+
+    Parameters
+    ----------
+    parts
+        How often each activity is executed, how its plan changes, and which rows it must not take.
+    price
+        At which the plans are best.
+    excess
+        By how much the procedure breaks its bound: below zero if it keeps it, and then the price falls.
+    """
+    prices, moved = [np.zeros(0)], [np.zeros(0)]
+    for executions, turns, forbidden in parts:
+        if not len(turns.prices):
+            continue
+        by = executions * turns.moved
+        if forbidden:
+            by[[row in forbidden for row in turns.rows.tolist()]] = 0.0
+        prices.append(turns.prices)
+        moved.append(by)
+    away = np.concatenate(prices) - price
+    return _reached(np.maximum(-away if excess < 0.0 else away, 0.0), np.concatenate(moved), excess)

@@ -140,7 +140,7 @@ class LineSearch(Generic[V]):
         self._met = best
         onwards = self._guessing.beyond(best, multiplier) if self._guessing else None
         if onwards is not None:
-            self.multiplier = onwards
+            self._step_to(onwards)
         elif self.pair.kept is None or self.pair.broken is None:
             self.bracket()
 
@@ -180,25 +180,23 @@ class LineSearch(Generic[V]):
         elif is_there:
             self.precision.refine(distance / abs(ascent.bound) if ascent.bound else inf)
         else:
-            self._go_to(self._nearer(crossing))
+            onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
+            if onwards is None or abs(onwards - self.multiplier) >= abs(crossing - self.multiplier):
+                self._go_to(crossing)
+            else:
+                self._step_to(onwards)
         return True
-
-    def _nearer(self, crossing: float) -> float:
-        """Where lines meet, or a guess that is nearer."""
-        onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
-        if onwards is None or abs(onwards - self.multiplier) >= abs(crossing - self.multiplier):
-            return crossing
-        return onwards
 
     def bracket(self) -> None:
         """One step towards the member of the pair that is missing."""
         kept = self.pair.kept
-        onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
         if self.is_rough:
             # Before going elsewhere, know what is here.
             self.precision.coarsen()
-        elif onwards is not None:
-            self._go_to(onwards)
+            return
+        onwards = self._guessing.beyond(self._met, self.multiplier) if self._guessing else None
+        if onwards is not None:
+            self._step_to(onwards)
         elif kept is None:
             self._raise()
         elif self.multiplier > 0.0:

@@ -25,6 +25,7 @@ from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable, Image
 from hcssp.dual.flat_oracle import free_rows
+from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_model import KnownCosts
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
@@ -360,6 +361,26 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
 
     def orbit(self, region: Region, row: int) -> list[Image]:
         return self._exchangeable.orbit(region, row)
+
+    @property
+    def foresees(self) -> bool:
+        return self._surfaces is None
+
+    def foresee(
+        self, vertex: ProcedureVertex, prices: FloatArray, region: Region, index: int, excess: float
+    ) -> TurningPoint | None:
+        slots, falls = self.alike.slots(region), excess < 0.0
+        times = slots.executions(vertex.executions).tolist()
+        executed = []
+        for slot, activity in enumerate(slots.activities):
+            plan = vertex.plans[activity]
+            if plan is not None and times[slot] > 0.0:
+                executed += [
+                    (times[slot], plan.turns(cost, falls), slots.forbidden[slot])
+                    for constraint, cost in self.counts[activity]
+                    if constraint == index
+                ]
+        return turning_point_of(executed, float(prices[index]), excess)
 
     def known_costs(self, region: Region) -> KnownCosts | None:
         slots, procedure = self.alike.slots(region), self.procedure
