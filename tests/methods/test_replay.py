@@ -80,6 +80,17 @@ def test_regions_that_do_not_help_are_not_taken(plan: Plan, root: Dual) -> None:
     assert len(record) == 1
 
 
+def test_another_budget_is_begun_with_the_regions_or_anew(plan: Plan) -> None:
+    # Nothing has changed that could be left out, and far from the plan's budget the regions are others.
+    far = plan.memory.oracle(plan.problem.with_bounds(damage=2.5))
+    record = SearchRecord()
+    assert begin_with(plan.record, far, record, maximise(far, Region()), reporter_of(plan, far, inf)) == []
+    assert len(record) == 1
+    near = plan.memory.oracle(plan.problem.with_bounds(damage=2.0 - 1e-6))
+    root = maximise(near, Region())
+    assert begin_with(plan.record, near, record, root, reporter_of(plan, near, inf))
+
+
 def test_a_plan_is_found_where_the_best_one_was(plan: Plan, root: Dual) -> None:
     oracle = plan.memory.oracle(plan.problem)
     reporter = reporter_of(plan, oracle, inf)

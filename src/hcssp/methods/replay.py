@@ -37,7 +37,7 @@ MOST_REGIONS = 5_000
 TRIED = 8
 """So many of the regions are looked at before all of them are taken."""
 
-MOST_OPEN, MOST_OPEN_UNCHANGED = 0.05, 0.5
+MOST_OPEN, MOST_OPEN_UNCHANGED = 0.05, 0.75
 """They are taken if no more than this share of what is missing to the best plan is missing in these, in the
 mean; more of it if they are about what has not changed, where looking at them costs next to nothing."""
 
@@ -92,8 +92,8 @@ def begin_with(
     looks = _Looks(oracle, root, reporter)
     unchanged = not looks.are_good(leaves, MOST_OPEN)
     if unchanged:
-        leaves = replayed(guide, oracle, SearchRecord(), root, unchanged)
-        if not looks.are_good(leaves, MOST_OPEN_UNCHANGED):
+        fewer = replayed(guide, oracle, SearchRecord(), root, unchanged)
+        if len(fewer) == len(leaves) or not looks.are_good(fewer, MOST_OPEN_UNCHANGED):
             return []
     nodes = []
     for node, _ in replayed(guide, oracle, record, root, unchanged):
