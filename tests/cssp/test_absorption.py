@@ -169,6 +169,18 @@ def test_sums_of_jumps_are_what_factors_give() -> None:
     assert Swept(late).solve(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 3.0]), trans="T").tolist() == [3.0] * 6
 
 
+def test_every_rounding_of_a_sum_counts_twice_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(absorption, "_LONG_ROUNDING", 1e-6)
+    monkeypatch.setattr(absorption, "WANTED_ERROR", 1.0)
+    # One state after the other, then the end: nothing enters the first, one term each of the others.
+    found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
+    missing = np.array([4.0, 5.0, 5.0]) * 2e-6
+    assert found.error == pytest.approx(float(np.array([3.0, 2.0, 1.0]) @ missing) / 3.0, rel=1e-6)
+    # What is to come is as precise everywhere, or it is computed in another way.
+    monkeypatch.setattr(absorption, "WANTED_ERROR", 1.5e-5)
+    assert absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3))).error < 1e-9
+
+
 def test_a_chain_that_goes_on_for_long_is_not_summed_up() -> None:
     slow = csr_array(np.array([[0.0, 1.0], [1.0 - 1e-6, 0.0]]))
     assert Swept.of(slow) is None

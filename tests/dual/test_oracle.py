@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.dual.ascent import maximise
+from hcssp.dual.oracle import zero_bounds
 from hcssp.methods.policy_branching import prove
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
@@ -44,6 +45,10 @@ def test_other_bounds_leave_the_oracle_as_it_was_and_share_what_it_knows() -> No
     assert maximise(menu, Region()).bound == pytest.approx(5.0, abs=1e-7)
     assert maximise(other, Region()).bound == pytest.approx(8.0, abs=1e-7)
     assert other.asked is menu.asked
+
+
+def test_only_bounds_of_nothing_allow_nothing() -> None:
+    assert zero_bounds(np.array([1.0, 0.0, np.inf, -1.0, 1e-300, 0.0])) == (1, 5)
 
 
 def test_a_policy_lies_in_a_region_unless_it_goes_where_that_forbids() -> None:

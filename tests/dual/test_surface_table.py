@@ -73,3 +73,17 @@ def test_a_table_tells_when_more_is_known() -> None:
     assert not table.is_of(surfaces[:1])
     surfaces[1].add(np.array([1.0, 0.1, 0.1]), plan_of(costs[1]), 2.3)
     assert not table.is_of(surfaces)
+
+
+def test_a_table_is_of_the_very_surfaces_as_they_were() -> None:
+    rng = np.random.default_rng(1)
+    surfaces = [ValueSurface(np.arange(3)) for _ in range(3)]
+    for surface in surfaces:
+        learn(surface, rng.exponential(1.0, (8, 3)), np.ones(3))
+    first, second, other = surfaces
+    table = SurfaceTable([first, second], [SPREADS[0]] * 2, [np.ones(3, dtype=np.bool_)] * 2)
+    assert table.is_of([first, second])
+    for wrong in ([first], [first, other], [other, second], [second, first], [first, second, other]):
+        assert not table.is_of(wrong)
+    learn(second, rng.exponential(1.0, (8, 3)), np.array([1.0, 2.0, 3.0]))
+    assert not table.is_of([first, second])

@@ -103,6 +103,16 @@ def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int) ->
     assert expected + 15 <= counted <= expected + 17
 
 
+def test_departures_are_counted_by_costs_that_every_step_has() -> None:
+    problem = proper_problem(1)
+    costs = np.array([np.full(problem.num_rows, 2.0), np.arange(problem.num_rows, dtype=np.float64)])
+    balance = Balance(problem.derive(costs=costs, cost_names=("time", "damage"), bounds=np.array([np.inf])))
+    # Some step costs nothing of the second.
+    least = float(balance.costs[0].min())
+    assert balance.departures_at_most(np.array([6.0, 0.0])) == 6.0 / least
+    assert balance.departures_at_most(np.array([6.0, 5.0])) == 6.0 / least
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_values_that_are_too_high_prove_nothing_but_where_rows_are_forbidden(seed: int) -> None:
     balance = Balance(proper_problem(seed))

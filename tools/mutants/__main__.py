@@ -1,6 +1,6 @@
 """Plant mistakes in the code that proofs rest on, one at a time, and see which of them the tests notice.
 
-    python -m mutants --count 200 --seed 0
+    python -m mutants --count 200 --seed 0 --seed 1
 
 The tests that protect the file are run in a copy of the tree. A mistake that survives them is told, unless it
 is listed with a reason in ``survivors.txt``: there are mistakes that make an answer slower and not wrong. A
@@ -57,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     core = core_files(options.proposers)
     paths = [path for path in core if not options.only or any(each in path for each in options.only)]
-    chosen = sample(every_mistake(paths), options.count, options.seed)[options.skip :]
+    samples = [sample(every_mistake(paths), options.count, seed) for seed in options.seed or [0]]
+    chosen = list(dict.fromkeys(planted for each in samples for planted in each))[options.skip :]
     excused = read_survivors(SURVIVORS)
     for key in stale(excused, every_mistake([*core_files(), *core_files(proposers=True)])):
         print(f"there is no such code any more, take it out of {SURVIVORS.name}: {key}")
-    outcome: Counter[str] = Counter()
-    unexcused = []
+    outcome: dict[Planted, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         paths = [planted.path for planted in chosen if not is_excused(planted, excused)]
         tests = {test for path in set(paths) for stage in stages_of(path) for test in stage}
@@ -72,20 +72,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 verdict = "excused"
             else:
                 verdict = bench.try_out(planted.path, planted.mutation.index, stages_of(planted.path))
-            outcome[verdict] += 1
-            if verdict == "survived":
-                unexcused.append(planted)
+            outcome[planted] = verdict
             print(f"{number:4d}/{len(chosen)} {verdict:9} {planted}", flush=True)
         bench.check_tests()
         bench.close()
-    judged = outcome.total() - outcome["excused"]
-    noticed = outcome["killed"] + outcome["hung"]
-    share = noticed / judged if judged else 1.0
-    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(outcome.items())))
-    print(f"{noticed} of {judged} were noticed ({share:.0%})")
-    for planted in unexcused:
-        print(f"survived: {planted.key}")
+    for seed, each in zip(options.seed or [0], samples, strict=True):
+        print(f"seed {seed}: {_told(outcome[planted] for planted in each if planted in outcome)[0]}")
+    told, share = _told(outcome.values())
+    print(f"all of them: {told}")
+    for planted, verdict in outcome.items():
+        if verdict == "survived":
+            print(f"survived: {planted.key}")
     return 0 if share >= NOTICED else 1
+
+
+def _told(verdicts: Iterable[str]) -> tuple[str, float]:
+    """How many mistakes were noticed, in words and as a share."""
+    counts = Counter(verdicts)
+    judged = counts.total() - counts["excused"]
+    noticed = counts["killed"] + counts["hung"]
+    share = noticed / judged if judged else 1.0
+    return f"{noticed} of {judged} were noticed ({share:.0%}), {counts['excused']} are excused", share
 
 
 def every_mistake(paths: Iterable[str]) -> Iterator[Planted]:
@@ -129,7 +136,7 @@ def read_survivors(path: Path) -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=200, help="how many mistakes (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="which ones (%(default)s)")
+    parser.add_argument("--seed", type=int, action="append", help="which ones (0); several make one run")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of them, judged before")
     parser.add_argument("--proposers", action="store_true", help="in what only proposes, instead of the core")
     parser.add_argument("--only", action="append", help="only files whose path contains this")

@@ -1,0 +1,92 @@
+"""How a search begins: choices that are too dear are left out, with what is proven of them."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import CSSP
+from hcssp.dual.ascent import maximise
+from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.procedure_vertex import ProcedureVertex
+from hcssp.methods.best_first import BestFirst
+from hcssp.methods.branching import Branching, Node
+from hcssp.methods.open_duals import OpenDuals
+from hcssp.methods.reporter import Reporter
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.search_record import SearchRecord
+from hcssp.ssp.region import Region
+from small_procedures import with_a_pit
+
+NEAR, FAR, TRAP = 0, 1, 2
+
+
+def way(slow: float, fast: float) -> CSSP:
+    """One decision: slowly, or fast and with damage."""
+    ride = CSSPBuilder(cost_names=("time", "damage"))
+    inside, out = ride.add_state("inside"), ride.add_goal("out")
+    ride.add_action(inside, "slowly", to=out, costs={"time": slow})
+    ride.add_action(inside, "fast", to=out, costs={"time": fast, "damage": slow - fast + 0.5})
+    ride.set_initial(inside)
+    return ride.build()
+
+
+def two_stages() -> HCSSP:
+    """Each is crossed near by, or 50 or 60 time farther away, or in vain."""
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(index)) for index in range(3)]
+    used = []
+    for index, farther in enumerate((50.0, 60.0)):
+        ways = (way(5.0 + index, 3.0), way(5.0 + index + farther, 3.0 + farther), with_a_pit(1.0, trap=True))
+        for name, cssp in zip(("near", "far", "trap"), ways, strict=True):
+            used.append(plan.add_activity(f"{name}-{index}", cssp))
+            plan.add_choice(events[index], name, to=[Outcome(1.0, events[index + 1], used[-1])])
+    plan.add_constraint("damage", at_most=3.0, counts=dict.fromkeys(used, "damage"))
+    return plan.build(start=events[0], end=events[2])
+
+
+def beginning(known_cost: float) -> Branching[ProcedureVertex]:
+    oracle = ProcedureOracle(two_stages().flattening)
+    search: BestFirst[Node, ProcedureVertex] = BestFirst(upper_bound=known_cost)
+    reporter, record = Reporter(None, oracle, search, 0.0), SearchRecord(oracle)
+    return Branching(oracle, search, reporter, record, maximise(oracle, Region()), OpenDuals())
+
+
+def test_choices_that_are_too_dear_or_lead_nowhere_are_left_out_with_what_is_proven_of_them() -> None:
+    branching = beginning(12.0)
+    root, record = branching.root, branching.record
+    node = branching.begin()
+    starts = branching.oracle.row_start
+    dropped = {int(starts[stage]) + choice for stage in (0, 1) for choice in (FAR, TRAP)}
+    assert node.region.forbidden == dropped
+    assert record.region(node.number) == node.region
+    assert (node.bound, node.prices.tolist()) == (root.bound, root.prices.tolist())
+    told = []
+    for leaf in set(record.leaves()) - {node.number}:
+        claim = record.claim(leaf)
+        assert claim is not None
+        told.append(claim.bound)
+        # What leads nowhere has no weights that prove anything; what is dear has those of the root.
+        assert (claim.weights is None) == (claim.bound == inf)
+        if claim.weights is not None:
+            assert claim.weights.tolist() == [1.0, *root.prices.tolist()]
+    assert sorted(told) == pytest.approx([root.bound + 50.0, root.bound + 60.0, inf, inf], rel=1e-6)
+    # Nothing that was left out is forgotten: the search proves no more than it does.
+    assert branching.search.pruned_bound == pytest.approx(root.bound + 50.0, rel=1e-6)
+    kept = branching._dual_of(node)
+    assert kept.bound == root.bound
+    assert all(vertex.lies_in(node.region, branching.oracle.row_state) for vertex in kept.vertices)
+
+
+@pytest.mark.parametrize(("known_cost", "far"), [(inf, ()), (70.0, ()), (64.0, (1,)), (56.0, (0, 1))])
+def test_what_is_not_too_dear_stays(known_cost: float, far: tuple[int, ...]) -> None:
+    branching = beginning(known_cost)
+    node = branching.begin()
+    starts = branching.oracle.row_start
+    rows = {int(starts[stage]) + FAR for stage in (0, 1)}
+    assert node.region.forbidden & rows == {int(starts[stage]) + FAR for stage in far}
+    assert not node.region.forbidden & {int(starts[stage]) + NEAR for stage in (0, 1)}
+    assert np.isfinite(branching.root.bound)
