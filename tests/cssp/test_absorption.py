@@ -171,14 +171,17 @@ def test_sums_of_jumps_are_what_factors_give() -> None:
 
 def test_every_rounding_of_a_sum_counts_twice_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(absorption, "_LONG_ROUNDING", 1e-6)
-    monkeypatch.setattr(absorption, "WANTED_ERROR", 1.0)
     # One state after the other, then the end: nothing enters the first, one term each of the others.
-    found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
-    missing = np.array([4.0, 5.0, 5.0]) * 2e-6
-    assert found.error == pytest.approx(float(np.array([3.0, 2.0, 1.0]) @ missing) / 3.0, rel=1e-6)
-    # What is to come is as precise everywhere, or it is computed in another way.
-    monkeypatch.setattr(absorption, "WANTED_ERROR", 1.5e-5)
-    assert absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3))).error < 1e-9
+    told = []
+    for wanted in (1.0, 1.95e-5, 1.9e-5, 1.75e-5):
+        monkeypatch.setattr(absorption, "WANTED_ERROR", wanted)
+        found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
+        told.append(found.error)
+    values, missing = np.array([3.0, 2.0, 1.0]), np.array([4.0, 5.0, 5.0]) * 2e-6
+    assert told[:2] == pytest.approx([float(values @ missing) / 3.0] * 2, rel=1e-6)
+    # What is to come may be off by 58 / 3 millionths at the first state: if that is too much, or what is off
+    # at the start, it is computed in another way.
+    assert max(told[2:]) < 1e-9
 
 
 def test_a_chain_that_goes_on_for_long_is_not_summed_up() -> None:

@@ -363,3 +363,18 @@ def test_where_a_bound_of_nothing_leaves_no_way_out_there_is_no_policy() -> None
     oracle = DoorsOracle(problem.flattening, affordable=True)
     assert oracle.minimise(np.array([1.0, 0.0]), Region()) is None
     assert oracle.under(np.array([9.0])).minimise(np.array([1.0, 0.0]), Region()) is not None
+
+
+def test_a_door_from_which_nothing_ends_leaves_the_others_open() -> None:
+    planner = DoorsOracle(forking().flattening).planners[1]
+    assert planner is not None
+    weights = np.array([1.0, 0.5])
+    near = None
+    for row, expected in ((0, [np.inf, 1.5]), (1, [10.0, np.inf])):
+        # Planned for the first time, and then from a plan of another region on.
+        for forbidden, wanted in ((frozenset({row}), expected), (frozenset[int](), [10.0, 1.5])):
+            answer = planner.plan(weights, np.zeros(1), forbidden, near)
+            assert answer is not None
+            assert answer.levels.tolist() == pytest.approx(wanted)
+            near = answer.plan
+    assert planner.plan(weights, np.zeros(1), frozenset({0, 1})) is None
