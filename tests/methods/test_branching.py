@@ -19,6 +19,7 @@ from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
+from menus import Dish, Menu
 from small_procedures import with_a_pit
 
 NEAR, FAR, TRAP = 0, 1, 2
@@ -90,3 +91,15 @@ def test_what_is_not_too_dear_stays(known_cost: float, far: tuple[int, ...]) -> 
     assert node.region.forbidden & rows == {int(starts[stage]) + FAR for stage in far}
     assert not node.region.forbidden & {int(starts[stage]) + NEAR for stage in (0, 1)}
     assert np.isfinite(branching.root.bound)
+
+
+def test_where_one_policy_carries_the_bound_there_is_nothing_to_split() -> None:
+    menu = Menu([[5.0, 1.0], [7.0, 0.0]], [2.0])
+    search: BestFirst[Node, Dish] = BestFirst()
+    root = maximise(menu, Region())
+    assert len(root.support) == 1
+    reporter = Reporter(None, menu, search, 0.0)
+    branching = Branching(menu, search, reporter, SearchRecord(menu), root, OpenDuals())
+    branching.expand(4.5, Node(Region(), root.prices, root.bound))
+    # What was proven of it stays the bound of the search.
+    assert (len(search), search.pruned_bound, search.lower_bound) == (0, 4.5, 4.5)

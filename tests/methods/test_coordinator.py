@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from itertools import chain
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,13 @@ from hcssp.contract.stop import FirstPlan, MaxIterations
 from hcssp.cssp.model import CSSP
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods import coordinator
+from hcssp.methods.best_first import BestFirst
 from hcssp.methods.highs.linear_program import LinearProgram
+from hcssp.methods.subtrees import OpenNode
 from hcssp.procedure.model import HCSSP
 from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
+from hcssp.ssp.region import Region
 from hcssp.workers import Task, Workers, open_workers
 from hcssp.workers.at_work import Fault
 from hcssp.workers.losses import LostWorker
@@ -215,3 +220,37 @@ class NoPickle:
     """Calls as they are, since what a test makes up cannot be imported elsewhere."""
 
     dumps = loads = staticmethod(lambda thing: thing)
+
+
+def test_what_is_lent_together_holds_the_bound_back_by_the_lowest_of_it() -> None:
+    class Borrower:
+        """Takes orders, and never does anything."""
+
+        count = 1
+
+        def __init__(self) -> None:
+            self.orders: list[Any] = []
+
+        def submit(self, work: object, shared: object, search: object, order: Any, retries: int) -> object:
+            self.orders.append(order)
+            return len(self.orders)
+
+    workers: Any = Borrower()
+    given = coordinator.Coordinator(PROBLEMS[0], workers, "auto", None, 1e6)
+    record = SimpleNamespace(region=lambda number: Region().forbid([number]))
+    branching: Any = SimpleNamespace(record=record, reporter=SimpleNamespace(iterations=3), expanded=2)
+    queue: BestFirst[OpenNode, Any] = BestFirst(upper_bound=100.0)
+    for number in range(12):
+        queue.push(1.0 + number, OpenNode(number, np.zeros(1), 0.5 + number, True, 1.0 + number))
+    nothing: Any = None
+    given._give(queue, branching, nothing, nothing)
+    bundles = [[root.waiting for root in order.roots] for order in workers.orders]
+    assert len(bundles) == 2
+    assert len(bundles[0]) > 1
+    # One after the other in the order of their bounds, each with its region.
+    assert list(chain(*bundles)) == [1.0 + number for number in range(sum(map(len, bundles)))]
+    assert [root.forbidden for root in workers.orders[0].roots][:2] == [frozenset({0}), frozenset({1})]
+    assert (queue.lent_bound, queue.lower_bound) == (1.0, 1.0)
+    assert queue.next_bound == 1.0 + sum(map(len, bundles))
+    queue.return_from(1)
+    assert queue.lent_bound == bundles[1][0]

@@ -121,6 +121,16 @@ class DoubtfulDish(Dish):
         return np.full(len(self.costs), inf)
 
 
+def test_open_nodes_are_those_of_the_search_unless_others_have_some() -> None:
+    _, search, reporter = reporting()
+    assert reporter.snapshot(1.0).open_nodes == 0
+    for bound in (1.0, 2.0):
+        search.push(bound, None)
+    assert reporter.snapshot(1.0).open_nodes == 2
+    reporter.open_nodes = 7
+    assert reporter.snapshot(1.0).open_nodes == 7
+
+
 def test_a_policy_that_costs_more_than_any_number_is_no_incumbent() -> None:
     plan = CSSPBuilder(cost_names=("price", "calories"), bounds={"calories": 4.0})
     hungry, full = plan.add_state("hungry"), plan.add_goal("full")
