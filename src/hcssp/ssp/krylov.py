@@ -11,6 +11,7 @@ Nothing is promised: a chain that takes long to forget is given up, for others t
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.blas import daxpy, dscal
 
 from hcssp.cssp.model import FloatArray, SparseMatrix
 from hcssp.deadline import keep_time
@@ -62,8 +63,8 @@ def solve_by_products(
 
 
 def _descend(matrix: SparseMatrix, solution: FloatArray, residual: FloatArray, enough: float) -> int:
-    """Improve the solution, in place, until the residual is small by its updates; the products it took."""
-    shadow = direction = product = residual
+    """Improve the solution and its residual, in place, until that is small by its updates; the products."""
+    shadow, direction, product = residual.copy(), residual.copy(), residual
     weight, step, turn = float(shadow @ residual), 0.0, 0.0
     for steps in range(MAX_STEPS):
         keep_time()
@@ -72,17 +73,21 @@ def _descend(matrix: SparseMatrix, solution: FloatArray, residual: FloatArray, e
                 return 2 * steps
             after = float(shadow @ residual)
             factor = after / weight * (step / turn) if weight else 0.0
-            direction = residual + factor * (direction - turn * product)
+            # In place, as all that follows: new arrays would take as long as what is done with them.
+            daxpy(product, direction, a=-turn)
+            dscal(factor, direction)
+            daxpy(residual, direction)
             weight = after
         product = matrix @ direction
         along = float(shadow @ product)
         step = weight / along if along else 0.0
-        half = residual - step * product
-        pushed = matrix @ half
+        daxpy(product, residual, a=-step)
+        pushed = matrix @ residual
         size = float(pushed @ pushed)
-        turn = float(pushed @ half) / size if size else 0.0
-        solution += step * direction + turn * half
-        residual = half - turn * pushed
+        turn = float(pushed @ residual) / size if size else 0.0
+        daxpy(direction, solution, a=step)
+        daxpy(residual, solution, a=turn)
+        daxpy(pushed, residual, a=-turn)
     return 2 * MAX_STEPS
 
 

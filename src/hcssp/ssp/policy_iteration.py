@@ -289,7 +289,8 @@ class PolicyIteration:
         value = estimate.value + estimate.least
         moves, costs = self.balance.policy_moves(rows), problem.row_costs[rows]
         for _ in range(self._policy_sweeps):
-            value += costs - moves(value)
+            value -= moves(value)
+            value += costs
         return value
 
     def _switch(self, rows: IntArray, estimate: Estimate, improvable: BoolArray) -> IntArray:
