@@ -301,7 +301,7 @@ def test_what_choices_cost_is_rounded_down() -> None:
     slots = oracle.alike.slots(Region())
     for _ in range(200):
         weights = rng.random(len(costs)) * 10.0 ** rng.integers(-3, 4, len(costs))
-        told = oracle._row_costs(np.zeros(len(slots.activities)), slots, weights)
+        told = oracle.row_costs(np.zeros(len(slots.activities)), slots, weights)
         for row, value in enumerate(told.tolist()):
             pairs = zip(weights.tolist(), costs[:, row].tolist(), strict=True)
             exact = sum((Fraction(weight) * Fraction(cost) for weight, cost in pairs), Fraction(0))

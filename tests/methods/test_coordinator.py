@@ -79,7 +79,8 @@ def assert_same(problem: Problem, workers: Any, **options: Any) -> Told:
     plan = solve(problem, stop=[], executor=workers, on_progress=told, **options)
     assert (plan.status, plan.ending) == (alone.status, alone.ending)
     assert plan.upper_bound == pytest.approx(alone.upper_bound, rel=1e-9)
-    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-9)
+    # Bounds may be exceeded by a tolerance, and at high prices a proof that ends elsewhere tells that apart.
+    assert plan.lower_bound == pytest.approx(alone.lower_bound, rel=1e-7)
     return told
 
 

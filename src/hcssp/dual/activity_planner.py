@@ -248,12 +248,14 @@ class ActivityPlanner:
         found = place < len(self.prepared.rows) and int(self.prepared.rows[place]) == row
         return place if found else None
 
-    def known_points(self, forbidden: frozenset[int]) -> FloatArray:
-        """The `weighted` costs of the plans that are known to avoid the `forbidden` rows, a row each."""
+    def known_points(self, forbidden: frozenset[int]) -> tuple[list[ActivityPlan], FloatArray]:
+        """The plans that are known to avoid the `forbidden` rows, and their `weighted` costs, a row each."""
         if self._index is None:
-            return self._surface(forbidden).points
-        pieces = self._curve(forbidden).pieces
-        return np.array([piece.plan.costs[self.weighted] for piece in pieces]).reshape(-1, len(self.weighted))
+            surface = self._surface(forbidden)
+            return surface.plans, surface.points
+        plans = [piece.plan for piece in self._curve(forbidden).pieces]
+        points = np.array([plan.costs[self.weighted] for plan in plans])
+        return plans, points.reshape(-1, len(self.weighted))
 
     def known_around(self, price: float, forbidden: frozenset[int]) -> tuple[Piece | None, Piece | None]:
         """What is known at a price and next to it, without planning; see :meth:`BudgetCurve.around`."""

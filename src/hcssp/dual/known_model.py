@@ -25,6 +25,9 @@ LOOK_TOLERANCE = 1e-10
 
 PIVOT_TOLERANCE = 1e-11
 
+SUPPORT_TOLERANCE = 1e-12
+"""A policy with a smaller weight does not belong to the mixture: it is the rounding of the simplex method."""
+
 
 def carriers(
     known: KnownCosts, first: Sequence[FloatArray], bounds: FloatArray, limits: FloatArray
@@ -56,7 +59,7 @@ def carriers(
             break
         model.add(found)
         met.append(prices)
-    return [met[index - len(first)] for index in model.carriers() if index >= len(first)]
+    return [met[index - len(first)] for index in model.mixture()[0] if index >= len(first)]
 
 
 class Model:
@@ -94,10 +97,16 @@ class Model:
         self._columns = np.vstack([self._columns, np.append(costs[1:] - self._bounds, 1.0)])
         self._worth = np.append(self._worth, costs[0])
 
-    def carriers(self) -> list[int]:
-        """The planes that meet at the highest point, in the order in which they were added."""
+    def mixture(self) -> tuple[list[int], FloatArray]:
+        """The planes that meet at the highest point, by the order in which they were added; their shares."""
         size = 2 * len(self._bounds)
-        return sorted(int(each) - size for each in self._basis if each >= size)
+        places = [place for place in np.argsort(self._basis).tolist() if self._basis[place] >= size]
+        return [int(self._basis[place]) - size for place in places], self._shares[places]
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a multiplier is at its limit: no mixture of the policies keeps the bounds."""
+        return bool((self._shares[self._basis < len(self._bounds)] > PIVOT_TOLERANCE).any())
 
     def highest(self) -> tuple[float, FloatArray]:
         """The level of the highest point, and its multipliers."""

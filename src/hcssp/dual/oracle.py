@@ -58,14 +58,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from copy import copy
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.dual.exchangeable import Image
 from hcssp.dual.foresight import TurningPoint
-from hcssp.dual.known_model import KnownCosts
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
@@ -165,6 +164,7 @@ class Vertex(ABC):
 
 
 V = TypeVar("V", bound=Vertex)
+V_co = TypeVar("V_co", bound=Vertex, covariant=True)
 
 
 def zero_bounds(bounds: FloatArray) -> tuple[int, ...]:
@@ -188,6 +188,24 @@ class Minimum(NamedTuple, Generic[V]):
 
     vertex: V
     bound: float
+
+
+class KnownBest(Protocol[V_co]):
+    """A policy that is known, and need not be put together yet."""
+
+    @property
+    def costs(self) -> FloatArray:
+        """Its expected costs."""
+
+    def vertex(self) -> V_co:
+        """The policy itself."""
+
+
+class Known(Protocol[V_co]):
+    """Policies of a region that are known."""
+
+    def best(self, weights: FloatArray) -> KnownBest[V_co] | None:
+        """The best of them under some weights; None if there is none."""
 
 
 class Settlement(NamedTuple, Generic[V]):
@@ -300,8 +318,8 @@ class Oracle(ABC, Generic[V]):
         """
         return None
 
-    def known_costs(self, region: Region) -> KnownCosts | None:
-        """A quick way to the costs of the best policy *known* in a region, under any weights.
+    def known_policies(self, region: Region) -> Known[V] | None:
+        """A quick way to the best policy *known* in a region, under any weights.
 
         By default None: there is no such way. It is a first look, see :mod:`hcssp.dual.known_model`.
         """

@@ -29,6 +29,9 @@ CUTOFF_SHARE = 0.1
 """With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
 missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 
+ENDING_SHARE = 0.5
+"""Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
+
 COARSE_PRECISION = 1e-3
 """How precisely a multiplier is solved before another one is tried, relative to the value."""
 

@@ -26,7 +26,7 @@ from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable, Image
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.foresight import TurningPoint, turning_point_of
-from hcssp.dual.known_model import KnownCosts
+from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
 from hcssp.dual.procedure_vertex import ProcedureVertex
@@ -296,7 +296,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 costs[1 + constraint] += times * own_costs[own]
         return np.array(costs)
 
-    def _with_choices(self, costs: FloatArray, choices: IntArray) -> FloatArray:
+    def with_choices(self, costs: FloatArray, choices: IntArray) -> FloatArray:
         """The costs of the activities and of the choices, which cost something if a limit counts them."""
         if self._choice_costs is None:
             return costs
@@ -305,7 +305,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         total: FloatArray = costs + self._choice_costs[:, choices[made]] @ visits
         return total
 
-    def _row_costs(self, values: FloatArray, slots: Slots, weights: FloatArray) -> FloatArray:
+    def row_costs(self, values: FloatArray, slots: Slots, weights: FloatArray) -> FloatArray:
         """What each choice costs under `weights`, if the activities cost `values`."""
         row_costs: FloatArray = self.procedure.runs @ values[slots.of]
         if self._choice_costs is not None:
@@ -323,7 +323,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         bounds = np.array(
             [0.0 if each is None else each.value if by_plans else max(0.0, each.bound) for each in known]
         )
-        row_costs = self._row_costs(bounds, slots, weights)
+        row_costs = self.row_costs(bounds, slots, weights)
         if impossible.any():
             row_costs[procedure.rows_that_run(impossible[slots.of])] = np.inf
         allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
@@ -334,7 +334,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         executions = procedure.executions(choices)
         plans = [None if each is None else each.plan for each in known]
         costs = self._add_up(slots.executions(executions), plans, slots.activities)
-        costs = self._with_choices(costs, choices)
+        costs = self.with_choices(costs, choices)
         every = tuple(plans[slot] for slot in slots.of.tolist())
         vertex = ProcedureVertex(self, choices, executions, every, costs)
         return Minimum(vertex, 0.0 if by_plans else bound)
@@ -382,37 +382,16 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 ]
         return turning_point_of(executed, float(prices[index]), excess)
 
-    def known_costs(self, region: Region) -> KnownCosts | None:
-        slots, procedure = self.alike.slots(region), self.procedure
-        known = [
-            self.planners[activity].known_points(forbidden)
-            for activity, forbidden in zip(slots.activities, slots.forbidden, strict=True)
-        ]
-        counts = [len(points) for points in known]
-        if not all(counts):
-            return None
-        costs = np.concatenate(
-            [
-                points @ self._spreads[activity]
-                for points, activity in zip(known, slots.activities, strict=True)
-            ]
-        )
-        owner = np.repeat(np.arange(len(known)), counts)
-        starts = np.cumsum([0, *counts[:-1]])
-        allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
-
-        def best(weights: FloatArray) -> FloatArray | None:
-            values = costs @ weights
-            least = np.minimum.reduceat(values, starts)
-            answer = procedure.minimise(self._row_costs(least, slots, weights), allowed)
-            if answer is None:
+    def known_policies(self, region: Region) -> KnownPolicies | None:
+        slots = self.alike.slots(region)
+        plans, costs = [], []
+        for activity, forbidden in zip(slots.activities, slots.forbidden, strict=True):
+            own, points = self.planners[activity].known_points(forbidden)
+            if not own:
                 return None
-            attained = np.flatnonzero(values == least[owner])
-            chosen = attained[np.searchsorted(owner[attained], np.arange(len(known)))]
-            total: FloatArray = slots.executions(procedure.executions(answer[0])) @ costs[chosen]
-            return self._with_choices(total, answer[0])
-
-        return best
+            plans.append(own)
+            costs.append(points @ self._spreads[activity])
+        return KnownPolicies(self, slots, plans, costs)
 
     def _alike(self, bounds: FloatArray) -> ProcedureOracle:
         return ProcedureOracle(self.flattening.under(bounds), affordable=self._affordable)
@@ -477,7 +456,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             if part.changed:
                 optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
                 plans[index] = ActivityPlan(optimum, part.system)
-        costs = self._with_choices(self.totals(vertex.executions, plans), vertex.choices)
+        costs = self.with_choices(self.totals(vertex.executions, plans), vertex.choices)
         return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
 
     def between(self, support: tuple[ProcedureVertex, ...]) -> ProcedureVertex | None:
@@ -507,7 +486,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         executions = self.procedure.executions(choices)
         if any(plan is None for plan, times in zip(plans, executions.tolist(), strict=True) if times > 0.0):
             return None
-        costs = self._with_choices(self.totals(executions, plans), choices)
+        costs = self.with_choices(self.totals(executions, plans), choices)
         return ProcedureVertex(self, choices, executions, plans, costs)
 
     def lift(self, vertex: ProcedureVertex) -> IntArray:

@@ -15,16 +15,17 @@ References: Kelley 1960; Wentges 1997 for the points between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.known_model import carriers
+from hcssp.dual.known_model import SUPPORT_TOLERANCE, carriers
 from hcssp.dual.oracle import V
-from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE, PRECISION_SHARE, Precision
+from hcssp.dual.peak import climb
+from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE, ENDING_SHARE, PRECISION_SHARE, Precision
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, scales, tolerated
 
@@ -38,9 +39,6 @@ MAX_INHERITED = 40
 FEW_INHERITED = 12
 """So many policies a master begins with; few where all that is known is looked at before it anyway."""
 
-ENDING_SHARE = 0.5
-"""Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
-
 LIMIT_FACTOR = 10.0
 """The first limit of a multiplier prices its whole bound at so many times the primary cost. A limit that
 proves too low is dropped: only the pace depends on it."""
@@ -52,9 +50,6 @@ master, which is solved with absolute tolerances."""
 STABILITY = 0.6
 """So far back towards the best multipliers known those of the master are drawn. On two bounds, children of a
 search take about a third fewer solves than without; half or three quarters do nearly as well."""
-
-SUPPORT_TOLERANCE = 1e-12
-"""A policy with a smaller weight does not belong to the mixture: it is the rounding of the simplex method."""
 
 VIOLATION_SHARE = 1e-3
 """A mixture keeps the bounds once the master's violation is within this share of the tolerance on bounds."""
@@ -97,7 +92,7 @@ def cut_planes(
     oracle = ascent.oracle
     prices = np.zeros(len(oracle.bounds)) if start is None else start.copy()
     if len(ascent.vertices) > FEW_INHERITED:
-        inherited = MAX_INHERITED if oracle.known_costs(ascent.region) is None else FEW_INHERITED
+        inherited = MAX_INHERITED if oracle.known_policies(ascent.region) is None else FEW_INHERITED
         # Those that are far above at prices near the answer will not carry it.
         ascent.vertices.sort(key=lambda vertex: ascent.lagrangian(vertex, prices))
         del ascent.vertices[inherited:]
@@ -109,6 +104,10 @@ def cut_planes(
         ascent.converge([first.vertex], np.ones(1))
         yield ascent.snapshot()
         return
+    if start is not None and cutoff < inf:
+        yield from _climb(ascent, bounded, cutoff)
+        if ascent.decided:
+            return
     planes = CuttingPlanes(ascent, bounded, cutoff, 0.0 if start is None else STABILITY)
     for _ in ascent.rounds():
         optimum = planes.cut()
@@ -124,6 +123,21 @@ def cut_planes(
         yield ascent.snapshot()
         if ascent.decided:
             return
+
+
+def _climb(ascent: Ascent[V], bounded: IntArray, cutoff: float) -> Iterator[Dual[V]]:
+    """The peak of what is known, where multipliers have limits; see :mod:`hcssp.dual.peak`."""
+    bounds = tolerated(ascent.oracle.bounds)[bounded]
+    with np.errstate(over="ignore"):
+        limits = LIMIT_FACTOR * _measure(ascent.vertices) / scales(bounds)
+    if np.all(np.isfinite(limits)):
+        yield from climb(ascent, bounded, bounds, limits, cutoff)
+
+
+def _measure(vertices: Sequence[V]) -> float:
+    """The cheapest policy is the measure of costs, unless it costs nothing but for rounding."""
+    costs = [float(each.costs[0]) for each in vertices]
+    return min((cost for cost in costs if cost > NO_COST * max(costs)), default=1.0)
 
 
 def _first_precision(proven: float, cutoff: float) -> float:
@@ -244,14 +258,14 @@ class CuttingPlanes(Generic[V]):
     def _look_ahead(self) -> bool:
         """Meet the policies that carry the model of all that is known; False if the oracle cannot tell."""
         ascent, bounded = self._ascent, self._bounded
-        known = ascent.oracle.known_costs(ascent.region)
+        known = ascent.oracle.known_policies(ascent.region)
         if known is None:
             return False
         priced = np.append(0, 1 + bounded)
 
         def at(prices: FloatArray) -> FloatArray | None:
-            found = known(np.append(1.0, self._all_prices(prices)))
-            return None if found is None else found[priced]
+            found = known.best(np.append(1.0, self._all_prices(prices)))
+            return None if found is None else found.costs[priced]
 
         first = [vertex.costs[priced] for vertex in ascent.vertices]
         with np.errstate(over="ignore"):
@@ -311,9 +325,7 @@ class CuttingPlanes(Generic[V]):
         """A new master, with a column for each policy known so far, in their order."""
         limits = np.full(len(self._bounded), LIMIT_FACTOR) if self._limited else None
         self._master = Master(len(self._bounded), limits)
-        # The cheapest policy is the measure of costs, unless it costs nothing but for rounding.
-        costs = [float(each.costs[0]) for each in self._ascent.vertices]
-        self._scale = min((cost for cost in costs if cost > NO_COST * max(costs)), default=1.0)
+        self._scale = _measure(self._ascent.vertices)
         for vertex in self._ascent.vertices:
             self._add_column(vertex)
 
