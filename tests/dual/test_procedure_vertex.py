@@ -71,6 +71,8 @@ def test_what_all_states_say_is_what_each_block_says_also_without_a_plan(seed: i
                 if None in plans:
                     different[oracle.state_offset[index] : oracle.state_offset[index + 1]] = False
             assert sorted(vertex.parting(other).tolist()) == np.flatnonzero(different).tolist()
+            choices = np.flatnonzero(different[: oracle.procedure.num_states])
+            assert vertex.parting_choices(other).tolist() == choices.tolist()
 
 
 def test_switching_a_row_costs_what_the_row_does_and_the_plan_afterwards() -> None:

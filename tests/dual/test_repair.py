@@ -228,6 +228,22 @@ def test_what_repairs_a_policy_comes_before_what_is_cheaper_and_only_helps() -> 
     assert [part.changed for part in parts] == [True, False]
 
 
+def test_parts_with_the_same_plan_tell_the_same_for_as_long_as_they_have_it() -> None:
+    part = hurrying(4.0, 2.0)
+    again, own = (
+        Part(part.balance, part.system, part.counts, 0.5, part.rows, part.values, part.visits, alike=alike)
+        for alike in (part, None)
+    )
+    assert again.effects(1) == pytest.approx(own.effects(1))
+    rows = part.rows - [1, 0]
+    again, own = (
+        Part(part.balance, part.system, part.counts, 0.5, part.rows, part.values, part.visits, alike=alike)
+        for alike in (part, None)
+    )
+    part.take(rows, part.system.values(rows))
+    assert again.effects(1) == pytest.approx(own.effects(1))
+
+
 def test_what_only_helps_helps_most_for_its_cost() -> None:
     # No switch repairs it alone, and the cheapest of them spares next to nothing.
     parts = [hurrying(40.0), hurrying(30.0), hurrying(1e-3, price=1.0)]

@@ -135,6 +135,10 @@ class Vertex(ABC):
         """The decision states in which another policy takes another row, whoever goes there."""
         return np.flatnonzero(self.rows != other.rows)
 
+    def parting_choices(self, other: Self) -> IntArray:
+        """Those of them that belong to a few choices, which are made before all else; by default none."""
+        return np.zeros(0, dtype=np.int64)
+
     def rows_of(self, states: IntArray) -> IntArray:
         """The rows that the policy takes in some decision states."""
         return self.rows[states]

@@ -442,13 +442,17 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         self, vertex: ProcedureVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
     ) -> ProcedureVertex | None:
         parts: dict[int, Part] = {}
+        first: dict[tuple[Hashable, ...], Part] = {}
         for index, plan in enumerate(vertex.plans):
             executions = float(vertex.executions[index])
             if plan is not None and executions > 0.0:
                 planner, counts = self.planners[index], self.counts[index]
-                parts[index] = Part(
+                part = Part(
                     planner.balance, planner.system, counts, executions, plan.rows, plan.values, plan.visits
                 )
+                parts[index] = part
+                other = first.setdefault((id(plan), *counts), part)
+                part.alike = None if other is part else other
         if improve(list(parts.values()), vertex.costs, self._bounds, rounds, known_cost, least) is None:
             return None
         plans = list(vertex.plans)

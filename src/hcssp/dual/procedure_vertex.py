@@ -124,9 +124,12 @@ class ProcedureVertex(Vertex):
                 visits[first:last] = self.executions[index] * plan.visits
         return visits
 
+    def parting_choices(self, other: Self) -> IntArray:
+        return np.flatnonzero(self.choices != other.choices)
+
     def parting(self, other: Self) -> IntArray:
         # Most plans are shared, and then need not be compared.
-        states = [np.flatnonzero(self.choices != other.choices)]
+        states = [self.parting_choices(other)]
         for index, (own, others) in enumerate(zip(self.plans, other.plans, strict=True)):
             if own is not others and own is not None and others is not None:
                 states.append(np.flatnonzero(own.rows != others.rows) + self._oracle.state_offset[index])

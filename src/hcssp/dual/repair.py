@@ -70,6 +70,9 @@ class Part:
         Pairs of a constraint and the part's own cost that it counts.
     executions
         How often the part is executed, in expectation.
+    alike
+        A part with the same plan that counts the same, if there is one: what it tells need not be worked out
+        again for as long as neither is changed.
     """
 
     balance: Balance
@@ -80,6 +83,7 @@ class Part:
     values: FloatArray
     visits: FloatArray
     changed: bool = False
+    alike: Part | None = None
     _effects: FloatArray | None = None
     _useful: tuple[IntArray, FloatArray] | None = None
 
@@ -117,6 +121,9 @@ class Part:
         return self._effects
 
     def _estimate(self, num_constraints: int) -> FloatArray:
+        if self.alike is not None and self.alike.rows is self.rows:
+            again: FloatArray = self.executions / self.alike.executions * self.alike.effects(num_constraints)
+            return again
         balance = self.balance
         reduced = balance.costs.T - balance.matrix @ self.values
         weight = (self.executions * self.visits)[balance.row_state]

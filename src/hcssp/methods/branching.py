@@ -263,10 +263,14 @@ def undecided_row(dual: Dual[V]) -> int | None:
 
 def _parting(first: V, second: V) -> tuple[IntArray, FloatArray]:
     """The states where two policies take different rows and both go, and how often the rarer one does."""
-    states = first.parting(second)
-    visits = np.minimum(first.visits_of(states), second.visits_of(states))
-    both = visits > CLEARLY_VISITED
-    if not both.any():
+    # Those of a few choices come first, and then nothing need be known about the others.
+    for parting in (first.parting_choices, first.parting):
+        states = parting(second)
+        visits = np.minimum(first.visits_of(states), second.visits_of(states))
+        both = visits > CLEARLY_VISITED
+        if both.any():
+            break
+    else:
         # However seldom: what is paid there may be as dear as it is rare.
         both = (visits > 0.0) & first.reached[states] & second.reached[states]
     return states[both], visits[both]
