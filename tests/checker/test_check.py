@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hcssp.checker import Certificate, Verdict, check
-from hcssp.checker.arithmetic import GRAIN, grains
+from hcssp.checker.arithmetic import GRAIN, decimal, grains
 from hcssp.checker.check import Evidence, leaf_regions, tolerated
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
@@ -17,6 +17,7 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.builder import ProofBuilder
 from random_nestings import random_limits
 from small_procedures import retrying
 
@@ -332,6 +333,28 @@ def test_costs_without_chance_are_whole() -> None:
     )
     assert check(problem, without_price).lower_bound == 2.0
     assert check(problem, without_price).for_lots
+
+
+@pytest.mark.parametrize("unit", [0.25, 2.0])
+def test_costs_are_rounded_up_to_their_unit_whatever_it_is(unit: float) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "walk", to=out, costs={"time": 3.0 * unit})
+    plan.add_action(here, "run", to=out, costs={"time": 2.0 * unit, "damage": 4.0})
+    plan.set_initial(here)
+    problem = plan.build()
+    builder = ProofBuilder(problem)
+    assert builder.layout.unit == decimal(unit)
+    price = 0.25 * unit
+    priced = builder.add_potential(0, [1.0, price], [3.0 * unit, 0.0])
+    assert builder.set_plan([0, -1]) == 3.0 * unit
+    # 2.75 units are proven, and no plan costs anything between 2 and 3 of them.
+    assert builder.prove(builder.root, [price], [(0, priced, 1.0)]) == pytest.approx(3.0 * unit)
+    proof = builder.certificate()
+    assert check(problem, proof).lower_bound == pytest.approx(3.0 * unit, rel=1e-12)
+    ((statement_of_all, _),) = proof.leaves
+    with pytest.raises(NotProven, match="is proven"):
+        check(problem, replace(proof, leaves=((statement_of_all, 3.01 * unit),)))
 
 
 def trap() -> CSSP:

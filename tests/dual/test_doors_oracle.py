@@ -22,7 +22,7 @@ from hcssp.ssp.potential import UNIT_ROUNDOFF
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
 from random_procedures import random_procedure
-from small_procedures import corridor, drone, fork, forking, with_a_pit
+from small_procedures import corridor, drone, fork, fork_in_the_middle, forking, with_a_pit
 from volume import some
 
 CHUNK = 8
@@ -378,3 +378,14 @@ def test_a_door_from_which_nothing_ends_leaves_the_others_open() -> None:
             assert answer.levels.tolist() == pytest.approx(wanted)
             near = answer.plan
     assert planner.plan(weights, np.zeros(1), frozenset({0, 1})) is None
+
+
+def test_executions_are_counted_by_the_chances_of_coming_there() -> None:
+    problem = fork_in_the_middle(limit=9.0)
+    oracle = DoorsOracle(problem.flattening)
+    found = oracle.minimise(np.array([0.0, 1.0]), Region().forbid([2]))
+    assert found is not None
+    # Half of the time one goes through the middle: to choose there, and to walk behind it.
+    names = [activity.name for activity in problem.activities]
+    told = dict(zip(names, found.vertex.executions.tolist(), strict=True))
+    assert told == {"first": 1.0, "last": 1.0, "choose": 0.5, "walk": 0.5, "detour": 0.0}

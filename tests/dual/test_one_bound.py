@@ -47,6 +47,25 @@ def bracketed(search: LineSearch[Dish]) -> int:
     raise AssertionError("the bracket phase goes on for ever")
 
 
+@pytest.mark.parametrize("bound", [0.0, 1.0, 3.0, 5.0, 7.0])
+def test_the_one_bound_may_be_that_of_any_cost(bound: float) -> None:
+    alone = maximise(Menu(ROADS, [bound]), Region())
+    # Beside costs that nobody limits, of which there is much, little or none.
+    other = np.array([[30.0], [1.0], [0.0]])
+    times, damage = np.array(ROADS)[:, :1], np.array(ROADS)[:, 1:]
+    for table, bounds in (
+        (np.hstack([times, other, damage]), [inf, bound]),
+        (np.hstack([times, damage, other]), [bound, inf]),
+        (np.hstack([times, other, other[::-1], damage]), [inf, inf, bound]),
+    ):
+        found = maximise(Menu(table, bounds), Region())
+        assert (found.infeasible, found.converged) == (alone.infeasible, alone.converged)
+        assert found.bound == pytest.approx(alone.bound, rel=1e-8)
+        assert found.prices[np.isfinite(bounds)] == pytest.approx(alone.prices)
+        assert [dish.row for dish in found.support] == [dish.row for dish in alone.support]
+        assert found.mixture == pytest.approx(alone.mixture)
+
+
 def test_where_rounding_hides_whether_the_bound_is_kept_the_least_use_is_told() -> None:
     class Rounded(Menu):
         """The bounds it proves are a little too low, as roundings may have it."""

@@ -22,7 +22,7 @@ from hcssp.errors import UnsupportedProblem
 from hcssp.methods import coordinator
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.highs.linear_program import LinearProgram
-from hcssp.methods.subtrees import OpenNode
+from hcssp.methods.subtrees import Findings, OpenNode
 from hcssp.procedure.model import HCSSP
 from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
@@ -255,3 +255,36 @@ def test_what_is_lent_together_holds_the_bound_back_by_the_lowest_of_it() -> Non
     assert queue.next_bound == 1.0 + sum(map(len, bundles))
     queue.return_from(1)
     assert queue.lent_bound == bundles[1][0]
+
+
+class Done:
+    """A task that is done."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+
+    def result(self) -> Findings:
+        return self._findings
+
+
+@pytest.mark.parametrize(("cost", "offered"), [(5.0, 1), (99.0, 1), (100.0, 0), (inf, 0)])
+def test_what_a_worker_found_is_offered_if_it_is_better(cost: float, offered: int) -> None:
+    workers: Any = None
+    given = coordinator.Coordinator(PROBLEMS[0], workers, "auto", None, 1e6)
+    rows = None if cost == inf else np.array([3, 1])
+    left = OpenNode(0, np.zeros(1), 2.0, True, 2.5)
+    policies: list[Any] = []
+    reporter = SimpleNamespace(iterations=1, offer_policy=policies.append)
+    record = SimpleNamespace(graft=lambda numbers, part: {0: 17})
+    branching: Any = SimpleNamespace(record=record, reporter=reporter, expanded=1)
+    queue: BestFirst[OpenNode, Any] = BestFirst(upper_bound=100.0)
+    nothing: Any = None
+    task: Any = Done(Findings(nothing, (left,), 4.0, cost, rows, 6, 0.1))
+    given._lent[task] = (left,)
+    queue.lend(task, 1.0)
+    given._take(task, queue, branching)
+    assert [each.tolist() for each in policies] == [[3, 1]] * offered
+    # What is left is open again under its new number, and what was pruned holds the bound back.
+    assert [(bound, node.number) for bound, node in queue] == [(2.5, 17)]
+    assert (queue.pruned_bound, queue.lent_bound, queue.lower_bound) == (4.0, inf, 2.5)
+    assert (reporter.iterations, branching.expanded) == (7, 7)
