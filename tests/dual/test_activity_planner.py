@@ -402,3 +402,22 @@ def test_what_holds_in_a_smaller_region_is_not_taken_for_a_larger_one(
             answer = planner.plan(weights, region)
             assert (answer is None) == (least == np.inf)
             assert answer is None or answer[1] == pytest.approx(least)
+
+
+def test_what_is_not_planned_yet_has_a_bound_at_once() -> None:
+    room = hazard_grid(14, bound=1.0)
+    planner, other = (ActivityPlanner(room, frozenset({1})) for _ in range(2))
+    nowhere = frozenset[int]()
+    first = planner.glimpse_at(0.5, nowhere)
+    assert first is not None
+    assert first.plan is None
+    for price in (0.0, 0.5, 2.0):
+        answer, glimpse = other.plan_at(price, nowhere), planner.glimpse_at(price, nowhere)
+        assert answer is not None
+        assert glimpse is not None
+        assert 0.0 < glimpse.bound <= answer[0].costs @ [1.0, price]
+    # What holds at the lowest price holds at higher ones, and in every region.
+    lowest = planner.glimpse_at(0.0, nowhere)
+    assert planner.glimpse_at(9.0, nowhere) == planner.glimpse_at(3.0, frozenset({0})) == lowest
+    planner.plan_at(2.0, nowhere)
+    assert planner.glimpse_at(2.0, nowhere) is None

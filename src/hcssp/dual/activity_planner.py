@@ -17,7 +17,7 @@ import numpy as np
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
-from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
+from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Glimpse, Piece
 from hcssp.dual.price_interval import price_interval
 from hcssp.dual.value_surface import ValueSurface
 from hcssp.errors import DeadEnd
@@ -76,6 +76,7 @@ class ActivityPlanner:
         # With at most one counted cost the weights are one price, and the curve is a curve.
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
+        self._glimpse: tuple[float, float | None] | None = None
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
         self.forgotten = 0
@@ -210,6 +211,19 @@ class ActivityPlanner:
                 return None
             piece = curve.pieces[0]
         return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
+
+    def glimpse_at(self, price: float, forbidden: frozenset[int]) -> Glimpse | None:
+        """What every plan costs at least at a price, quickly, if nothing is planned yet; None otherwise."""
+        if self._index is None or self._impossible or self._near or self._curve(forbidden).pieces:
+            return None
+        if self._glimpse is None or price < self._glimpse[0]:
+            weights = np.zeros(self.num_costs)
+            weights[self._index] = price
+            weights[0] = 1.0
+            self._glimpse = price, self.solver.glimpse(weights)
+        # The least weighted cost never falls as the price rises.
+        bound = self._glimpse[1]
+        return None if bound is None else Glimpse(bound)
 
     def plan_afresh(
         self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None = None

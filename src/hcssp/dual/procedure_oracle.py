@@ -18,7 +18,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_curve import ActivityPlan, Bracket
+from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
@@ -134,11 +134,14 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
         is_glance = precision == np.inf and self._surfaces is not None
 
-        def look_up(slot: int) -> Bracket | None:
+        def look_up(slot: int) -> Bracket | Glimpse | None:
             activity = slots.activities[slot]
             planner = self.planners[activity]
             if planner.priced and is_usual:
-                return planner.bracket_at(self._price(activity, plain), slots.forbidden[slot])
+                price, forbidden = self._price(activity, plain), slots.forbidden[slot]
+                # What is never executed can do without a plan.
+                glimpse = planner.glimpse_at(price, forbidden) if self._surfaces is None else None
+                return planner.bracket_at(price, forbidden) if glimpse is None else glimpse
             own = self.own_weights(activity, weights)
             if is_glance:
                 return planner.glance(own, slots.forbidden[slot])
@@ -162,10 +165,21 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         known = self._first_look(look_up, slots, weights, is_glance)
         while True:
             found = self._compose(known, slots, weights, is_glance)
-            if found is None or precision == np.inf:
+            if found is None:
+                return None
+            executions = slots.executions(found.vertex.executions)
+            unplanned = [
+                slot
+                for slot, each in enumerate(known)
+                if each is not None and each.plan is None and executions[slot] > 0.0
+            ]
+            if unplanned:
+                for slot, bracket in zip(unplanned, self._each(plan, slots, unplanned), strict=True):
+                    known[slot] = bracket
+                continue
+            if precision == np.inf:
                 return found
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
-            executions = slots.executions(found.vertex.executions)
             loose = loose_slots(known, executions, tolerance, as_few=self._surfaces is not None)
             if not loose:
                 return found
@@ -177,12 +191,16 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 known[slot] = bracket
 
     def _first_look(
-        self, look_up: Callable[[int], Bracket | None], slots: Slots, weights: FloatArray, is_glance: bool
-    ) -> list[Bracket | None]:
+        self,
+        look_up: Callable[[int], Bracket | Glimpse | None],
+        slots: Slots,
+        weights: FloatArray,
+        is_glance: bool,
+    ) -> list[Bracket | Glimpse | None]:
         """What is known about the activity of each slot: of all surfaces at once, of the others by asking."""
-        known: list[Bracket | None] = [None] * len(slots.activities)
+        known: list[Bracket | Glimpse | None] = [None] * len(slots.activities)
         if self._surfaces is not None:
-            known = self._surfaces.look_up(slots, weights, is_glance)
+            known[:] = self._surfaces.look_up(slots, weights, is_glance)
         left = [slot for slot, bracket in enumerate(known) if bracket is None]
         for slot, answer in zip(left, self._each(look_up, slots, left), strict=True):
             known[slot] = answer
@@ -314,7 +332,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return row_costs
 
     def _compose(
-        self, known: list[Bracket | None], slots: Slots, weights: FloatArray, by_plans: bool = False
+        self, known: list[Bracket | Glimpse | None], slots: Slots, weights: FloatArray, by_plans: bool = False
     ) -> Minimum[ProcedureVertex] | None:
         """The best choices if every activity costs what it does at least; or, unbounded, by known plans."""
         procedure = self.procedure
@@ -473,7 +491,9 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         items += [(False, n) for n, (own, other) in enumerate(plans) if not (other is None or own is other)]
 
         def mixed(taken: list[tuple[bool, int]]) -> ProcedureVertex | None:
-            choices, plans = kept.choices.copy(), list(kept.plans)
+            choices = kept.choices.copy()
+            # What only the other one executes may have no plan in this one.
+            plans = [own or other for own, other in zip(kept.plans, broken.plans, strict=True)]
             for is_event, index in taken:
                 if is_event:
                     choices[index] = broken.choices[index]

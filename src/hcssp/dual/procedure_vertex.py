@@ -29,7 +29,7 @@ class ProcedureVertex(Vertex):
     executions
         Expected executions of each activity.
     plans
-        A plan for each activity; None where its region has none.
+        A plan for each activity; None where its region has none, or where none is executed nor known.
     """
 
     def __init__(

@@ -249,6 +249,9 @@ def undecided_row(dual: Dual[V]) -> int | None:
             states, visits = _parting(first, second)
             if not len(states):
                 continue
+            if len(support) == 2 and len(states) == 1:
+                # There is nothing to choose from.
+                return int(first.rows_of(states)[0])
             moved = _moved(first, second, states, dual.prices)
             is_open = np.isnan(moved) | (moved == 0.0).all()
             score = np.where(is_open, visits, moved)

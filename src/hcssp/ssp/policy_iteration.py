@@ -69,6 +69,9 @@ each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps.
 MAX_UNSETTLED_STATES = 8
 """Once no more states than these change their best row in a sweep, the policy is evaluated."""
 
+GLIMPSE_LOSS = 0.25
+"""The share of its value that a bound from shortest paths may be too low by; a worse one decides nothing."""
+
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
 
@@ -136,6 +139,7 @@ class PolicyIteration:
         self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
+        self._glimpsed: tuple[FloatArray, tuple[IntArray, FloatArray]] | None = None
 
     def minimise(
         self,
@@ -300,19 +304,45 @@ class PolicyIteration:
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
 
+    def glimpse(self, weights: FloatArray) -> float | None:
+        """What every policy costs at least, for a fraction of the time of the best one; None if not so.
+
+        It is what shortest paths prove, with which :meth:`minimise` under the same weights then begins.
+        """
+        if self._backward is not None or isinstance(self.system, DenseSystem) or not self.balance.num_live:
+            # The best policy takes no longer.
+            return None
+        problem = ScalarProblem(self.balance, weights)
+        paths = self._shortest_paths(problem)
+        if paths is None:
+            return None
+        self._glimpsed = weights, paths
+        _, value = paths
+        reduced = self.balance.reduced_costs(problem.row_costs, value)
+        quick = self.balance.certify_quickly(weights, value, reduced, GLIMPSE_LOSS)
+        return None if quick is None else quick.bound
+
+    def _shortest_paths(self, problem: ScalarProblem) -> tuple[IntArray, FloatArray] | None:
+        """A proper policy and the lengths of its likeliest paths; None if not to be had so."""
+        if self._glimpsed is not None and np.array_equal(self._glimpsed[0], problem.weights):
+            return self._glimpsed[1]
+        if not problem.every_step_costs:
+            return None
+        everything = np.ones(self.balance.num_rows, dtype=np.bool_)
+        rows, value = starting_policy(self.balance, problem.row_costs, everything, likeliest_only=True)
+        return None if (rows == NO_ROW).any() else (rows, value)
+
     def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
         """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so.
 
         A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
         closed set without a goal the average cost would be at most the average change.
         """
-        if not problem.every_step_costs:
+        balance, paths = self.balance, self._shortest_paths(problem)
+        self._glimpsed = None
+        if paths is None:
             return None
-        balance = self.balance
-        everything = np.ones(balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(balance, problem.row_costs, everything, likeliest_only=True)
-        if (rows == NO_ROW).any():
-            return None
+        rows, value = paths
         estimate = problem.estimate(value)
         greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
         is_proper = _largest_change(estimate) < PROPER_SHARE * problem.least_cost
