@@ -214,3 +214,15 @@ def test_a_cost_that_is_left_to_chance_is_no_multiple_of_anything() -> None:
     # Where it begins by chance, or a row may fail, anything may come out.
     assert FlatOracle(roads({"near": 0.75, "far": 0.25}, 0.0)).round_up(2.4) == 2.4
     assert FlatOracle(roads({"near": 1.0}, 0.5)).round_up(3.9) == 3.9
+
+
+def test_what_is_too_large_to_be_counted_in_units_is_not_rounded_up() -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "go", to=out, costs=2.0**30)
+    plan.set_initial(here)
+    oracle = FlatOracle(plan.build())
+    assert oracle.round_up(2.0**40 + 1.0) == 2.0**40 + 2.0**30
+    # From 2^53 on, not all numbers are there.
+    for bound in (2.0**52 + 1.0, 2.0**53 + 2.0, 2.0**60 + 2.0**10):
+        assert oracle.round_up(bound) == (2.0**52 + 2.0**30 if bound < 2.0**53 else bound)

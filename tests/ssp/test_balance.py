@@ -11,7 +11,7 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import MAX_WIDTH, Balance
 from hcssp.ssp.potential import UNIT_ROUNDOFF
 from proper_problems import proper_problem
-from random_problems import cssps
+from random_problems import cssps, random_cssp
 from volume import examples
 
 
@@ -101,6 +101,25 @@ def test_roundings_of_all_terms_of_the_longest_row_are_allowed_for(seed: int) ->
     counted = balance._rounding / UNIT_ROUNDOFF
     expected = 2 * longest + len(problem.costs)
     assert expected + 15 <= counted <= expected + 17
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_what_is_reached_and_what_ends_are_those_of_the_graph(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    balance = Balance(random_cssp(rng))
+    matrix = balance.matrix.toarray()
+    for _ in range(20):
+        rows = rng.integers(balance.row_start[:-1], balance.row_start[1:])
+        leads = matrix[rows] < 0.0
+        for begins in (None, rng.random(balance.num_live) < 0.3):
+            reached = balance.initial > 0.0 if begins is None else begins.copy()
+            for _ in range(balance.num_live):
+                reached = reached | leads[reached].any(axis=0)
+            assert balance.reached(rows, begins).tolist() == reached.tolist()
+        ends = balance.goal_probability[rows] > 0.0
+        for _ in range(balance.num_live):
+            ends = ends | (leads & ends).any(axis=1)
+        assert balance.is_proper(rows) == bool(ends.all())
 
 
 def test_departures_are_counted_by_costs_that_every_step_has() -> None:
