@@ -19,7 +19,7 @@ from hcssp.methods.branching import Branching, Node
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs.assembly import claimed_interval
+from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
 from volume import some
@@ -372,3 +372,24 @@ def test_a_record_unfolds_what_mirrors_other_regions(monkeypatch: pytest.MonkeyP
     record = recorded()
     record.unfold()
     assert {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}.keys() == known.keys()
+
+
+def test_what_was_counted_is_proven_by_regions() -> None:
+    problem = floors("abab", damage=5.4)
+    plan = solve(problem, PolicyBranching())
+    assert plan.record.counted
+    shown = claimed_interval(certificate_of(problem, plan.record, None))[0]
+    assert shown < plan.lower_bound - 0.01
+    # Nothing is left out: the checker is content with what a search by regions alone proves.
+    verdict = check(problem, plan.certificate, exact=True)
+    assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-9)
+    assert not solve(problem, PolicyBranching(counts=False)).record.counted
+
+
+def test_a_search_by_regions_ends_where_they_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.proofs.search_record.MAX_UNFOLDED", 12)
+    plan = solve(floors("abab", damage=5.4), PolicyBranching())
+    lower, upper = claimed_interval(plan.certificate)
+    assert lower < plan.lower_bound - 0.01
+    assert upper == pytest.approx(plan.upper_bound)
+    assert len(plan.certificate.leaves) <= 12

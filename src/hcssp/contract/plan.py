@@ -192,23 +192,27 @@ class Plan:
 
         It is made when it is first asked for, and proves what can be proven of what the search told. Methods
         other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
-        by itself and told more, the exact method searches once more to prove that, see
-        :mod:`hcssp.solving.proving`.
+        by itself and told more, by boxes of budgets or by counting, the exact method searches once more to
+        prove that, see :mod:`hcssp.solving.proving`.
         """
         from hcssp.proofs.assembly import certificate_of, claimed_interval
 
         made = certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
         known = claimed_interval(made)[0]
-        if not self._has_boxes or self.lower_bound <= known + WORTH_PROVING * abs(known):
+        if not self._told_more or self.lower_bound <= known + WORTH_PROVING * abs(known):
             return made
-        again = certificate_of(self.problem, verb("plan.proving_record")(self), self._rows)
+        record: SearchRecord = verb("plan.proving_record")(self)
+        if not record.unfolds:
+            return made
+        again = certificate_of(self.problem, record, self._rows)
         return max(made, again, key=lambda each: claimed_interval(each)[0])
 
     @property
-    def _has_boxes(self) -> bool:
-        """Whether the search came to an end of its own without regions of policies that tell why."""
+    def _told_more(self) -> bool:
+        """Whether the search came to an end of its own for reasons that regions of policies do not tell."""
         explicit = not isinstance(self.problem, ExpandedCSSP)
-        return explicit and self.method in _WITHOUT_REGIONS and self.ending.reason in _ENDS
+        elsewhere = self.method in _WITHOUT_REGIONS or self.record.counted
+        return explicit and elsewhere and self.ending.reason in _ENDS
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:

@@ -73,7 +73,8 @@ class Branching(Generic[V]):
     duals
         Those of open nodes.
     expanded, next_settling
-        How many nodes were looked at, and when the oracle is asked next to settle one at once.
+        How many nodes were looked at, and when the oracle is asked next to settle one at once; ``inf`` for
+        never.
     next_improving, pause
         When policies are improved next, and how many nodes pass from one time to the next.
     """
@@ -85,7 +86,7 @@ class Branching(Generic[V]):
     root: Dual[V]
     duals: OpenDuals[V]
     expanded: int = 0
-    next_settling: int = 0
+    next_settling: float = 0
     next_improving: int = 0
     pause: int = IMPROVE_EVERY
 
@@ -210,6 +211,7 @@ class Branching(Generic[V]):
         if settled is not None:
             if settled.vertex is not None:
                 self.reporter.offer(settled.vertex)
+            self.record.counted |= settled.bound > waiting
             waiting = max(waiting, settled.bound)
         if waiting < self.search.cutoff:
             self.next_settling = 2 * self.expanded

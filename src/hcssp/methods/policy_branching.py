@@ -60,10 +60,14 @@ class PolicyBranching:
         How policies of a flat problem are evaluated, see :class:`hcssp.dual.flat_oracle.FlatOracle`.
     oracle
         Makes the oracle of a problem, for one whose shape allows better than ours; None chooses.
+    counts
+        Whether regions in which nothing but plans of alike activities is left to choose are settled at once,
+        by counting. That is fast, but a certificate cannot show it.
     """
 
     evaluation: Evaluation = "auto"
     oracle: Callable[[Problem], Oracle[Any]] | None = None
+    counts: bool = True
     name = "exact"
     uses_workers = True
 
@@ -100,6 +104,7 @@ class PolicyBranching:
             prices,
             coordinator,
             given.guide,
+            self.counts,
         )
 
 
@@ -126,6 +131,7 @@ def branch(
     prices: FloatArray | None = None,
     coordinator: Coordinator | None = None,
     guide: SearchRecord | None = None,
+    counts: bool = True,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -152,12 +158,14 @@ def branch(
         Spreads the search over workers; None if there are none.
     guide
         What a search over a similar problem wrote down: its regions are looked at first.
+    counts
+        As for :class:`PolicyBranching`.
     """
     search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost)
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
     reporter = Reporter(problem, oracle, search, started)
-    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator, guide)
+    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator, guide, counts)
 
 
 def _branch(
@@ -169,6 +177,7 @@ def _branch(
     prices: FloatArray | None = None,
     coordinator: Coordinator | None = None,
     guide: SearchRecord | None = None,
+    counts: bool = True,
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
@@ -187,6 +196,7 @@ def _branch(
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
+    branching.next_settling = 0 if counts else inf
     nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
     met = search.upper_bound
     if not nodes and guide is not None:

@@ -28,8 +28,8 @@ from hcssp.dual.exchangeable import Exchange, Image, exchanged
 from hcssp.dual.oracle import Oracle
 from hcssp.ssp.region import Region
 
-MAX_UNFOLDED = 50_000
-"""Regions that mirror others are split like these until a record has so many."""
+MAX_UNFOLDED = 5_000
+"""Regions that mirror others are split like these unless a record would have more: each is proven apart."""
 
 
 class Claim(NamedTuple):
@@ -69,9 +69,12 @@ class SearchRecord:
     ----------
     oracle
         Whose rows the splits are about; None if nothing was recorded.
+    counted
+        Whether some regions were settled at once, by counting: of them less is written down than is known.
     """
 
     oracle: Oracle[Any] | None = None
+    counted: bool = field(default=False, kw_only=True)
     _regions: list[_Region] = field(default_factory=lambda: [_Region()], repr=False)
 
     root = 0
@@ -81,7 +84,7 @@ class SearchRecord:
 
     def begin(self, oracle: Oracle[Any]) -> None:
         """A search begins, over all policies of `oracle`; what was recorded before is dropped."""
-        self.oracle, self._regions = oracle, [_Region()]
+        self.oracle, self._regions, self.counted = oracle, [_Region()], False
 
     @classmethod
     def of_parts(cls, oracle: Oracle[Any], count: int) -> SearchRecord:
@@ -103,6 +106,7 @@ class SearchRecord:
         list
             For each region of `parts`, its number here.
         """
+        self.counted |= parts.counted
         next_number, count = len(self), len(numbers)
         here = [*numbers, *range(next_number, next_number + len(parts) - count)]
         for region in parts._regions[count:]:
@@ -234,12 +238,24 @@ class SearchRecord:
             self._regions[mirror].mirror = first, image.exchanges
         return first, rest
 
+    @property
+    def unfolds(self) -> bool:
+        """Whether what mirrors other regions can be split as these were: there are not too many."""
+        size = [1] * len(self._regions)
+        # What a region was split into is younger than what mirrors it, and comes first.
+        for number in range(len(self._regions) - 1, -1, -1):
+            region = self._regions[number]
+            if region.mirror is not None and not region.children:
+                region = self._regions[region.mirror[0]]
+            size[number] += sum(size[child] for child in region.children)
+        return size[self.root] <= MAX_UNFOLDED
+
     def unfold(self) -> None:
         """Split what mirrors other regions as these were split, and claim as much about the parts.
 
-        What would have too many parts is left as it is, with what is known about the region around it.
+        If there would be too many, they are left as they are, with what is known about those around them.
         """
-        if self.oracle is None:
+        if self.oracle is None or not self.unfolds:
             return
         # Those inside a region that is mirrored are younger, and come first.
         for number in range(len(self._regions) - 1, -1, -1):
@@ -247,8 +263,6 @@ class SearchRecord:
             if mirror is None or self._regions[number].children:
                 continue
             of, exchanges = mirror
-            if len(self._regions) + self._size(of) > MAX_UNFOLDED:
-                continue
             waiting = [(of, number, self.region(number).forbidden)]
             while waiting:
                 original, image, forbidden = waiting.pop()
@@ -272,13 +286,6 @@ class SearchRecord:
     def mirrors(self, region: int) -> bool:
         """Whether as much is known of a region as of another one that it can be exchanged for."""
         return self._regions[region].mirror is not None
-
-    def _size(self, region: int) -> int:
-        """How many regions one was split into, itself among them."""
-        found = [region]
-        for number in found:
-            found.extend(self._regions[number].children)
-        return len(found)
 
     def bounded(self, region: int, bound: float, prices: FloatArray) -> None:
         """No plan of a region is below its Lagrangian `bound` at `prices`."""
