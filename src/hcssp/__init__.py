@@ -75,9 +75,12 @@ if TYPE_CHECKING:
     from hcssp.cssp.reward import RewardInterval as RewardInterval
     from hcssp.cssp.transition_batch import TransitionBatch as TransitionBatch
     from hcssp.dual.ascent import Infeasibility as Infeasibility
+    from hcssp.dual.exchangeable import ExchangeableRow as ExchangeableRow
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
     from hcssp.dual.foresight import TurningPoint as TurningPoint
+    from hcssp.dual.oracle import KnownBest as KnownBest
+    from hcssp.dual.oracle import KnownVertices as KnownVertices
     from hcssp.dual.oracle import Minimum as Minimum
     from hcssp.dual.oracle import Oracle as Oracle
     from hcssp.dual.oracle import Settlement as Settlement
@@ -225,6 +228,7 @@ _HOME = {
     "evaluate": "hcssp.evaluation.exact",
     "Evaluation": "hcssp.evaluation.exact",
     "EventHandle": "hcssp.procedure.builder",
+    "ExchangeableRow": "hcssp.dual.exchangeable",
     "ExpandedCSSP": "hcssp.cssp.expansion",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",
@@ -263,6 +267,8 @@ _HOME = {
     "InvalidPlan": "hcssp.errors",
     "InvalidProblem": "hcssp.errors",
     "is_proper": "hcssp.evaluation.chain",
+    "KnownBest": "hcssp.dual.oracle",
+    "KnownVertices": "hcssp.dual.oracle",
     "LimitEvaluation": "hcssp.evaluation.exact",
     "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",

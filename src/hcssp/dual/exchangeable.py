@@ -48,7 +48,7 @@ Exchange = tuple[tuple[int, int, int], ...]
 """Ranges of rows that change places: the first row of either, and how many they are."""
 
 
-class Image(NamedTuple):
+class ExchangeableRow(NamedTuple):
     """A row of an orbit, and the exchanges, one after the other, that lead to it."""
 
     row: int
@@ -127,9 +127,9 @@ class Exchangeable:
         """By how much costs may differ after exchanges, relatively."""
         return EXCHANGE_ROUNDING if self._families else 0.0
 
-    def orbit(self, region: Region, row: int) -> list[Image]:
+    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
         """The rows that a row can be exchanged for within a region, itself the first."""
-        images = {row: Image(row, ())}
+        images = {row: ExchangeableRow(row, ())}
         enclosing = self._places.get(self._block(row), [])
         wanted = {family for family, _, _ in enclosing}
         forbidden: dict[tuple[int, int], set[tuple[int, int]]] = {}
@@ -151,7 +151,7 @@ class Exchangeable:
                 exchange = tuple(zip(here.firsts, there.firsts, here.counts, strict=True))
                 for each in inside:
                     image = exchanged(each.row, exchange)
-                    images.setdefault(image, Image(image, (*each.exchanges, exchange)))
+                    images.setdefault(image, ExchangeableRow(image, (*each.exchanges, exchange)))
         return list(images.values())
 
     def _entered(self, chain: int, region: Region) -> tuple[int, tuple[float, ...]]:

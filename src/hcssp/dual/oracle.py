@@ -63,7 +63,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.dual.exchangeable import Image
+from hcssp.dual.exchangeable import ExchangeableRow
 from hcssp.dual.foresight import TurningPoint
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
@@ -205,7 +205,7 @@ class KnownBest(Protocol[V_co]):
         """The policy itself."""
 
 
-class Known(Protocol[V_co]):
+class KnownVertices(Protocol[V_co]):
     """Policies of a region that are known."""
 
     def best(self, weights: FloatArray) -> KnownBest[V_co] | None:
@@ -322,7 +322,7 @@ class Oracle(ABC, Generic[V]):
         """
         return None
 
-    def known_policies(self, region: Region) -> Known[V] | None:
+    def known_policies(self, region: Region) -> KnownVertices[V] | None:
         """A quick way to the best policy *known* in a region, under any weights.
 
         By default None: there is no such way. It is a first look, see :mod:`hcssp.dual.known_model`.
@@ -362,12 +362,12 @@ class Oracle(ABC, Generic[V]):
         """The rows of a few decisions that matter much, which are worth to be looked at one by one."""
         return range(0)
 
-    def orbit(self, region: Region, row: int) -> list[Image]:
+    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
         """Rows such that for each policy of a region that takes one another takes `row`, at equal costs.
 
         The first is the row itself; by default it is the only one. See :mod:`hcssp.dual.exchangeable`.
         """
-        return [Image(row, ())]
+        return [ExchangeableRow(row, ())]
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again, such as factors: a search has ended.

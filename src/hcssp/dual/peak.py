@@ -21,7 +21,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.known_model import LOOK_TOLERANCE, MAX_LOOKS, SUPPORT_TOLERANCE, Model
-from hcssp.dual.oracle import Known, KnownBest, V
+from hcssp.dual.oracle import KnownBest, KnownVertices, V
 from hcssp.dual.precision import CUTOFF_SHARE, ENDING_SHARE
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class _Peak(Generic[V]):
         self._carriers: list[int] = []
         self._reached = ascent.prices[bounded]
 
-    def find(self, known: Known[V]) -> bool:
+    def find(self, known: KnownVertices[V]) -> bool:
         """Look for the peak again, among more policies; False if nothing is known."""
         model = self._model
         for _ in range(MAX_LOOKS):

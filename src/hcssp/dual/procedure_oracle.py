@@ -23,7 +23,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.exchangeable import Exchangeable, Image
+from hcssp.dual.exchangeable import Exchangeable, ExchangeableRow
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_policies import KnownPolicies
@@ -377,7 +377,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def exchange_rounding(self) -> float:
         return self._exchangeable.rounding
 
-    def orbit(self, region: Region, row: int) -> list[Image]:
+    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
         return self._exchangeable.orbit(region, row)
 
     @property

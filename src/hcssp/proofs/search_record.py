@@ -24,7 +24,7 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual
-from hcssp.dual.exchangeable import Exchange, Image, exchanged
+from hcssp.dual.exchangeable import Exchange, ExchangeableRow, exchanged
 from hcssp.dual.oracle import Oracle
 from hcssp.ssp.region import Region
 
@@ -221,7 +221,7 @@ class SearchRecord:
         self._regions[region].row, self._regions[region].children = row, children
         return children
 
-    def split_orbit(self, region: int, orbit: Sequence[Image]) -> tuple[int, int]:
+    def split_orbit(self, region: int, orbit: Sequence[ExchangeableRow]) -> tuple[int, int]:
         """Split a region: the first row of an orbit is used, or none of its rows is.
 
         What uses another one of them is a part of its own, about which as much is known as about the first
