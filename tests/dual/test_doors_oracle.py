@@ -389,3 +389,31 @@ def test_executions_are_counted_by_the_chances_of_coming_there() -> None:
     names = [activity.name for activity in problem.activities]
     told = dict(zip(names, found.vertex.executions.tolist(), strict=True))
     assert told == {"first": 1.0, "last": 1.0, "choose": 0.5, "walk": 0.5, "detour": 0.0}
+
+
+def test_no_row_is_taken_that_may_lead_to_any_exit_without_a_way_to_the_end() -> None:
+    ride = CSSPBuilder(cost_names=("time",))
+    here, *ends = ride.add_state("here"), *(ride.add_goal(name) for name in "abc")
+    for index, time in enumerate((1.0, 2.0)):
+        ride.add_action(here, f"way {index}", to={ends[index]: 0.25, ends[2]: 0.75}, costs=time)
+    ride.add_action(here, "straight", to=ends[2], costs=7.0)
+    ride.set_initial(here)
+    plan = ProcedureBuilder()
+    start, *after, out = (plan.add_event(name) for name in ("start", "a", "b", "c", "out"))
+    exits = dict(zip("abc", after, strict=True))
+    run = plan.add_activity("ride", ride.build())
+    plan.add_choice(start, "go", to=[Outcome(1.0, after[0], runs=run, exits=exits)])
+    for event in after:
+        plan.add_choice(event, "on", to=[Outcome(1.0, out)])
+    flattening = plan.build(start=start, end=out).flattening
+    names = [flattening.problem.events[event] for event, _ in flattening.event_states]
+    for closed, expected in (("", 1.0), ("a", 2.0), ("b", 1.0), ("ab", 7.0), ("ba", 7.0)):
+        planner = DoorsOracle(flattening).planners[0]
+        assert planner is not None
+        values = np.array(
+            [np.inf if names[event] in closed else 0.0 for event in planner.block.exits.tolist()]
+        )
+        answer = planner.plan(np.ones(1), values, frozenset())
+        assert answer is not None
+        assert answer.levels.tolist() == pytest.approx([expected])
+    assert planner.plan(np.ones(1), np.full(3, np.inf), frozenset()) is None
