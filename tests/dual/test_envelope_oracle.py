@@ -17,10 +17,12 @@ from volume import some
 TRACK = racetrack(scale=1, max_speed=1, bound=0.3)
 
 
+@pytest.mark.parametrize("small", [0, 400])
 def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
-    monkeypatch: pytest.MonkeyPatch,
+    small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_SHARE", 0.5)
+    monkeypatch.setattr("hcssp.ssp.envelope.SMALL_ENVELOPE", small)
     oracle = EnvelopeOracle(TRACK)
     whole = FlatOracle(TRACK, thin=True)
     vertices = []
@@ -42,6 +44,7 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
         assert found.vertex.lies_in(region, oracle.row_state)
         # Asked for later, the rest is that of the same policy.
         assert oracle._balance.initial @ found.vertex.values == pytest.approx(found.vertex.costs)
+        np.testing.assert_array_equal(found.vertex.reached, oracle._balance.reached(found.vertex.rows))
         in_part += isinstance(found.vertex, EnvelopeVertex)
         near = found.vertex
     assert in_part >= 4
@@ -51,6 +54,7 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
 def test_small_problems_are_solved_as_by_brute_force(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MIN_STATES", 0)
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_BY_A_PASS", 1.0)
     monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
     for seed in range(first, first + 20):
         problem = random_cssp(seed)

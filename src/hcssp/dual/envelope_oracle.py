@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
 from hcssp.dual.floors import Floors
 from hcssp.dual.oracle import Minimum, estimated_rounding
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.envelope import EnvelopeOptimum, envelope_visits, minimise_above
+from hcssp.ssp.envelope import EnvelopeOptimum, envelope_reached, envelope_visits, minimise_above
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
@@ -76,6 +76,10 @@ class EnvelopeVertex(FlatVertex):
             inside = envelope_visits(self._balance, optimum.states, self._rows)
         visits[optimum.states] = inside
         return visits
+
+    @cached_property
+    def reached(self) -> BoolArray:
+        return envelope_reached(self._balance, self.optimum.states, self._rows)
 
     @property
     def rounding(self) -> FloatArray:

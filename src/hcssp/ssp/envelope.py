@@ -20,11 +20,13 @@ whole problem has to be solved.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.reachability import closure
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.policy_system import LARGEST_VALUE
@@ -33,15 +35,14 @@ from hcssp.ssp.scalar_problem import ScalarProblem, tie
 MAX_SHARE = 0.5
 """An envelope with more than this share of the states is not worth it."""
 
-GATHERED_SHARE = 0.1
-"""The rows of up to this share of the states are picked out and looked at; it takes no longer to look at all
-rows than to pick out those of more states."""
+MAX_NEW_SHARE = 0.25
+"""The rows of an envelope are picked out anew once it has grown by more than this share."""
 
 MAX_ROUNDS = 60
 RAISING_SWEEPS = 20
 
 SMALL_ENVELOPE = 400
-"""A factorisation of so few states takes no longer than sweeps do."""
+"""A factorisation of so few states takes no longer than sweeps do, and it does not pay to keep their rows."""
 
 SWEEPS = 60
 SWEEP_TOLERANCE = 1e-7
@@ -156,6 +157,7 @@ class _Envelope:
         self.inside = inside
         self.potential = floor.copy()
         self.is_stuck = False
+        self._kept: _Rows | None = None
 
     def take(self, states: IntArray, values: FloatArray) -> None:
         """The policy has these `values` in the envelope's `states`."""
@@ -186,12 +188,25 @@ class _Envelope:
 
     def improvable(self, states: IntArray, off: float = 0.0) -> IntArray:
         """Those of `states` where some row is better than the policy's, if its values may be `off`."""
-        if len(states) <= GATHERED_SHARE * self._balance.num_live:
-            _, least, _ = self._best(states)
-        else:
-            least = self._problem.estimate(self.potential).least[states]
-        wrong: IntArray = states[least < -tie(self.potential)[states] - off]
+        wrong: IntArray = states[self._least(states) < -tie(self.potential)[states] - off]
         return wrong
+
+    def _least(self, states: IntArray) -> FloatArray:
+        """The least reduced cost of each state of the envelope."""
+        if len(states) <= SMALL_ENVELOPE:
+            return self._best(states)[1]
+        kept = self._kept
+        if kept is None or len(states) > (1.0 + MAX_NEW_SHARE) * len(kept.states):
+            kept = self._kept = _Rows.of(self._problem, states)
+        least = kept.least(self.potential)
+        if len(states) == len(kept.states):
+            return least
+        # The envelope has grown, and never shrinks.
+        every = np.full(self._balance.num_live, np.nan)
+        every[kept.states] = least
+        new = states[np.isnan(every[states])]
+        every[new] = self._best(new)[1]
+        return every[states]
 
     def switch(self, states: IntArray) -> None:
         """Take the most promising rows in `states`, and in those outside that they lead to."""
@@ -206,10 +221,7 @@ class _Envelope:
     def _best(self, states: IntArray) -> tuple[IntArray, FloatArray, bool]:
         """The first best row of each state, its reduced cost, and whether some state has none at all."""
         balance, problem = self._balance, self._problem
-        firsts = balance.row_start[states]
-        counts = balance.row_start[states + 1] - firsts
-        begins = np.cumsum(counts) - counts
-        rows = np.repeat(firsts - begins, counts) + np.arange(int(counts.sum()))
+        rows, begins, counts = _rows_of(balance, states)
         reduced = problem.row_costs[rows] - balance.times(rows, self.potential[:, np.newaxis])[:, 0]
         if problem.allowed is not None:
             reduced[~problem.allowed[rows]] = np.inf
@@ -217,6 +229,44 @@ class _Envelope:
         attained = np.flatnonzero(reduced == np.repeat(least, counts))
         first = attained[np.searchsorted(attained, begins)]
         return rows[first], least, bool(np.isinf(least).any())
+
+
+class _Rows(NamedTuple):
+    """The rows of some states, picked out once to be looked at under many potentials.
+
+    Attributes
+    ----------
+    states, begins
+        The states, and where the rows of each begin.
+    costs, matrix
+        Of each row; the cost is ``inf`` where it is forbidden.
+    """
+
+    states: IntArray
+    begins: IntArray
+    costs: FloatArray
+    matrix: SparseMatrix
+
+    @classmethod
+    def of(cls, problem: ScalarProblem, states: IntArray) -> _Rows:
+        rows, begins, _ = _rows_of(problem.balance, states)
+        costs = problem.row_costs[rows]
+        if problem.allowed is not None:
+            costs[~problem.allowed[rows]] = np.inf
+        return cls(states, begins, costs, problem.balance.matrix[rows])
+
+    def least(self, potential: FloatArray) -> FloatArray:
+        """The least reduced cost of each state."""
+        least: FloatArray = np.minimum.reduceat(self.costs - self.matrix @ potential, self.begins)
+        return least
+
+
+def _rows_of(balance: Balance, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The rows of some states, where those of each begin, and how many there are of each."""
+    firsts = balance.row_start[states]
+    counts = balance.row_start[states + 1] - firsts
+    begins = np.cumsum(counts) - counts
+    return np.repeat(firsts - begins, counts) + np.arange(int(counts.sum())), begins, counts
 
 
 def envelope_values(
@@ -241,6 +291,13 @@ def envelope_visits(balance: Balance, states: IntArray, rows: IntArray) -> Float
     """Expected visits of each of `states`, which the policy `rows` does not leave."""
     factors = envelope_factors(balance, states, rows)
     return np.zeros(len(states)) if factors is None else _visits(factors, balance, states)
+
+
+def envelope_reached(balance: Balance, states: IntArray, rows: IntArray) -> BoolArray:
+    """Which live states the policy `rows`, which does not leave `states`, enters, however improbably."""
+    reached = np.zeros(balance.num_live, dtype=np.bool_)
+    reached[states] = closure(_part(balance, states, rows[states]), balance.initial[states] > 0.0)
+    return reached
 
 
 def _visits(factors: Factors, balance: Balance, states: IntArray) -> FloatArray:
