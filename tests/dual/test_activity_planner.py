@@ -420,4 +420,4 @@ def test_what_is_not_planned_yet_has_a_bound_at_once() -> None:
     lowest = planner.glimpse_at(0.0, nowhere)
     assert planner.glimpse_at(9.0, nowhere) == planner.glimpse_at(3.0, frozenset({0})) == lowest
     planner.plan_at(2.0, nowhere)
-    assert planner.glimpse_at(2.0, nowhere) is None
+    assert planner.glimpse_at(2.0, nowhere) == planner.bracket_at(2.0, nowhere)

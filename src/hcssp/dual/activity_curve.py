@@ -258,6 +258,13 @@ class BudgetCurve:
             return own or larger
         return larger if larger.distance(price) < own.distance(price) else own
 
+    def bracket(self, price: float) -> Bracket:
+        """What the pieces say about `price`; there must be one."""
+        piece = self.at(price)
+        if piece is None:
+            return self.between(price)
+        return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
+
     def between(self, price: float) -> Bracket:
         """What the pieces on both sides of `price` say about it; there must be one."""
         position = bisect_right(self._lows, price)

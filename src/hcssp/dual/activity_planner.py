@@ -203,18 +203,21 @@ class ActivityPlanner:
         if self._impossible and self._is_impossible(forbidden):
             return None
         curve = self._curve(forbidden)
-        piece = curve.at(price)
-        if piece is None:
-            if curve.pieces:
-                return curve.between(price)
-            if self.plan_at(price, forbidden) is None:
-                return None
-            piece = curve.pieces[0]
-        return Bracket(piece.plan, piece.value(price), piece.bound(price), True)
+        if not curve.pieces and self.plan_at(price, forbidden) is None:
+            return None
+        return curve.bracket(price)
 
-    def glimpse_at(self, price: float, forbidden: frozenset[int]) -> Glimpse | None:
-        """What every plan costs at least at a price, quickly, if nothing is planned yet; None otherwise."""
-        if self._index is None or self._impossible or self._near or self._curve(forbidden).pieces:
+    def glimpse_at(self, price: float, forbidden: frozenset[int]) -> Bracket | Glimpse | None:
+        """As :meth:`bracket_at`, but where nothing is planned a quick bound will do."""
+        curve = self._curve(forbidden)
+        if curve.pieces:
+            return curve.bracket(price)
+        bound = None if self._impossible or self._near else self._quick_bound(price)
+        return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
+
+    def _quick_bound(self, price: float) -> float | None:
+        """What every plan costs at least at a price; None if that takes a plan."""
+        if self._index is None:
             return None
         if self._glimpse is None or price < self._glimpse[0]:
             weights = np.zeros(self.num_costs)
@@ -222,8 +225,7 @@ class ActivityPlanner:
             weights[0] = 1.0
             self._glimpse = price, self.solver.glimpse(weights)
         # The least weighted cost never falls as the price rises.
-        bound = self._glimpse[1]
-        return None if bound is None else Glimpse(bound)
+        return self._glimpse[1]
 
     def plan_afresh(
         self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None = None

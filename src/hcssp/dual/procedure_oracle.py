@@ -140,8 +140,8 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             if planner.priced and is_usual:
                 price, forbidden = self._price(activity, plain), slots.forbidden[slot]
                 # What is never executed can do without a plan.
-                glimpse = planner.glimpse_at(price, forbidden) if self._surfaces is None else None
-                return planner.bracket_at(price, forbidden) if glimpse is None else glimpse
+                ask = planner.glimpse_at if self._surfaces is None else planner.bracket_at
+                return ask(price, forbidden)
             own = self.own_weights(activity, weights)
             if is_glance:
                 return planner.glance(own, slots.forbidden[slot])
