@@ -393,3 +393,42 @@ def test_a_search_by_regions_ends_where_they_would_be_too_many(monkeypatch: pyte
     assert lower < plan.lower_bound - 0.01
     assert upper == pytest.approx(plan.upper_bound)
     assert len(plan.certificate.leaves) <= 12
+
+
+def ends_without(after: list[list[int]], event: int, end: int, closed: int | None = None) -> bool:
+    """Whether there is a way from an event to the end that does not lead through another."""
+    seen, waiting = {event}, [event]
+    while waiting:
+        for target in after[waiting.pop()]:
+            if target not in seen and target != closed:
+                seen.add(target)
+                waiting.append(target)
+    return end in seen
+
+
+@pytest.mark.parametrize("seed", some(range(40), one_in=4))
+def test_the_next_event_that_every_way_leads_through_is_found_in_any_graph(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 9))
+    end = int(rng.integers(count))
+    events = exchangeable._Events.__new__(exchangeable._Events)
+    after = [
+        [] if event == end else sorted({*rng.integers(0, count, rng.integers(1, 4)).tolist()} - {event})
+        for event in range(count)
+    ]
+    events._count, events._end, events._after = count, end, after
+    events._before = [[event for event in range(count) if target in after[event]] for target in range(count)]
+    passed = events._next_passed()
+    for event in range(count):
+        if event == end or not ends_without(after, event, end):
+            assert passed[event] is None
+            continue
+        every = {each for each in range(count) if each != event and not ends_without(after, event, end, each)}
+        every.add(end)
+        # The first of them is the one from which all others are still to come.
+        (first,) = (
+            each
+            for each in every
+            if all(other in (each, end) or not ends_without(after, each, end, other) for other in every)
+        )
+        assert passed[event] == first
