@@ -18,6 +18,7 @@ from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.scenarios.campus import campus
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
 from small_procedures import with_a_pit
@@ -49,8 +50,16 @@ def two_stages() -> HCSSP:
     return plan.build(start=events[0], end=events[2])
 
 
+class AllChoices(ProcedureOracle):
+    """Its choices are looked at one by one, though nothing can be exchanged."""
+
+    @property
+    def choice_rows(self) -> range:
+        return range(self.procedure.num_rows)
+
+
 def beginning(known_cost: float) -> Branching[ProcedureVertex]:
-    oracle = ProcedureOracle(two_stages().flattening)
+    oracle = AllChoices(two_stages().flattening)
     search: BestFirst[Node, ProcedureVertex] = BestFirst(upper_bound=known_cost)
     reporter, record = Reporter(None, oracle, search, 0.0), SearchRecord(oracle)
     return Branching(oracle, search, reporter, record, maximise(oracle, Region()), OpenDuals())
@@ -80,6 +89,13 @@ def test_choices_that_are_too_dear_or_lead_nowhere_are_left_out_with_what_is_pro
     kept = branching._dual_of(node)
     assert kept.bound == root.bound
     assert all(vertex.lies_in(node.region, branching.oracle.row_state) for vertex in kept.vertices)
+
+
+def test_choices_are_looked_at_only_where_something_can_be_exchanged() -> None:
+    assert not ProcedureOracle(two_stages().flattening).choice_rows
+    floors = ProcedureOracle(campus(damage=5.0, buildings=1, floors=3, rooms=1, size=4).flattening)
+    assert floors.exchange_rounding > 0.0
+    assert len(floors.choice_rows) == floors.procedure.num_rows
 
 
 @pytest.mark.parametrize(("known_cost", "far"), [(inf, ()), (70.0, ()), (64.0, (1,)), (56.0, (0, 1))])

@@ -371,7 +371,8 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
 
     @property
     def choice_rows(self) -> range:
-        return range(self.procedure.num_rows)
+        # Looking at them plans what is never executed otherwise; what is decided lets more be exchanged.
+        return range(self.procedure.num_rows if self._exchangeable.rounding else 0)
 
     @property
     def exchange_rounding(self) -> float:
