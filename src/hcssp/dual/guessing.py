@@ -21,7 +21,7 @@ from hcssp.dual.oracle import V
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent
 
-MAX_GUESSES = 6
+MAX_GUESSES = 2
 """So many multipliers of an ascent are guessed; then one goes where lines meet, which ends for sure."""
 
 BEYOND = 1e-3
