@@ -27,6 +27,16 @@ def risky_room() -> CSSP:
     )
 
 
+def slow_or_fast(slow: float, fast: float) -> CSSP:
+    """One decision: slowly, or fast and with damage."""
+    ride = CSSPBuilder(cost_names=("time", "damage"))
+    inside, out = ride.add_state("inside"), ride.add_goal("out")
+    ride.add_action(inside, "slowly", to=out, costs={"time": slow})
+    ride.add_action(inside, "fast", to=out, costs={"time": fast, "damage": slow - fast + 0.5})
+    ride.set_initial(inside)
+    return ride.build()
+
+
 def fork(exits: Sequence[str] = ("left", "right")) -> CSSP:
     """From "fork" go to one of two exits: surely and slowly to the first, or fast and by chance to either."""
     return CSSP(

@@ -8,7 +8,7 @@ import pytest
 from brute_force_procedures import AllPolicies, brute_force
 from hcssp import PolicyBranching, check, solve
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.model import FloatArray
 from hcssp.dual import exchangeable
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracle import Oracle
@@ -22,25 +22,16 @@ from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
+from small_procedures import slow_or_fast
 from volume import some
-
-
-def lift(slow: float, fast: float) -> CSSP:
-    """One decision: slowly, or fast and with damage."""
-    ride = CSSPBuilder(cost_names=("time", "damage"))
-    inside, out = ride.add_state("inside"), ride.add_goal("out")
-    ride.add_action(inside, "slowly", to=out, costs={"time": slow})
-    ride.add_action(inside, "fast", to=out, costs={"time": fast, "damage": slow - fast + 0.5})
-    ride.set_initial(inside)
-    return ride.build()
 
 
 def floors(kinds: str, damage: float = np.inf, again: bool = False) -> HCSSP:
     """Floor by floor: by a room of its kind, or by the lift, from which one may come to the stairs."""
     plan = ProcedureBuilder("floors")
     landings = [plan.add_event(f"floor-{index}") for index in range(len(kinds) + 1)]
-    rooms = {"a": lift(5.0, 3.0), "b": lift(7.0, 2.5)}
-    ride, stairs = lift(4.0, 2.0), lift(3.0, 1.0)
+    rooms = {"a": slow_or_fast(5.0, 3.0), "b": slow_or_fast(7.0, 2.5)}
+    ride, stairs = slow_or_fast(4.0, 2.0), slow_or_fast(3.0, 1.0)
     used = []
     for index, kind in enumerate(kinds):
         here, there, below = landings[index], landings[index + 1], plan.add_event(f"stairs-{index}")
@@ -62,7 +53,7 @@ def two_buildings(kinds: str) -> HCSSP:
     """Twice the same floors, each behind a gate, or around them."""
     plan = ProcedureBuilder("buildings")
     gates = [plan.add_event(f"gate-{index}") for index in range(3)]
-    building, around = floors(kinds), lift(20.0, 19.0)
+    building, around = floors(kinds), slow_or_fast(20.0, 19.0)
     used = []
     for index in range(2):
         inside = plan.add_activity(f"building-{index}", building)
@@ -211,7 +202,7 @@ def test_nothing_else_is_exchanged(
 def test_what_is_entered_from_elsewhere_is_not_exchanged() -> None:
     plan = ProcedureBuilder("a shortcut")
     events = [plan.add_event(f"floor-{index}") for index in range(4)]
-    rooms = [plan.add_activity(f"room-{index}", lift(5.0, 3.0)) for index in range(3)]
+    rooms = [plan.add_activity(f"room-{index}", slow_or_fast(5.0, 3.0)) for index in range(3)]
     for index, room in enumerate(rooms):
         plan.add_choice(events[index], "across", to=[Outcome(1.0, events[index + 1], room)])
     plan.add_choice(events[0], "jump", to=[Outcome(1.0, events[2])])
@@ -238,7 +229,7 @@ def landings(inside: int | None, last: str, start: str = "porch") -> tuple[HCSSP
         plan.add_choice(here, "split", to=[Outcome(0.5, both[0]), Outcome(0.5, both[1])])
         plan.add_choice(here, "first", to=[Outcome(1.0, both[0])])
         for place, landing in enumerate(both):
-            rooms.append(plan.add_activity(f"room-{floor}-{place}", lift(5.0 + place, 3.0)))
+            rooms.append(plan.add_activity(f"room-{floor}-{place}", slow_or_fast(5.0 + place, 3.0)))
             plan.add_choice(landing, "across", to=[Outcome(1.0, there, rooms[-1])])
     plan.add_choice(number["porch"], "in", to=[Outcome(1.0, number["floor-0"])])
     if inside is not None:
@@ -284,7 +275,7 @@ def test_a_choice_that_leads_nowhere_is_no_harm_to_others() -> None:
     events = [plan.add_event(f"floor-{index}") for index in range(4)]
     beyond = plan.add_event("beyond")
     never = plan.add_activity("never", stuck.build())
-    rooms = [plan.add_activity(f"room-{index}", lift(5.0, 3.0)) for index in range(4)]
+    rooms = [plan.add_activity(f"room-{index}", slow_or_fast(5.0, 3.0)) for index in range(4)]
     plan.add_choice(events[0], "wait", to=[Outcome(1.0, beyond, never)])
     plan.add_choice(beyond, "on", to=[Outcome(1.0, events[3], rooms[3])])
     for index in range(3):

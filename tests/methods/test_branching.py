@@ -7,8 +7,6 @@ from math import inf
 import numpy as np
 import pytest
 
-from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP
 from hcssp.dual.ascent import maximise
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
@@ -21,19 +19,9 @@ from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios.campus import campus
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
-from small_procedures import with_a_pit
+from small_procedures import slow_or_fast, with_a_pit
 
 NEAR, FAR, TRAP = 0, 1, 2
-
-
-def way(slow: float, fast: float) -> CSSP:
-    """One decision: slowly, or fast and with damage."""
-    ride = CSSPBuilder(cost_names=("time", "damage"))
-    inside, out = ride.add_state("inside"), ride.add_goal("out")
-    ride.add_action(inside, "slowly", to=out, costs={"time": slow})
-    ride.add_action(inside, "fast", to=out, costs={"time": fast, "damage": slow - fast + 0.5})
-    ride.set_initial(inside)
-    return ride.build()
 
 
 def two_stages() -> HCSSP:
@@ -42,7 +30,11 @@ def two_stages() -> HCSSP:
     events = [plan.add_event(str(index)) for index in range(3)]
     used = []
     for index, farther in enumerate((50.0, 60.0)):
-        ways = (way(5.0 + index, 3.0), way(5.0 + index + farther, 3.0 + farther), with_a_pit(1.0, trap=True))
+        ways = (
+            slow_or_fast(5.0 + index, 3.0),
+            slow_or_fast(5.0 + index + farther, 3.0 + farther),
+            with_a_pit(1.0, trap=True),
+        )
         for name, cssp in zip(("near", "far", "trap"), ways, strict=True):
             used.append(plan.add_activity(f"{name}-{index}", cssp))
             plan.add_choice(events[index], name, to=[Outcome(1.0, events[index + 1], used[-1])])

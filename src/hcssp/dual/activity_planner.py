@@ -188,11 +188,8 @@ class ActivityPlanner:
         piece = curve.at(price)
         if piece is None:
             near = curve.closest(price)
-            weights = np.zeros(self.num_costs)
-            weights[self._index] = price
-            weights[0] = 1.0
             warm = self._warm_start(forbidden) if near is None else near.plan
-            optimum = self._solve(weights, forbidden, warm)
+            optimum = self._solve(self._weights_at(price, self._index), forbidden, warm)
             if optimum is None:
                 return None
             piece = curve.add(self._certify(optimum, price, forbidden, self._index))
@@ -220,12 +217,16 @@ class ActivityPlanner:
         if self._index is None:
             return None
         if self._glimpse is None or price < self._glimpse[0]:
-            weights = np.zeros(self.num_costs)
-            weights[self._index] = price
-            weights[0] = 1.0
-            self._glimpse = price, self.solver.glimpse(weights)
+            self._glimpse = price, self.solver.glimpse(self._weights_at(price, self._index))
         # The least weighted cost never falls as the price rises.
         return self._glimpse[1]
+
+    def _weights_at(self, price: float, index: int) -> FloatArray:
+        """The weights that a price of the one counted cost stands for."""
+        weights = np.zeros(self.num_costs)
+        weights[index] = price
+        weights[0] = 1.0
+        return weights
 
     def plan_afresh(
         self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None = None
