@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 import worker_tasks
 from hcssp.deadline import until
 from hcssp.errors import MissingDependency
-from hcssp.workers import open_workers
+from hcssp.workers import crew, engines, open_workers
 from hcssp.workers.dask_cluster import NoCluster
 
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
@@ -75,3 +76,56 @@ def test_a_scheduler_that_is_not_there_is_not_waited_for_beyond_the_deadline() -
     # Without the deadline this takes ten seconds.
     with until(time.perf_counter() + 0.1), pytest.raises(NoCluster, match=r"after 0\.1"):
         open_workers(scheduler="tcp://127.0.0.1:9")
+
+
+def threads_of_this_process(count: int) -> Any:
+    return distributed.LocalCluster(
+        n_workers=count, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+    )
+
+
+def test_what_is_shared_outlives_the_worker_that_had_it() -> None:
+    with threads_of_this_process(2) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        with open_workers(executor=client) as workers:
+            shared = workers.share({"a": 1})
+            workers.submit(worker_tasks.size_of, shared)
+            assert [task.result() for task in workers.as_completed()] == [1]
+            (address,) = {who for who, keys in client.has_what().items() if keys}
+            (holder,) = (each for each in cluster.workers.values() if each.worker_address == address)
+            client.sync(holder.close, executor_wait=False)
+            for _ in range(3):
+                workers.submit(worker_tasks.size_of, shared)
+            assert [task.result() for task in workers.as_completed()] == [1, 1, 1]
+            assert workers.lost == 0
+        # Nor does it stay there when the work is over.
+        client.sync(wait_until_forgotten, cluster.scheduler)
+
+
+async def wait_until_forgotten(scheduler: Any) -> None:
+    for _ in range(500):
+        if not scheduler.tasks:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"the scheduler still has {list(scheduler.tasks)}")
+
+
+def test_a_cluster_that_has_lost_all_workers_leaves_the_work_to_this_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(engines, "ASK_AGAIN_AFTER", 0.0)
+    monkeypatch.setattr(crew, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(crew, "WORKERLESS_SECONDS", 0.05)
+    with (
+        threads_of_this_process(1) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        open_workers(executor=client) as workers,
+    ):
+        shared = workers.share({"a": 1, "b": 2})
+        workers.submit(worker_tasks.size_of, shared)
+        assert [task.result() for task in workers.as_completed()] == [2]
+        cluster.scale(0)
+        client.sync(cluster._correct_state)
+        tasks = {workers.submit(worker_tasks.size_of, shared) for _ in range(2)}
+        assert set(workers.as_completed()) == tasks
+        assert [task.result() for task in tasks] == [2, 2]
+    assert "the workers are gone (there has been none for a while)" in caplog.text

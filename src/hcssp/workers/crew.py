@@ -10,11 +10,13 @@ import pickle
 import queue
 import shutil
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from copy import copy
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +32,12 @@ logger = logging.getLogger(__name__)
 
 RETRIES = 3
 """A task that has cost so many workers their lives is tried once more, and then given up."""
+
+LOOK_EVERY = 1.0
+"""Seconds after which somebody who waits for a task looks whether there are workers at all."""
+
+WORKERLESS_SECONDS = 30.0
+"""A cluster that has had no worker for so long is taken for gone; restarting one takes a few seconds."""
 
 LOSSES: tuple[type[BaseException], ...] = (BrokenExecutor, CancelledError, LostWorker)
 """The errors that mean that a worker is gone, whoever employs it."""
@@ -151,6 +159,7 @@ class Workers:
         self._is_borrowed = False
         self._losses = LOSSES if engine is None else (*LOSSES, *engine.losses)
         self._outstanding: set[Task] = set()
+        self._workerless_since: float | None = None
 
     @property
     def lost(self) -> int:
@@ -254,6 +263,7 @@ class Workers:
 
     def next_done(self, timeout: float | None = None) -> Task | None:
         """Wait for a task to be done; None if none is within `timeout` seconds, or none is outstanding."""
+        until = inf if timeout is None else time.monotonic() + timeout
         while self._outstanding:
             if self._inline:
                 task = self._inline.popleft()
@@ -261,10 +271,17 @@ class Workers:
                 outcome = run_task(task.call, parcels)
                 self._hand_back(task, _told(outcome))
                 return task
+            left = max(0.0, until - time.monotonic())
             try:
-                task, future = self._finished.get(timeout=timeout)
+                task, future = self._finished.get(timeout=min(left, LOOK_EVERY))
             except queue.Empty:
-                return None
+                if self._are_gone():
+                    self._go_on_alone("there has been none for a while")
+                    # Whoever answers after all is not heard: what is done here comes first.
+                    self._inline.extend(self._outstanding)
+                elif left <= LOOK_EVERY:
+                    return None
+                continue
             if task in self._outstanding and self._take(task, future):
                 return task
         return None
@@ -287,6 +304,7 @@ class Workers:
             self._engine.close()
         else:
             forget()
+        self._sent.clear()
         if self._common.directory is not None:
             shutil.rmtree(self._common.directory, ignore_errors=True)
             self._common.directory = None
@@ -305,14 +323,14 @@ class Workers:
             self._inline.append(task)
             return
         parcels: list[Any] = []
-        if engine.send is not None:
-            for each in task.shared:
-                if each.fingerprint not in self._sent:
-                    self._sent[each.fingerprint] = engine.send(self._parcels[each.fingerprint])
-                parcels.append(self._sent[each.fingerprint])
-        elif inline_parcels and not engine.local:
-            parcels = [self._parcels[each.fingerprint] for each in task.shared]
         try:
+            if engine.send is not None:
+                for each in task.shared:
+                    if each.fingerprint not in self._sent:
+                        self._sent[each.fingerprint] = engine.send(self._parcels[each.fingerprint])
+                    parcels.append(self._sent[each.fingerprint])
+            elif inline_parcels and not engine.local:
+                parcels = [self._parcels[each.fingerprint] for each in task.shared]
             task._future = engine.executor.submit(run_task, task.call, parcels)
         except self._losses as error:
             self._go_on_alone(error)
@@ -349,9 +367,19 @@ class Workers:
         task._outcome = outcome
         self._outstanding.discard(task)
 
-    def _go_on_alone(self, error: BaseException) -> None:
-        """The executor takes no more tasks: the rest is done in this process."""
-        logger.warning("the workers are gone (%s); this process goes on alone", error)
+    def _are_gone(self) -> bool:
+        """Whether there has been no worker for so long that none will come."""
+        if self._engine is None or self._engine.count() > 0:
+            self._workerless_since = None
+            return False
+        now = time.monotonic()
+        if self._workerless_since is None:
+            self._workerless_since = now
+        return now - self._workerless_since >= WORKERLESS_SECONDS
+
+    def _go_on_alone(self, reason: object) -> None:
+        """No worker takes tasks any more: the rest is done in this process."""
+        logger.warning("the workers are gone (%s); this process goes on alone", reason)
         self._engine = None
 
 

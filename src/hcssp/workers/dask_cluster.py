@@ -94,5 +94,21 @@ def losses() -> tuple[type[BaseException], ...]:
     return distributed.scheduler.KilledWorker, distributed.comm.CommClosedError
 
 
+def keep(client: Any, thing: Any) -> Any:
+    """What stands for a thing among the arguments of tasks, and is made anew if a worker dies that had it.
+
+    It is the outcome of a task. What is scattered would be gone with its worker: of several copies the
+    cluster drops all but one after a while, and it cancels every task about what it has lost.
+    """
+    dask: Any = import_module("dask")
+    # The warning is about things that travel with every task; this one travels by itself.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
+        return client.submit(_same, thing, pure=False)
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
 def _version() -> str:
     return __version__

@@ -61,15 +61,12 @@ def of_client(client: Any, close: Callable[[], object]) -> Engine:
         executor.shutdown(wait=False)
         close()
 
-    def send(parcel: Parcel) -> Any:
-        return client.scatter(parcel, broadcast=True)
-
     return Engine(
         executor,
         Remembered(lambda: dask_cluster.num_threads(client)),
         end,
         losses=dask_cluster.losses(),
-        send=send,
+        send=lambda parcel: dask_cluster.keep(client, parcel),
     )
 
 
