@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from hcssp.cssp import absorption
-from hcssp.cssp.absorption import Swept, absorb, eliminated, relative
+from hcssp.cssp.absorption import LEAST_PIVOT, Swept, absorb, eliminated, hubs_of, pivots, relative
 from hcssp.numerics import ROUNDING
 
 Matrix = list[list[Fraction]]
@@ -198,3 +199,26 @@ def test_what_is_still_to_come_may_be_less_than_one() -> None:
     assert found.values == pytest.approx(expected, rel=1e-12)
     assert found.totals == pytest.approx(np.array([0.1, 0.9]) @ expected, rel=1e-12)
     assert found.visits == pytest.approx(np.linalg.solve((np.eye(2) - chances[:2, :2]).T, [0.1, 0.9]))
+
+
+def test_a_pivot_that_is_none_or_is_elsewhere_counts_as_nought() -> None:
+    # States 0 and 1 are eliminated in the other order, 2 and 3 by each other's rows.
+    factors = SimpleNamespace(
+        U=diags_array([0.5, 0.25, 0.125, 2.0, np.inf]),
+        perm_r=np.array([1, 0, 2, 3, 4]),
+        perm_c=np.array([1, 0, 3, 2, 4]),
+    )
+    assert pivots(factors).tolist() == [0.25, 0.5, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("escape", [0.5, 1e-6, 1e-20])
+def test_only_states_to_which_it_keeps_coming_back_are_hubs(escape: float) -> None:
+    # Two rings of two states each, and a state between them that is soon left.
+    jumps = np.zeros((5, 5))
+    jumps[[0, 1, 3, 4], [1, 0, 4, 3]] = 1.0 - escape
+    jumps[[1, 2], [2, 3]] = escape, 0.5
+    hubs, factors = hubs_of(csr_array(jumps))
+    assert not hubs[2]
+    assert pivots(factors).min() >= LEAST_PIVOT
+    for ring in ([0, 1], [3, 4]):
+        assert np.count_nonzero(hubs[ring]) == (escape < LEAST_PIVOT)

@@ -373,6 +373,7 @@ def test_that_one_region_has_no_plan_says_nothing_about_others() -> None:
     both, one = frozenset({0, 1}), frozenset({0})
     assert planner.bracket_at(1.0, both) is None
     assert planner.plan_at(1.0, both) is None
+    assert planner.glimpse_at(1.0, both) is None
     for region in (frozenset[int](), one):
         bracket, planned = planner.bracket_at(1.0, region), planner.plan_at(1.0, region)
         assert bracket is not None
@@ -421,3 +422,22 @@ def test_what_is_not_planned_yet_has_a_bound_at_once() -> None:
     assert planner.glimpse_at(9.0, nowhere) == planner.glimpse_at(3.0, frozenset({0})) == lowest
     planner.plan_at(2.0, nowhere)
     assert planner.glimpse_at(2.0, nowhere) == planner.bracket_at(2.0, nowhere)
+
+
+def test_where_several_costs_are_counted_there_is_no_price() -> None:
+    several = ActivityPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
+    for ask in (several.plan_at, several.glimpse_at):
+        with pytest.raises(ValueError, match="several costs are counted"):
+            ask(1.0, frozenset())
+
+
+def test_with_one_counted_cost_the_curve_is_looked_up_and_no_surface() -> None:
+    one, two = (ActivityPlanner(activity(3, min_constraints=3), frozenset(each)) for each in ({1}, {1, 3}))
+    for planner in (one, two):
+        # Weights that are no price: those who have a curve keep a surface for them, too.
+        for primary in (2.0, 3.0):
+            weights = np.array([primary, 1.0, 0.0, 0.0])
+            assert planner.plan(weights, frozenset()) is not None
+            assert planner.bracket(1.1 * weights, frozenset(), closely=True) is not None
+    assert one.surface(frozenset(), np.array([True, True])) is None
+    assert two.surface(frozenset(), np.array([True, True, False])) is not None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import AlikeActivities, first_alike
+from hcssp.dual.alike_activities import AlikeActivities, are_alike, first_alike
 from hcssp.ssp.region import Region
 from small_procedures import risky_room
 
@@ -59,3 +59,16 @@ def test_equal_arrays_are_found_whatever_they_are_called() -> None:
     dearer = room.derive(costs=2.0 * room.costs)
     assert first_alike([room, dearer, renamed, room, dearer], [COUNTED] * 5) == [0, 1, 0, 0, 1]
     assert first_alike([room, room], [COUNTED, frozenset()]) == [0, 1]
+
+
+def test_one_other_number_makes_another_problem() -> None:
+    room = risky_room()
+    assert are_alike(room, room)
+    assert are_alike(room, room.derive(cost_names=("minutes", "harm")))
+    dearer, likelier = room.costs.copy(), room.transitions.copy()
+    dearer[1, 1] += 1.0
+    likelier.data = np.array([1.0, 0.25, 0.75])
+    for changes in ({"costs": dearer}, {"transitions": likelier}, {"initial": np.array([0.0, 1.0])}):
+        other = room.derive(**changes)
+        assert not are_alike(room, other)
+        assert not are_alike(other, room)

@@ -201,3 +201,10 @@ def test_roundings_are_those_of_the_dearest_options() -> None:
     # Sums may go through the dear option, though it is not taken in the end.
     assert 3.0 - found.bound >= 70 * 2.0**-53 * 3000.0
     assert 3.0 - found.bound <= 90 * 2.0**-53 * 3000.0
+
+
+def test_where_there_is_nothing_to_spread_nothing_is_spent() -> None:
+    spread = spread_budget([], budget=1.0, price=2.0, cutoff=5.0)
+    assert spread is not None
+    assert spread.counts == []
+    assert -1e-9 < spread.bound <= 0.0

@@ -173,6 +173,7 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
         np.testing.assert_allclose(answer.costs, minimum.vertex.costs, rtol=1e-10, atol=1e-10)
         visited = minimum.vertex.visits > 1e-12
         assert visited.tolist() == minimum.vertex.reached.tolist()
+        assert visited.tolist() == [minimum.vertex.goes_to(state) for state in range(len(visited))]
         assert int(visited.sum()) == int(((answer.visits > 1e-12) & (lifted >= 0)).sum())
 
 

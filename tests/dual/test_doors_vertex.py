@@ -14,9 +14,15 @@ from hcssp.errors import ImproperPolicy
 END = 3
 
 
-def chain_of(moves: dict[int, dict[int, float]], *, everywhere: bool = False, unit: float = 1.0) -> _Chain:
+def chain_of(
+    moves: dict[int, dict[int, float]],
+    *,
+    everywhere: bool = False,
+    unit: float = 1.0,
+    begins: tuple[float, ...] = (0.5, 0.5, 0.0, 0.0),
+) -> _Chain:
     """Three events and an end; each event costs as much as its number and one, and ten times that."""
-    layout = SimpleNamespace(end=END, begins=np.array([0.5, 0.5, 0.0, 0.0]), num_costs=2)
+    layout = SimpleNamespace(end=END, begins=np.array(begins), num_costs=2)
     events: Any = SimpleNamespace(
         layout=layout, step=lambda row, plans: (np.array([1.0, 10.0]) * (row + 1) * unit, dict(moves[row]))
     )
@@ -67,3 +73,9 @@ def test_what_is_left_of_a_chance_is_no_way_and_a_chance_is_one() -> None:
 def test_choices_that_do_not_end_are_refused(moves: dict[int, dict[int, float]]) -> None:
     with pytest.raises(ImproperPolicy, match="do not reach the end"):
         chain_of(moves)
+
+
+def test_what_begins_at_the_end_is_over() -> None:
+    chain = chain_of({0: {END: 1.0}}, begins=(0.0, 0.0, 0.0, 1.0))
+    assert chain.visits.shape == (0,)
+    assert chain.costs.shape == chain.values().shape == (0, 2)

@@ -30,6 +30,8 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
         found = oracle.minimise(np.array([1.0, price]), Region())
         assert found is not None
         vertices.append(found.vertex)
+        to_go = oracle.values_of(found.vertex, np.array([1.0, price]))
+        assert TRACK.initial @ np.nan_to_num(to_go) == pytest.approx(found.bound)
     rng = np.random.default_rng(3)
     region, near, in_part = Region(), vertices[1], 0
     for price in (0.5, 1.0, 2.0, 3.0, 6.0, 1.5):
@@ -45,6 +47,9 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
         # Asked for later, the rest is that of the same policy.
         assert oracle._balance.initial @ found.vertex.values == pytest.approx(found.vertex.costs)
         np.testing.assert_array_equal(found.vertex.reached, oracle._balance.reached(found.vertex.rows))
+        visits = oracle._solver.system.visits(found.vertex.rows)
+        assert found.vertex.visits == pytest.approx(visits, rel=1e-9, abs=1e-15)
+        assert TRACK.initial @ np.nan_to_num(oracle.values_of(found.vertex, weights)) >= found.bound
         in_part += isinstance(found.vertex, EnvelopeVertex)
         near = found.vertex
     assert in_part >= 4

@@ -93,6 +93,9 @@ def test_no_deviation_costs_less_than_its_surcharge(seed: int) -> None:
         bound, states, surcharges = oracle.deviations(vertex, weights, region)
         weighted = truth.costs @ weights
         assert (surcharges >= 0.0).all()
+        # Only where it goes, and there is something else to do.
+        assert vertex.reached[states].all()
+        assert np.isfinite(surcharges).all()
         same_so_far = in_region
         accounted = (truth.policies[:, live] == vertex.rows)[:, vertex.reached].all(axis=1) & in_region
         for state, surcharge in zip(states, surcharges, strict=True):
@@ -226,3 +229,16 @@ def test_what_is_too_large_to_be_counted_in_units_is_not_rounded_up() -> None:
     # From 2^53 on, not all numbers are there.
     for bound in (2.0**52 + 1.0, 2.0**53 + 2.0, 2.0**60 + 2.0**10):
         assert oracle.round_up(bound) == (2.0**52 + 2.0**30 if bound < 2.0**53 else bound)
+
+
+@pytest.mark.parametrize("unit", [0.75, 1.0, 12.0, 2.0**-30])
+def test_bounds_are_rounded_up_to_what_a_policy_can_cost(unit: float) -> None:
+    way = CSSPBuilder(cost_names=("time",))
+    states = [*(way.add_state(index) for index in range(3)), way.add_goal("out")]
+    for here, there, times in zip(states, states[1:], (2.0, 3.0, 7.0), strict=False):
+        way.add_action(here, "walk", to=there, costs=times * unit)
+        way.add_action(here, "run", to=there, costs=(times - 1.0) * unit)
+    oracle = FlatOracle(way.build())
+    for bound, multiple in ((9.0, 9.0), (9.25, 10.0), (9.99, 10.0), (0.0, 0.0), (-2.5, -2.0)):
+        assert oracle.round_up(bound * unit) == multiple * unit
+    assert oracle.round_up(-np.inf) == -np.inf

@@ -214,3 +214,22 @@ def test_activities_that_are_too_large_are_left_to_the_search(monkeypatch: pytes
     dual = maximise(oracle, Region())
     monkeypatch.setattr("hcssp.dual.settlement.MAX_STATES", 0)
     assert settle(oracle, Region(), dual.prices, dual.bound, np.inf) is None
+
+
+def test_what_is_executed_about_equally_often_counts_as_the_least_of_it() -> None:
+    oracle = ProcedureOracle(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 3, 2.5, [1.0] * 3).flattening)
+    slots = oracle.alike.slots(Region())
+    often = np.array([0.5 + 2e-14, 0.5, 0.5 + 1e-14])
+    together = _uses(oracle, slots, often, 0, 1.0)
+    assert together is not None
+    assert [(each.activities, each.executions) for each in together] == [((0, 1, 2), 0.5)]
+    apart = _uses(oracle, slots, np.array([0.5, 0.25, 0.5]), 0, 1.0)
+    assert apart is not None
+    assert [(each.activities, each.executions) for each in apart] == [((0, 2), 0.5), ((1,), 0.25)]
+
+
+def test_a_region_in_which_a_step_has_no_plan_is_not_settled() -> None:
+    oracle = ProcedureOracle(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 3, 2.5, [1.0] * 3).flattening)
+    first = int(oracle.row_offset[1])
+    slots = oracle.alike.slots(Region().forbid([first, first + 1]))
+    assert _uses(oracle, slots, np.ones(3), 0, 1.0) is None

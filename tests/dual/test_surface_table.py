@@ -87,3 +87,18 @@ def test_a_table_is_of_the_very_surfaces_as_they_were() -> None:
         assert not table.is_of(wrong)
     learn(second, rng.exponential(1.0, (8, 3)), np.array([1.0, 2.0, 3.0]))
     assert not table.is_of([first, second])
+
+
+def test_what_is_known_of_few_costs_is_told_anew_beside_one_with_more() -> None:
+    surfaces = [ValueSurface(np.arange(len(spread))) for spread in SPREADS[:2]]
+    for surface, spread in zip(surfaces, SPREADS, strict=False):
+        learn(surface, np.array([[3.0, 1.0, 0.0], [2.0, 2.0, 1.0]])[:, : len(spread)], np.ones(len(spread)))
+    paid = [np.ones(len(spread), dtype=np.bool_) for spread in SPREADS]
+    narrow = SurfaceTable(surfaces[1:], SPREADS[1:2], paid[1:2])
+    wide = SurfaceTable(surfaces, SPREADS[:2], paid[:2], narrow)
+    weights = np.array([1.0, 0.5, 0.7])
+    assert wide.brackets(weights)[1] == narrow.brackets(weights)[0]
+    # And the other way round.
+    assert SurfaceTable(surfaces[1:], SPREADS[1:2], paid[1:2], wide).brackets(weights) == narrow.brackets(
+        weights
+    )

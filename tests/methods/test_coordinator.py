@@ -169,6 +169,14 @@ def test_what_was_lost_is_done_again() -> None:
         assert_same(stages(7, seed=4), Unlucky(deadly))
 
 
+def test_what_workers_have_is_open_as_well() -> None:
+    told = assert_same(stages(8, seed=5), Unlucky(range(0)))
+    counts = [step.open_nodes or 0 for step in told.steps if step.workers and step.gap > 1e-9]
+    # As long as something is to be found out, somebody has to look for it.
+    assert counts
+    assert min(counts) > 0
+
+
 def test_what_kills_every_worker_is_left_and_its_bound_with_it(caplog: pytest.LogCaptureFixture) -> None:
     problem = stages(8, seed=4)
     optimum = solve(problem, stop=[]).upper_bound

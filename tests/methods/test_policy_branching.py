@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from brute_force import brute_force
+from hcssp.contract.ending import Reason
 from hcssp.contract.proof import Infeasible, Status
+from hcssp.contract.solver import Context
 from hcssp.contract.stop import Gap, MaxIterations, Target
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
@@ -249,3 +251,16 @@ def test_a_dead_end_is_an_error_not_an_answer() -> None:
     for solver in (PolicyBranching(), Anytime()):
         with pytest.raises(DeadEnd, match="initial state 'here'"):
             solve(plan.build(), solver)
+
+
+def test_what_is_known_before_is_made_use_of() -> None:
+    problem = knapsack(6.0)
+    *_, alone = PolicyBranching().iterate(problem)
+    assert alone.ending is not None
+    assert alone.ending.reason is Reason.PROVED
+    # Nothing is better than what is known already, and so nothing is told.
+    context = Context(known_cost=alone.upper_bound)
+    *_, told = PolicyBranching().iterate(problem, context)
+    assert told.incumbent is None
+    assert told.lower_bound == pytest.approx(alone.upper_bound)
+    assert len(context.record) > 1

@@ -24,6 +24,7 @@ from hcssp.contract.stop import Gap, MaxIterations
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual import activity_planner
+from hcssp.dual.ascent import Dual
 from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
@@ -189,6 +190,15 @@ def test_before_anything_is_known_the_dual_is_solved_for_the_certificate() -> No
     assert plan.lower_bound == -inf
     # The dual's bound is 5, but all costs are even.
     assert verified(plan).lower_bound == 6.0
+
+
+def test_of_what_nothing_is_known_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = knapsack(5.0)
+    # As where numbers are so far apart that the ascent ends before its first step.
+    monkeypatch.setattr("hcssp.proofs.assembly.maximise", lambda oracle, region: Dual())
+    certificate = certificate_of(problem, SearchRecord())
+    assert claimed_interval(certificate) == (0.0, inf)
+    assert check(problem, certificate).lower_bound == 0.0
 
 
 def barely_infeasible() -> CSSP:

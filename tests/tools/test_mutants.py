@@ -116,6 +116,9 @@ def test_the_same_seed_plants_the_same_mistakes() -> None:
     files = CORE[:3]
     assert sample(every_mistake(files), 20, 5) == sample(every_mistake(files), 20, 5)
     assert sample(every_mistake(files), 20, 5) != sample(every_mistake(files), 20, 6)
+    # Of a file that is no longer there, others take the place; all others stay.
+    some, others = sample(every_mistake(files), 20, 5), sample(every_mistake(files[1:]), 20, 5)
+    assert [each for each in others if each in some] == [each for each in some if each.path != files[0]]
 
 
 def test_survivors_are_excused_with_a_reason(tmp_path: Path) -> None:

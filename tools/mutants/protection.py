@@ -97,7 +97,12 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_open_duals.py",
     ),
     "methods/coordinator.py": ("files/test_search_file.py",),
-    "methods/policy_branching.py": ("methods/test_open_duals.py", "solving/test_all_solvers.py"),
+    "methods/policy_branching.py": (
+        "methods/test_open_duals.py",
+        "dual/test_settlement.py",
+        "solving/test_all_solvers.py",
+        "methods/test_coordinator.py",
+    ),
     "methods/reporter.py": ("methods/test_open_duals.py", "methods/test_anytime.py"),
 }
 """What claims rest on, in ``src/hcssp``, and which of ``tests`` protect it, beside those of the same name."""

@@ -165,7 +165,7 @@ class ActivityPlanner:
 
         Combinations are those for weights of the `paid` costs, of those that may have weights.
         """
-        if self.priced or (self._impossible and self._is_impossible(forbidden)):
+        if self.priced:
             return None
         known = self._surface(forbidden)
         return known if known.plans and len(known.combinations(paid).bounds) else None

@@ -166,11 +166,8 @@ def sizes_of(cssp: CSSP) -> tuple[Hashable, ...]:
 
 def are_alike(one: CSSP, other: CSSP) -> bool:
     """Whether two problems have equal arrays; ten times quicker than two digests."""
-    return one is other or (
-        sizes_of(one) == sizes_of(other)
-        and np.array_equal(one.costs, other.costs)
-        and all(np.array_equal(*pair) for pair in zip(_arrays(one), _arrays(other), strict=True))
-    )
+    pairs = zip(_arrays(one), _arrays(other), strict=True)
+    return one is other or all(np.array_equal(*pair) for pair in pairs)
 
 
 def digest_of(cssp: CSSP) -> bytes:
@@ -182,5 +179,6 @@ def digest_of(cssp: CSSP) -> bytes:
 
 
 def _arrays(cssp: CSSP) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays of a problem, those first that differ most often."""
     moves = cssp.transitions
-    return moves.indptr, moves.indices, moves.data, cssp.row_start, cssp.costs, cssp.initial, cssp.goals
+    return cssp.costs, moves.data, moves.indices, moves.indptr, cssp.row_start, cssp.initial, cssp.goals

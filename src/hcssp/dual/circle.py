@@ -219,10 +219,11 @@ class Circle:
             own, alive = rows[span] - first, sure.states[span]
             if not alive[planner.block.doors].any():
                 continue
+            dead = None
             if not alive.all():
+                dead = ~alive
                 # Never entered: any rows that end serve there.
                 own = np.where(alive, own, planner.solver.proper_policy(planner.balance.costs[0]))
-            dead = None if alive.all() else ~alive
             values = planner.system.values(own)
             found[activity] = DoorPlan(own, values, planner.balance.initial @ values, dead)
         return choices, found

@@ -134,8 +134,8 @@ class DoorPlanner:
         self.solver = PolicyIteration(self.balance, None if system is None else system(self.balance))
         self._answers: dict[tuple[frozenset[int], bytes], DoorAnswer | None] = {}
         self._known: deque[DoorPlan] = deque(maxlen=MAX_PLANS)
-        # One line for each known plan.
-        self._known_costs: FloatArray = np.zeros((0, len(block.problem.costs)))
+        # One line for each known plan, once there is one.
+        self._known_costs: FloatArray
         self._banned: tuple[frozenset[int], IntArray] = frozenset(), np.zeros(0, dtype=np.int64)
 
     @property

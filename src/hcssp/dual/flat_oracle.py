@@ -31,7 +31,8 @@ STEP_LENGTH = 1e-12
 """Every step of a most likely path is this long besides: it keeps the states of a path in their order. The
 probability of a path is understated by as much a step, relatively, and so is a surcharge."""
 
-MAX_SWEPT_ROUNDS, MAX_SWEPT_TRIES = 2, 12
+MAX_SWEPT_ROUNDS = 2
+MAX_SWEPT_TRIES = 12
 """So many rounds improve a policy, and so many policies between two are tried, where evaluating a neighbour
 takes as long as evaluating any policy: one bisection among some thousand states."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.known_model import LOOK_TOLERANCE, MAX_LOOKS, SUPPORT_TOLERANCE, Model
 from hcssp.dual.oracle import KnownBest, KnownVertices, V
-from hcssp.dual.precision import CUTOFF_SHARE, ENDING_SHARE
+from hcssp.dual.precision import ending_precision
 
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent, Dual
@@ -67,8 +67,7 @@ def climb(
         prices = peak.prices if peak.is_kept else peak.on_the_way()
         if prices is None:
             return
-        missing = ENDING_SHARE * CUTOFF_SHARE * abs(cutoff - peak.level)
-        precision = missing / abs(peak.level) if is_mixed and peak.level else 0.0
+        precision = ending_precision(abs(cutoff - peak.level), peak.level) if is_mixed else 0.0
         if ascent.explore(prices, precision) is not None and ascent.repeats():
             ascent.vertices.pop()
         yield ascent.snapshot()

@@ -36,6 +36,17 @@ COARSE_PRECISION = 1e-3
 """How precisely a multiplier is solved before another one is tried, relative to the value."""
 
 
+def ending_precision(missing: float, level: float) -> float:
+    """How precisely to solve where the ascent of a region may end, to which so much is missing to the cutoff.
+
+    >>> ending_precision(2.0, -100.0) == ENDING_SHARE * CUTOFF_SHARE * 0.02
+    True
+    >>> ending_precision(2.0, 0.0)
+    0.0
+    """
+    return ENDING_SHARE * CUTOFF_SHARE * missing / abs(level) if level else 0.0
+
+
 class Precision:
     """The precision of the next solve, relative to the value.
 

@@ -25,7 +25,13 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.known_model import SUPPORT_TOLERANCE, carriers
 from hcssp.dual.oracle import V
 from hcssp.dual.peak import climb
-from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE, ENDING_SHARE, PRECISION_SHARE, Precision
+from hcssp.dual.precision import (
+    DUAL_TOLERANCE,
+    ENDING_SHARE,
+    PRECISION_SHARE,
+    Precision,
+    ending_precision,
+)
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, scales, tolerated
 
@@ -143,13 +149,13 @@ def _measure(vertices: Sequence[V]) -> float:
 def _first_precision(proven: float, cutoff: float) -> float:
     """How precisely the first multipliers are solved: as one might end there, if that is not the last step.
 
-    >>> _first_precision(99.0, 100.0) == ENDING_SHARE * CUTOFF_SHARE / 100.0
+    >>> _first_precision(99.0, 100.0) == ending_precision(1.0, 100.0)
     True
     >>> _first_precision(99.0, inf), _first_precision(100.0, 100.0), _first_precision(0.0, 0.0)
     (0.0, 0.0, 0.0)
     """
-    missing = ENDING_SHARE * CUTOFF_SHARE * (cutoff - proven)
-    return missing / max(abs(cutoff), abs(proven)) if 0.0 < missing < inf else 0.0
+    missing = cutoff - proven
+    return ending_precision(missing, max(abs(cutoff), abs(proven))) if 0.0 < missing < inf else 0.0
 
 
 def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
@@ -230,7 +236,7 @@ class CuttingPlanes(Generic[V]):
         if not self._precision.is_lookup and not self._precision.is_exact:
             self._precision.value = self._wanted(optimum.value)
         prices, level = self._all_prices(optimum.multipliers), optimum.value
-        is_between = self._draws_back and self._stability > 0.0 and ascent.bound > -inf
+        is_between = self._draws_back and self._stability > 0.0
         if is_between:
             prices = self._stability * ascent.prices + (1.0 - self._stability) * prices
             level = min(ascent.lagrangian(vertex, prices) for vertex in ascent.vertices)
@@ -295,8 +301,9 @@ class CuttingPlanes(Generic[V]):
     def _wanted(self, level: float) -> float:
         """The precision with which the ascent may end if the bound comes close to the model's `level`."""
         missing = abs(self._cutoff - level)
-        share = CUTOFF_SHARE * missing if missing < inf else PRECISION_SHARE * (level - self._ascent.bound)
-        return ENDING_SHARE * share / abs(level) if level else 0.0
+        if missing < inf:
+            return ending_precision(missing, level)
+        return ENDING_SHARE * PRECISION_SHARE * (level - self._ascent.bound) / abs(level) if level else 0.0
 
     def has_converged(self, optimum: MasterOptimum) -> bool:
         """Whether the model meets the bound, or nothing more can be learnt."""

@@ -90,9 +90,10 @@ class SurfaceTable:
         before: SurfaceTable | None = None,
     ) -> None:
         self._size = max(len(spread) for spread in spreads)
-        # Each block keeps its surface and its spread, so that no others can have their numbers.
-        is_like = before is not None and before._size == self._size
-        known = {block.key: block for block in before._blocks} if before is not None and is_like else {}
+        known: dict[tuple[int, int], Block] = {}
+        if before is not None and before._size == self._size:
+            # Each block keeps its surface and its spread, so that no others can have their numbers.
+            known = {block.key: block for block in before._blocks}
         self._blocks: list[Block] = []
         for surface, spread, own in zip(surfaces, spreads, paid, strict=True):
             block = known.get((id(surface), id(spread)))

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, inf
+from math import ceil, fsum, inf
 
 import numpy as np
 import numpy.typing as npt
@@ -55,8 +55,9 @@ Use = tuple[int, int, float]
 """An activity, a stored potential, and how much of it the activity's potential contains."""
 
 ROOM, SHRINKING = 1.0 - 2.0**-50, 1.0 - 2.0**-48
-"""Shares that add up to no more than this part of a weight do so in spite of rounding; if they may not, they
-are made smaller by the other factor."""
+"""Shares that add up to no more than this part of a weight do so in spite of rounding, which happens four
+times at most: to each product, to their sum, to the weight and to its part. If they may not, they are made
+smaller by the other factor."""
 
 MAX_SHRINKINGS = 20
 MAX_SEARCHES = 1_000
@@ -440,7 +441,7 @@ class ProofBuilder:
         """Whether potentials add up to no more than an activity's own weights, with room for rounding."""
         whole = len(uses) == 1 and uses[0][2] == 1.0
         for cost, limit in enumerate(own):
-            used = sum(share * self._potentials[number].weights[cost] for _, number, share in uses)
+            used = fsum(share * self._potentials[number].weights[cost] for _, number, share in uses)
             # A potential that is taken as it is involves no rounding, and a comparison does not either.
             if used > (limit if whole else float(limit) * ROOM):
                 return False
