@@ -337,7 +337,8 @@ class Frontier:
         self._plan_at = plan_at
         self._plans: list[ActivityPlan] = []  # by rising use and falling cost
         self._uses: list[float] = []
-        self._neighbours: set[tuple[float, ...]] = set()  # pairs of points with no vertex between them
+        # Uses with no vertex between them, and the price at which that was seen.
+        self._neighbours: set[tuple[float, float, float]] = set()
         for plan in ends:
             self._insert(plan)
 
@@ -351,10 +352,9 @@ class Frontier:
             below = self._plans[position]
             if position + 1 == len(self._plans):
                 return Support(below, 0.0)
-            above = self._plans[position + 1]
             use, next_use = self._uses[position : position + 2]
             price = self._slope(position)
-            pair = (use, float(below.costs[0]), next_use, float(above.costs[0]))
+            pair = (use, next_use, price)
             if pair in self._neighbours:
                 return Support(below, price)
             plan = self._plan_at(price)
