@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -179,3 +181,33 @@ def test_what_large_numbers_leave_of_one_another_is_not_believed() -> None:
     assert system.values(np.array([0, 1]))[0, 1] == pytest.approx(1e9)
     # The difference of both is exact to 1e-7 only.
     assert system.values(np.array([0, 2]))[0, 1] == pytest.approx(2e-9, rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-5, 1e-10, 1e-18, 0.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cost_that_all_but_vanishes_is_as_exact_as_if_it_was_factorised(
+    seed: int, share: float, factorised: list[IntArray]
+) -> None:
+    # Two policies, of which one has that share of the other's damage in each state, and goes elsewhere, too.
+    problem = proper_problem(seed, num_states=40)
+    first, second = problem.row_start[:-1][~problem.goals], problem.row_start[1:][~problem.goals] - 1
+    differ = np.flatnonzero(first != second)
+    costs = problem.costs.copy()
+    costs[1] = share
+    costs[1, first[differ]] = 1.0
+    system = PolicySystem(Balance(replace(problem, costs=costs)))
+    system.values(first)
+    expected = PolicySystem(system.balance).values(second)
+    factorised.clear()
+    found = system.values(second)
+    initial = system.balance.initial
+    np.testing.assert_allclose(initial @ found, initial @ expected, rtol=1e-11, atol=1e-29)
+    assert not factorised
+
+
+def test_a_cost_whose_corrections_do_not_settle_is_factorised(
+    factorised: list[IntArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.ssp.policy_system.MAX_CORRECTIONS", 0)
+    test_what_large_numbers_leave_of_one_another_is_not_believed()
+    assert len(factorised) == 2

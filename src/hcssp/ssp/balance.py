@@ -185,7 +185,8 @@ class Balance:
     @staticmethod
     def _lines(rows: IntArray, places: IntArray, entries: FloatArray) -> tuple[IntArray, FloatArray]:
         """The lines `rows` of the padded arrays; numpy takes whole lines far quicker than it indexes them."""
-        return places.take(rows, axis=0), entries.take(rows, axis=0)
+        # They are kept narrow, and what is looked at is widened once, not by everything that is done with it.
+        return places.take(rows, axis=0).astype(np.intp, copy=False), entries.take(rows, axis=0)
 
     def row_times(self, weights: FloatArray, rows: IntArray) -> FloatArray:
         """``weights @ B[rows]`` for a handful of rows."""
@@ -241,12 +242,11 @@ class Balance:
         width = int(lengths.max(initial=0))
         if width > MAX_WIDTH or matrix.nnz > MAX_PADDED_ENTRIES:
             return None
-        row = np.repeat(np.arange(self.num_rows), lengths)
-        place = np.arange(matrix.nnz) - matrix.indptr[:-1][row]
-        places = np.zeros((self.num_rows, width), dtype=np.int64)
-        places[row, place] = matrix.indices
-        entries = np.zeros((self.num_rows, width))
-        entries[row, place] = matrix.data
+        used = np.arange(width) < lengths[:, np.newaxis]
+        places = np.zeros(used.shape, dtype=matrix.indices.dtype)
+        places[used] = matrix.indices
+        entries = np.zeros(used.shape)
+        entries[used] = matrix.data
         return places, entries
 
 

@@ -108,9 +108,13 @@ def flow_order(
         before, fewer = largest, (is_hub.copy(), heads, label, sizes)
         within = (label == np.argmax(sizes))[own] & (label[own] == label[heads]) & (own != heads)
         entered = np.bincount(heads[within], minlength=count)
+        usual = np.count_nonzero(within) / largest
+        if largest > max(SMALL_SET, MAX_SHARE * count) and entered.max() <= STANDING_OUT * usual:
+            # As on a grid: no few states break the circles that most of the others are on.
+            return None
         often = np.argsort(-entered, kind="stable")[: MAX_HUBS - np.count_nonzero(is_hub)]
         # At least one; more if they stand out, since one of several hubs breaks few circles.
-        stands_out = entered[often] > STANDING_OUT * np.count_nonzero(within) / largest
+        stands_out = entered[often] > STANDING_OUT * usual
         stands_out[0] = True
         is_hub[often[stands_out]] = True
     if np.any(label[own] < label[heads]):

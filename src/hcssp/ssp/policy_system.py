@@ -46,8 +46,13 @@ LARGEST_VALUE = 1e12
 
 LOST_SHARE = 1e-3
 """A cost that falls below this share of the reference's is what large numbers leave of one another. The
-update of one above it is right to a thousand roundings, which is what a cost may be off; below it, the policy
-is factorised for its own sake, lest its last digits decide whether it keeps a bound."""
+update of one above it is right to a thousand roundings, which is what a cost may be off; below it, what is
+wrong with it is solved for, lest its last digits decide whether it keeps a bound."""
+
+MAX_CORRECTIONS, SETTLED, NOTHING = 2, 1e-12, 1e-30
+"""Each correction is smaller than the one before by as much as that was than the reference's costs. One that
+moves a cost by this share of it, or of the reference's where none is left, is the last that is needed; if so
+many do not lead there, the policy is factorised for its own sake."""
 
 PIVOT_TOLERANCE = 1e-9
 """A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
@@ -118,14 +123,37 @@ class PolicySystem:
         if update is None:
             return self._values
         balance = self.balance
-        reduced = balance.costs[:, update.rows].T - balance.times(update.rows, self._values)
         # Rounding may leave a value a hair below zero, and no cost is.
-        values: FloatArray = np.maximum(self._values + update.columns @ update.solve(reduced), 0.0)
-        before, after = balance.initial @ self._values, balance.initial @ values
-        if np.any(after < LOST_SHARE * before):
-            self._refer_to(rows)
-            return self._values
-        return values
+        values = np.maximum(self._updated(update, self._values, balance.costs[:, update.rows].T), 0.0)
+        before = balance.initial @ self._values
+        if np.all(balance.initial @ values >= LOST_SHARE * before):
+            return values
+        costs, system = self._costs_of(rows), balance.matrix[rows]
+        for _ in range(MAX_CORRECTIONS):
+            wrong = costs - system @ values
+            correction = self._updated(update, self._factors.solve(wrong), wrong[update.states])
+            values = np.maximum(values + correction, 0.0)
+            moved, after = balance.initial @ np.abs(correction), balance.initial @ values
+            if np.all(moved <= np.maximum(SETTLED * after, NOTHING * before)):
+                return values
+        self._refer_to(rows)
+        return self._values
+
+    def _updated(self, update: _Update, known: FloatArray, right: FloatArray) -> FloatArray:
+        """The solution of another policy's system.
+
+        Parameters
+        ----------
+        update
+            What leads to the policy.
+        known
+            The solution of the reference's system.
+        right
+            The right-hand side in the states where the policy takes other rows; elsewhere it is the same.
+        """
+        wanted = right - self.balance.times(update.rows, known)
+        solution: FloatArray = known + update.columns @ update.solve(wanted)
+        return solution
 
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
         """Expected visits of each live state under the policy `rows`, from the initial distribution."""
