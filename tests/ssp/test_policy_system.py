@@ -13,7 +13,7 @@ from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import MAX_WIDTH, Balance
 from hcssp.ssp.factoriser import Factoriser, Factors
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import MAX_CHANGED_STATES, PolicySystem
+from hcssp.ssp.policy_system import MAX_CHANGED_STATES, MAX_CORRECTED, PolicySystem
 from hcssp.ssp.system import EXACT
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
@@ -211,3 +211,21 @@ def test_a_cost_whose_corrections_do_not_settle_is_factorised(
     monkeypatch.setattr("hcssp.ssp.policy_system.MAX_CORRECTIONS", 0)
     test_what_large_numbers_leave_of_one_another_is_not_believed()
     assert len(factorised) == 2
+
+
+def test_a_reference_whose_costs_are_far_from_what_is_asked_for_is_replaced(
+    factorised: list[IntArray],
+) -> None:
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    here, there, out = plan.add_state("here"), plan.add_state("there"), plan.add_goal("out")
+    for number in range(MAX_CORRECTED + 2):
+        plan.add_action(here, f"go {number}", to=there, costs={"time": 1.0, "damage": 1e-6 * (1 + number)})
+    plan.add_action(there, "jump", to=out, costs={"time": 1.0, "damage": 1.0})
+    plan.add_action(there, "climb", to=out, costs={"time": 2.0, "damage": 0.0})
+    system = PolicySystem(Balance(plan.build()))
+    climb = MAX_CORRECTED + 3
+    system.values(np.array([0, climb - 1]))
+    for number in range(MAX_CORRECTED + 2):
+        found = system.values(np.array([number, climb]))
+        assert found[0, 1] == pytest.approx(1e-6 * (1 + number), rel=1e-12)
+        assert len(factorised) == (1 if number < MAX_CORRECTED else 2)

@@ -110,7 +110,9 @@ class ActivityPlan:
         """Whether the plan takes `row` in its state and goes there."""
         if self.rows[state] != row:
             return False
-        return bool(self.visits[state] > CLEARLY_VISITED or self.reached[state])
+        # The graph is asked unless the visits are known: to know them may take a factorisation.
+        visited = self._visits is not None and self._visits[state] > CLEARLY_VISITED
+        return bool(visited or self.reached[state])
 
     @cached_property
     def reached(self) -> BoolArray:

@@ -54,6 +54,10 @@ MAX_CORRECTIONS, SETTLED, NOTHING = 2, 1e-12, 1e-30
 moves a cost by this share of it, or of the reference's where none is left, is the last that is needed; if so
 many do not lead there, the policy is factorised for its own sake."""
 
+MAX_CORRECTED = 2
+"""So many policies are corrected before one is factorised: then such costs are what is asked for, and the
+reference had better be one of their policies."""
+
 PIVOT_TOLERANCE = 1e-9
 """A small system whose least pivot is below this, relative to the largest (or to one), is not trusted: its
 policy nearly never leaves, and half of the digits of the update would be lost."""
@@ -106,6 +110,7 @@ class PolicySystem:
             max(8, min(2 * MAX_CHANGED_STATES, COLUMN_MEMORY // (8 * max(1, balance.num_live))))
         )
         self._reference: IntArray | None = None
+        self._num_corrected = 0
         self._factors: Factors
         self._values: FloatArray = np.empty((0, 0))
         self._visits: FloatArray | None = None
@@ -128,6 +133,10 @@ class PolicySystem:
         before = balance.initial @ self._values
         if np.all(balance.initial @ values >= LOST_SHARE * before):
             return values
+        self._num_corrected += 1
+        if self._num_corrected > MAX_CORRECTED:
+            self._refer_to(rows)
+            return self._values
         costs, system = self._costs_of(rows), balance.matrix[rows]
         for _ in range(MAX_CORRECTIONS):
             wrong = costs - system @ values
@@ -227,6 +236,7 @@ class PolicySystem:
         # Rounding may leave a value a hair below zero, and no cost is.
         values = np.maximum(values, 0.0)
         self._reference = rows.copy()
+        self._num_corrected = 0
         self._values = values
         self._visits = None
         self._columns = np.empty((0, balance.num_live))
