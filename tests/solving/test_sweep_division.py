@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hcssp.solving.expected_times import ExpectedTimes
 from hcssp.solving.sweep_division import Division, Share
 from volume import examples
 
@@ -19,12 +20,15 @@ def test_every_point_is_given_out_once(data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(0, 9), max_size=5))
     blocks = blocks_of(sizes)
     at_once = data.draw(st.integers(1, 4))
-    division = Division(blocks, at_once)
+    times = ExpectedTimes((max(1, sum(sizes)),))
+    division = Division(blocks, at_once, times, last=data.draw(st.integers(0, 12)))
     hands: list[Share | None] = [None] * data.draw(st.integers(1, 4))
     given_out: list[int] = []
     resting: set[int] = set()
     while len(resting) < len(hands):
         hand = data.draw(st.sampled_from([each for each in range(len(hands)) if each not in resting]))
+        for place in () if (done := hands[hand]) is None else done.places:
+            times.took(place, data.draw(st.sampled_from([0.1, 1.0, 5.0])))
         share = hands[hand] = division.following(hands[hand])
         if share is None:
             resting.add(hand)
@@ -65,3 +69,39 @@ def test_whoever_is_done_helps_the_one_who_has_most_left() -> None:
     assert helped is not None
     assert helped.places[0] > slow.places[0] + 1
     assert not set(helped.rest) & set(slow.rest)
+
+
+def test_the_last_few_begin_with_those_that_will_take_long() -> None:
+    times = ExpectedTimes((2, 6))
+    division = Division(blocks_of([6, 6]), 1, times, last=5)
+    one, other = division.following(None), division.following(None)
+    assert one is not None
+    assert other is not None
+    assert (one.places, other.places) == ((0,), (6,))
+    for place in range(6):
+        times.took(place, 9.0 if place == 4 else 1.0)
+        one = division.following(one)
+    # Beside the one that took long, and not next in line.
+    assert one is not None
+    assert one.places == (10,)
+    times.took(10, 1.0)
+    times.took(6, 1.0)
+    other = division.following(other)
+    assert other is not None
+    assert other.places in {(9,), (11,)}
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(1.5, 1), (4.0, 5)])
+def test_whoever_knows_a_block_stays_unless_another_takes_much_longer(seconds: float, expected: int) -> None:
+    class Told(ExpectedTimes):
+        def of(self, place: int) -> float:
+            return seconds if place == 5 else 1.0
+
+    division = Division(blocks_of([4, 4]), 1, Told((2, 4)), last=8)
+    one, other = division.following(None), division.following(None)
+    assert one is not None
+    assert other is not None
+    following = division.following(one)
+    assert following is not None
+    assert following.places == (expected,)
+    assert expected not in following.rest

@@ -1,6 +1,7 @@
 """The points of a trade-off curve, side by side: this process and its workers each solve one at a time.
 
-They are given out in ascending order, each with the best policy that is known by then and keeps its bound.
+They are given out in ascending order, each with the best policy that is known by then and keeps its bound;
+of the last few, those that are expected to take longest come first.
 Whoever solves a point keeps what it has learnt about the activities for its next one; a policy that a worker
 has found is evaluated anew here.
 """
@@ -19,6 +20,7 @@ from hcssp.contract.stop import StopCriterion
 from hcssp.cssp.model import IntArray
 from hcssp.procedure.policy import policy_of
 from hcssp.solving.curve_point import CurvePoint, Enough, finished_point, unkept
+from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
 from hcssp.solving.side_by_side import SideBySide
 from hcssp.solving.solve import solve
 from hcssp.solving.travelled_plan import TravelledPlan
@@ -93,6 +95,8 @@ class _Points:
         self._problem, self._memory = problem, memory
         self._constraint, self._curve = constraint, curve
         self._waiting = asked
+        self._place = {bound: place for place, bound in enumerate(asked)}
+        self._times = ExpectedTimes((len(asked),))
         self._open = len(asked)
         self._gap, self._deadline = gap, deadline
         self._workers = workers
@@ -101,7 +105,13 @@ class _Points:
 
     def following(self, done: float | None) -> float | None:
         """The next bound; whoever asks."""
-        return self._waiting.pop(0) if self._waiting else None
+        if not self._waiting:
+            return None
+        if len(self._waiting) <= LAST_PER_WORKER * self._workers.count:
+            longest = max(self._waiting, key=lambda bound: self._times.of(self._place[bound]))
+            self._waiting.remove(longest)
+            return longest
+        return self._waiting.pop(0)
 
     def send(self, piece: float) -> Task:
         value, _ = self._curve[piece]
@@ -128,7 +138,9 @@ class _Points:
 
     def learn(self, piece: float, answer: Plan | TravelledPlan) -> None:
         self._open -= 1
-        self._known[piece] = TravelledPlan.of(answer) if isinstance(answer, Plan) else answer
+        known = TravelledPlan.of(answer) if isinstance(answer, Plan) else answer
+        self._known[piece] = known
+        self._times.took(self._place[piece], known.parts["seconds"])
 
     def take(self, piece: float, answer: Plan | TravelledPlan) -> None:
         plan = answer

@@ -13,6 +13,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
 from hcssp.errors import HcsspError, ImproperPolicy, InvalidProblem
+from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
 from hcssp.solving.side_by_side import SideBySide
 from hcssp.solving.solve import solve
 from hcssp.solving.sweep_division import Division, Share
@@ -167,7 +168,9 @@ class SweepRun:
         # Where tasks go to whoever is free, a worker gets several neighbours at once.
         sizes = [len(block) for block in blocks if block]
         at_once = 1 if workers.takes_part else points_at_once(sizes, workers.count)
-        SideBySide(workers, _SharedSweep(self, workers, Division(blocks, at_once))).run()
+        times = ExpectedTimes(self.grid.shape)
+        division = Division(blocks, at_once, times, LAST_PER_WORKER * workers.count)
+        SideBySide(workers, _SharedSweep(self, workers, division, times)).run()
 
     def strand(self, places: Sequence[int]) -> _Strand:
         """Some points, to be solved one after the other."""
@@ -210,6 +213,7 @@ class _SharedSweep:
     run: SweepRun
     workers: Workers
     division: Division
+    times: ExpectedTimes
     neighbour: _Neighbour = field(default_factory=_Neighbour)
 
     def following(self, done: Share | None) -> Share | None:
@@ -223,7 +227,10 @@ class _SharedSweep:
         return list(self.run.strand(piece.places).solved(self.run.make, self.neighbour, attend))
 
     def learn(self, piece: Share, answer: list[tuple[int, SweepPoint]]) -> None:
-        """Nothing: who has solved a neighbour has kept what it learnt."""
+        """How long it took; whoever has solved a point has kept the rest."""
+        for place, point in answer:
+            # By the processor's clock: who else uses the machine changes from point to point.
+            self.times.took(place, point.cpu_seconds)
 
     def take(self, piece: Share, answer: list[tuple[int, SweepPoint]]) -> None:
         for place, point in answer:
