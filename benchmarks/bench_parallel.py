@@ -5,6 +5,10 @@ for, processes that are started included. "Processor" is the time that all of th
 one alone: what is above 1 was lost on the way, whoever else is using the machine. Every process finds modules
 compiled, as those of an installed package are.
 
+Processors of one machine share memory and heat, and slow each other down: "apart" is how much more gets done
+by as many processes that have nothing to do with each other, each of which does all of it alone, at the same
+time. Nothing that is divided can be faster than that.
+
     python benchmarks/bench_parallel.py --jobs 2
     python benchmarks/bench_parallel.py --only 46 --repeats 1
     python benchmarks/bench_parallel.py --only curve --only sweep --repeats 1
@@ -18,6 +22,7 @@ import resource
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from measuring import announce, figure, median, number, parser, run_apart, run_benchmark, table, verdict
@@ -124,33 +129,45 @@ def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for name, function, aim in wanted:
         if arguments.only and not any(each in name or each in function for each in arguments.only):
             continue
-        answers = {}
-        for jobs in (1, arguments.jobs):
-            announce(f"{name}, {jobs} processes")
-            options = {"name": name, "jobs": jobs, "cap": arguments.cap}
-            found = [
-                run_apart("bench_parallel", function, options, arguments.cap)
-                for _ in range(arguments.repeats)
-            ]
-            answers[jobs] = [each for each in found if each is not None and each["done"]]
+        answers: dict[str, list[dict[str, Any]]] = {"one": [], "several": [], "apart": []}
+        # In turn, since a machine may be faster at one time than at another.
+        for repeat in range(arguments.repeats):
+            announce(f"{name}, {repeat + 1} of {arguments.repeats}")
+            answers["one"] += _answers(function, name, 1, arguments.cap)
+            answers["several"] += _answers(function, name, arguments.jobs, arguments.cap)
+            answers["apart"] += _answers(function, name, 1, arguments.cap, copies=arguments.jobs)
         figures[name] = answers
-        rows.append(_row(name, answers[1], answers[arguments.jobs], aim))
-    header = ["", "one process", f"{arguments.jobs} processes", "times faster", "processor", "nodes", "aim"]
+        rows.append(_row(name, answers, arguments.jobs, aim))
+    several = f"{arguments.jobs} processes"
+    header = ["", "one process", several, "times faster", "apart", "processor", "nodes", "aim"]
     print(table(f"Seconds to prove it, by one process and by {arguments.jobs}", header, rows))
     return figures
 
 
-def _row(name: str, one: list[dict[str, Any]], several: list[dict[str, Any]], aim: float) -> list[str]:
-    if not one or not several:
-        return [name, *(["-"] * 5), verdict(None, aim, at_least=True)]
-    alone, together = (median(each["seconds"] for each in found) for found in (one, several))
-    spent = [median(each["processor_seconds"] for each in found) for found in (one, several)]
-    nodes = f"{one[0]['nodes']}, {several[0]['nodes']}"
+def _answers(function: str, name: str, jobs: int, cap: float, copies: int = 1) -> list[dict[str, Any]]:
+    """What so many copies of a measurement found at the same time; none if one of them was not done."""
+    options = {"name": name, "jobs": jobs, "cap": cap}
+    with ThreadPoolExecutor(copies) as pool:
+        started = [pool.submit(run_apart, "bench_parallel", function, options, cap) for _ in range(copies)]
+        found = [each.result() for each in started]
+    done = [each for each in found if each is not None and each["done"]]
+    return done if len(done) == copies else []
+
+
+def _row(name: str, answers: dict[str, list[dict[str, Any]]], jobs: int, aim: float) -> list[str]:
+    if not all(answers.values()):
+        return [name, *(["-"] * 6), verdict(None, aim, at_least=True)]
+    alone, together, apart = (
+        median(each["seconds"] for each in answers[kind]) for kind in ("one", "several", "apart")
+    )
+    spent = [median(each["processor_seconds"] for each in answers[kind]) for kind in ("one", "several")]
+    nodes = f"{answers['one'][0]['nodes']}, {answers['several'][0]['nodes']}"
     return [
         name,
         number(alone),
         number(together),
         number(alone / together),
+        number(jobs * alone / apart),
         number(spent[1] / spent[0]),
         nodes,
         verdict(alone / together, aim, at_least=True),
