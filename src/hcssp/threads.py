@@ -7,6 +7,8 @@ Whoever imports the library keeps his own threads before and after.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +16,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+
+OF_ALL = "OMP_NUM_THREADS"
+OF_ONE = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+"""What libraries of linear algebra read when they are loaded: all of them, and some before that."""
 
 
 @contextmanager
@@ -24,8 +31,21 @@ def single_threaded_algebra() -> Iterator[None]:
     ...     {library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"}
     {1}
     """
+    if _is_single_anyway():
+        yield
+        return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def _is_single_anyway() -> bool:
+    """Whether the environment asks for one thread, as that of the command does, and nobody for more since.
+
+    Whoever changes threads does so by threadpoolctl, and importing that and looking for libraries takes as
+    long as planning some rooms.
+    """
+    asked = [os.environ.get(OF_ALL), *(os.environ.get(name, "1") for name in OF_ONE)]
+    return "threadpoolctl" not in sys.modules and all(threads == "1" for threads in asked)
 
 
 @cache
