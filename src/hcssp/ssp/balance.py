@@ -39,10 +39,6 @@ MAX_PADDED_ENTRIES = 2_000_000
 """Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
 matrix, and products of some rows gain less from it."""
 
-MAX_GATHERED_STATES = 2_000
-"""With more states a policy is better multiplied as a sparse matrix than by padded rows, which spare making
-one."""
-
 
 class Balance:
     """The arrays of one prepared problem, restricted to its live states.
@@ -176,11 +172,15 @@ class Balance:
 
     def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
         """``B[rows] @ values`` as a function of the values, for one row of each live state."""
-        if len(rows) > MAX_GATHERED_STATES or self._padded is None:
+        if self._padded is None:
             chosen = self.matrix[rows]
-            return lambda values: chosen @ values
-        places, entries = self._lines(rows, *self._padded)
-        return lambda values: np.einsum("ij,ij->i", entries, values.take(places))
+        else:
+            # Lines of equal length make a sparse matrix in no time.
+            places, entries = (each.take(rows, axis=0) for each in self._padded)
+            pointers = np.arange(0, entries.size + 1, entries.shape[1], dtype=places.dtype)
+            shape = len(rows), self.num_live
+            chosen = csr_array((entries.ravel(), places.ravel(), pointers), shape=shape)
+        return lambda values: chosen @ values
 
     @staticmethod
     def _lines(rows: IntArray, places: IntArray, entries: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -239,7 +239,7 @@ class Balance:
         """Columns and entries of rows of equal length, zeros behind: small products are array expressions."""
         matrix = self.matrix
         lengths = np.diff(matrix.indptr)
-        width = int(lengths.max(initial=0))
+        width = int(lengths.max(initial=1))
         if width > MAX_WIDTH or matrix.nnz > MAX_PADDED_ENTRIES:
             return None
         used = np.arange(width) < lengths[:, np.newaxis]
