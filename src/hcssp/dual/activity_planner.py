@@ -53,6 +53,8 @@ class ActivityPlanner:
         The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
+    twin
+        The planner of an activity with the same moves, see :mod:`hcssp.dual.twins`.
     forgotten
         How often surfaces were dropped: those given out before may not be added to any more.
     """
@@ -61,6 +63,7 @@ class ActivityPlanner:
         self.dead_end: DeadEnd | None = None
         self._impossible: set[frozenset[int]] = set()
         self._near: ActivityPlanner | None = None
+        self.twin: ActivityPlanner | None = None
         try:
             self.prepared = prepare(cssp, usable)
         except DeadEnd as error:
@@ -156,8 +159,10 @@ class ActivityPlanner:
         if counted not in self._narrower:
             other = copy(self)
             other._count(counted)
-            other._near = None if self._near is None else self._near.counting(counted)
+            # Before the others are asked for theirs: two may know of one another.
             self._narrower[counted] = other
+            other._near = None if self._near is None else self._near.counting(counted)
+            other.twin = None if self.twin is None else self.twin.counting(counted)
         return self._narrower[counted]
 
     def surface(self, forbidden: frozenset[int], paid: BoolArray) -> ValueSurface | None:
@@ -294,7 +299,8 @@ class ActivityPlanner:
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
         if warm is None:
-            optimum = self.solver.minimise(weights, allowed, self._first_rows(weights))
+            first = self._plan_of_twin(weights) or (self._first_rows(weights), None)
+            optimum = self.solver.minimise(weights, allowed, *first)
         else:
             optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
@@ -313,6 +319,18 @@ class ActivityPlanner:
         )
         if same and self.counted == other.counted:
             self._near = other
+
+    def _plan_of_twin(self, weights: FloatArray) -> tuple[IntArray, FloatArray | None] | None:
+        """The best rows of the activity with the same moves, and their values if these are the same too."""
+        twin, price = self.twin, self._price(weights)
+        if twin is None or price is None:
+            return None
+        curve = twin._curves.get(frozenset())
+        piece = None if curve is None else curve.at(price)
+        mine, theirs = self.balance.costs, twin.balance.costs
+        if piece is None or not np.array_equal(weights @ mine, weights @ theirs):
+            return None
+        return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None
 
     def _first_rows(self, weights: FloatArray) -> IntArray | None:
         """The plan that a similar activity has under such weights, to start from."""

@@ -33,6 +33,7 @@ from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.repair import Part, improve
 from hcssp.dual.settlement import settle
 from hcssp.dual.surface_lookup import SurfaceLookup
+from hcssp.dual.twins import pair_up
 from hcssp.parallel import MIN_STATES_FOR_THREADS, Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.policy_iteration import ScalarOptimum
@@ -220,6 +221,9 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for index in missing:
                 if activities[index].name in named:
                     planners[index].begin_near(like._every_planner[named[activities[index].name]])
+        if self._num_states <= MIN_STATES_FOR_THREADS:
+            # Otherwise each of them is asked by a thread of its own.
+            pair_up(planner for _, planner in sorted(planners.items()))
         return [planners[index] for index in first]
 
     def _counted(self) -> list[frozenset[tuple[int, bool]]]:
