@@ -390,6 +390,15 @@ def test_executions_are_counted_by_the_chances_of_coming_there() -> None:
     names = [activity.name for activity in problem.activities]
     told = dict(zip(names, found.vertex.executions.tolist(), strict=True))
     assert told == {"first": 1.0, "last": 1.0, "choose": 0.5, "walk": 0.5, "detour": 0.0}
+    # Nobody comes by the detour, and so nobody misses a plan for it.
+    detour = names.index("detour")
+    rows = range(oracle.layout.row_offset[detour], oracle.layout.row_offset[detour + 1])
+    without = oracle.minimise(np.array([0.0, 1.0]), Region().forbid([2, *rows]))
+    assert without is not None
+    assert without.vertex.plans[detour] is None
+    reached = without.vertex.reached.tolist()
+    assert reached == [without.vertex.goes_to(state) for state in range(len(reached))]
+    assert reached == found.vertex.reached.tolist()
 
 
 def test_no_row_is_taken_that_may_lead_to_any_exit_without_a_way_to_the_end() -> None:

@@ -5,12 +5,16 @@ import pytest
 
 from brute_force_procedures import brute_force
 from hcssp.checker.check import check
+from hcssp.contract.solver import Context
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise
 from hcssp.dual.near_best import NearBestPlans
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.settlement import SLACK, _find_plans, _uses, settle
+from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.assembly import certificate_of, claimed_interval
+from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from volume import some
@@ -233,3 +237,12 @@ def test_a_region_in_which_a_step_has_no_plan_is_not_settled() -> None:
     first = int(oracle.row_offset[1])
     slots = oracle.alike.slots(Region().forbid([first, first + 1]))
     assert _uses(oracle, slots, np.ones(3), 0, 1.0) is None
+
+
+def test_who_wants_a_certificate_of_everything_has_nothing_counted() -> None:
+    problem = steps([step([(1.0, 1.0), (2.0, 0.0)])] * 20, 6.5, [1.0] * 20)
+    record = SearchRecord()
+    *_, end = PolicyBranching(counts=False).iterate(problem, Context(record=record))
+    assert end.upper_bound == pytest.approx(34.0)
+    assert not record.counted
+    assert claimed_interval(certificate_of(problem, record))[0] == pytest.approx(34.0)

@@ -95,6 +95,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "dual/test_exchangeable.py",
         "methods/test_policy_branching.py",
         "methods/test_open_duals.py",
+        "dual/test_settlement.py",
     ),
     "methods/coordinator.py": ("files/test_search_file.py",),
     "methods/policy_branching.py": (

@@ -196,7 +196,8 @@ def _branch(
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
-    branching.next_settling = 0 if counts else inf
+    if not counts:
+        branching.next_settling = inf
     nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
     met = search.upper_bound
     if not nodes and guide is not None:
