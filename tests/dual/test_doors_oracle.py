@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -131,25 +133,32 @@ def test_regions_of_circles_say_the_same_as_the_flat_oracle(seed: int) -> None:
 
 
 def test_of_a_circle_one_event_may_be_stuck_and_another_not() -> None:
+    way = CSSPBuilder(cost_names=("time",))
+    way.add_action(way.add_state("here"), "stroll", to=way.add_goal("there"), costs=0.125)
+    way.set_initial("here")
     plan = ProcedureBuilder()
     start, one, two, end = (plan.add_event(name) for name in ("start", "one", "two", "end"))
     walk = plan.add_activity("walk", drone().activities[0].cssp)
+    stroll = plan.add_activity("stroll", way.build())
     plan.add_choice(start, "first", to=[Outcome(1.0, one)])
     plan.add_choice(start, "second", to=[Outcome(1.0, two)])
     plan.add_choice(one, "on", to=[Outcome(0.5, two), Outcome(0.5, end)])
-    plan.add_choice(two, "back", to=[Outcome(1.0, one)])
+    plan.add_choice(two, "back", to=[Outcome(1.0, one, runs=stroll)])
     plan.add_choice(two, "leave", to=[Outcome(1.0, end, runs=walk, exits={"crashed": two})])
     flattening = plan.build(start=start, end=end).flattening
     oracle, flat = DoorsOracle(flattening), FlatOracle(flattening.cssp)
     assert any(each.circular for each in oracle.layout.components)
-    stuck = 0
-    for row in range(len(oracle.row_state)):
+    stuck, size = 0, len(oracle.row_state)
+    # What was best in one region, or missing there, is where the next one begins.
+    for row, before in product(range(size), (None, *range(size))):
+        oracle.minimise(np.ones(1), Region() if before is None else Region().forbid([before]))
         region = Region().forbid([row])
         found, expected = oracle.minimise(np.ones(1), region), flat.minimise(np.ones(1), region)
         assert (found is None) == (expected is None)
         if found is not None and expected is not None:
             assert found.bound == pytest.approx(expected.bound, rel=1e-9)
             assert found.vertex.costs == pytest.approx(expected.vertex.costs)
+            assert found.vertex.lies_in(region, oracle.row_state)
             stuck += found.bound > 1.0
     assert stuck > 0
 
