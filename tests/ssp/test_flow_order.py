@@ -10,7 +10,7 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.flow_order import MAX_HUBS, flow_order
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import MAX_CHANGED_IN_FLOW, PolicySystem
+from hcssp.ssp.policy_system import MAX_NEW_COLUMNS_IN_FLOW, PolicySystem
 
 COUNT = 400
 
@@ -103,7 +103,7 @@ def test_policies_of_a_track_are_evaluated_the_same_however_many_states_change()
     best = solver.minimise(np.array([1.0, 0.0]))
     assert best is not None
     rng = np.random.default_rng(0)
-    for count in (1, MAX_CHANGED_IN_FLOW, 4 * MAX_CHANGED_IN_FLOW):
+    for count in (1, MAX_NEW_COLUMNS_IN_FLOW, 4 * MAX_NEW_COLUMNS_IN_FLOW):
         system.values(best.rows, 0.0)
         rows = best.rows.copy()
         other = solver.minimise(np.array([1.0, 5.0]))

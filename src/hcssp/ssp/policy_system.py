@@ -31,8 +31,12 @@ a factorisation on grids of any size, so some dozens of columns pay."""
 MAX_CHANGED_ALONG_A_LINE = 4
 """The same where one ordering serves all policies: there a solve costs about a fifth of a factorisation."""
 
-MAX_CHANGED_IN_FLOW = 8
-"""The same for columns that are not known yet, where states are eliminated in the order of the flow."""
+MAX_NEW_COLUMNS = 40
+"""For more columns than these that are not kept yet, a policy becomes the reference as well: so many take
+about as long as a factorisation, with all that is done to them."""
+
+MAX_NEW_COLUMNS_IN_FLOW = 8
+"""The same where states are eliminated in the order of the flow."""
 
 COLUMN_MEMORY = 32 * 2**20
 """Bytes of columns kept for one reference."""
@@ -210,9 +214,9 @@ class PolicySystem:
         changed = np.flatnonzero(rows != self._reference)
         if len(changed) > min(self._most_changed, self._capacity):
             return None
-        if self._factors.flows and len(changed) > MAX_CHANGED_IN_FLOW:
-            missing = sum(state not in self._slots for state in changed.tolist())
-            return changed if missing <= MAX_CHANGED_IN_FLOW else None
+        most = MAX_NEW_COLUMNS_IN_FLOW if self._factors.flows else MAX_NEW_COLUMNS
+        if len(changed) > most and sum(state not in self._slots for state in changed.tolist()) > most:
+            return None
         return changed
 
     def _refer_to(self, rows: IntArray) -> None:
