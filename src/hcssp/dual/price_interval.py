@@ -68,8 +68,9 @@ def price_interval(
     base, slope = (line.reduced[each] + tie(line.values[each]).take(balance.row_state) for each in (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = base / -slope
-    low = float(np.max(zero, where=slope > 0.0, initial=0.0))
-    high = float(np.min(zero, where=slope < 0.0, initial=inf))
+    # Several times as fast as reductions of some entries only.
+    low = float(np.where(slope > 0.0, zero, 0.0).max(initial=0.0))
+    high = float(np.where(slope < 0.0, zero, inf).min(initial=inf))
     low, low_bound = line.furthest(price, low, optimum.bound) if low < price else (price, optimum.bound)
     high, high_bound = line.furthest(price, high, optimum.bound) if high > price else (price, optimum.bound)
     return PriceInterval(low, low_bound, high, high_bound)

@@ -125,7 +125,7 @@ class PolicyIteration:
         self.system: System = system_for(balance, layers, side) if system is None else system
         # A sweep carries an improvement one step, and longer ways take more of them. Most of the sweeps need
         # not look for better rows: those of the policy are a fraction of all.
-        self._policy_sweeps = max(4, int(side / 9))
+        self._policy_sweeps = max(3, int(side / 12))
         # Along a line or a corridor factors carry it for next to nothing, as fast as a few sweeps.
         narrow = is_large and side <= NARROW_SIDE
         self._sweeps_across = max(MIN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
@@ -345,16 +345,17 @@ class PolicyIteration:
         rows, value = paths
         estimate = problem.estimate(value)
         greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-        is_proper = _largest_change(estimate) < PROPER_SHARE * problem.least_cost
+        change = _largest_change(estimate)
         for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
-            if _largest_change(estimate) <= SWEEP_TOLERANCE * problem.least_cost:
+            if change <= SWEEP_TOLERANCE * problem.least_cost:
                 break
             estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
             before, greedy = greedy, balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-            is_proper = _largest_change(estimate) < PROPER_SHARE * problem.least_cost
+            change = _largest_change(estimate)
+            is_proper = change < PROPER_SHARE * problem.least_cost
             if is_proper and np.count_nonzero(before != greedy) <= self._settled:
                 break
-        return greedy if is_proper else rows
+        return greedy if change < PROPER_SHARE * problem.least_cost else rows
 
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None

@@ -41,8 +41,8 @@ def starting_policy(
     live = balance.num_live
     matrix = balance.matrix
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
+    # Below zero at a row's own state, where it leads to no more likely than any floor.
     probability = -matrix.data
-    probability[matrix.indices == balance.row_state[row_of_entry]] = 0.0
     to_goal = balance.goal_probability
     floor = np.zeros(balance.num_rows)
     if likeliest_only:
@@ -83,7 +83,7 @@ def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) 
     """
     # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
     by_head = np.argsort(head, kind="stable")
-    pointers = np.searchsorted(head[by_head], np.arange(live + 2))
+    pointers = np.append(0, np.cumsum(np.bincount(head, minlength=live + 1)))
     backwards: SparseMatrix = csr_array(
         (length[by_head], tail[by_head], pointers), shape=(live + 1, live + 1)
     )
