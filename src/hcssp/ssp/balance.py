@@ -39,6 +39,10 @@ MAX_PADDED_ENTRIES = 2_000_000
 """Rows with more entries, or matrices with more in all, are not padded: it would take more memory than the
 matrix, and products of some rows gain less from it."""
 
+MAX_SWEPT_LINES = 10_000
+"""With more states a policy is not multiplied by padded lines: picking its rows is little beside its sweeps,
+and nothing else may ever ask for the padding."""
+
 
 class Balance:
     """The arrays of one prepared problem, restricted to its live states.
@@ -172,7 +176,7 @@ class Balance:
 
     def policy_moves(self, rows: IntArray) -> Callable[[FloatArray], FloatArray]:
         """``B[rows] @ values`` as a function of the values, for one row of each live state."""
-        if self._padded is None:
+        if len(rows) > MAX_SWEPT_LINES or self._padded is None:
             chosen = self.matrix[rows]
         else:
             # Lines of equal length make a sparse matrix in no time.
