@@ -153,6 +153,19 @@ def test_choices_that_never_end_are_an_error() -> None:
         solver.visits(endless)
 
 
+@pytest.mark.usefixtures("is_sparse")
+def test_one_event_at_which_one_waits_for_ever_is_too_many() -> None:
+    plan = ProcedureBuilder()
+    start, middle, out = (plan.add_event(name) for name in ("start", "middle", "out"))
+    plan.add_choice(start, "go", to=[Outcome(1.0, middle)])
+    plan.add_choice(middle, "wait", to=[Outcome(1.0, middle)])
+    plan.add_choice(middle, "leave", to=[Outcome(1.0, out)])
+    solver = ProcedureSolver(Flattening(plan.build(start=start, end=out)))
+    assert solver.visits(np.array([0, 2, -1])).tolist() == [1.0, 1.0, 0.0]
+    with pytest.raises(ImproperPolicy, match="do not reach the end almost surely"):
+        solver.visits(np.array([0, 1, -1]))
+
+
 def test_choices_that_are_not_usable_make_it_begin_anew() -> None:
     solver = ProcedureSolver(Flattening(trapping()))
     row_costs = solver.runs @ np.ones(1)

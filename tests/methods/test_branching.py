@@ -111,3 +111,18 @@ def test_where_one_policy_carries_the_bound_there_is_nothing_to_split() -> None:
     branching.expand(4.5, Node(Region(), root.prices, root.bound))
     # What was proven of it stays the bound of the search.
     assert (len(search), search.pruned_bound, search.lower_bound) == (0, 4.5, 4.5)
+
+
+def test_a_region_of_which_nothing_is_known_is_proven_once() -> None:
+    menu = Menu([[5.0, 1.0], [7.0, 0.0]], [0.5])
+    search: BestFirst[Node, Dish] = BestFirst()
+    root = maximise(menu, Region())
+    reporter = Reporter(None, menu, search, 0.0)
+    branching = Branching(menu, search, reporter, SearchRecord(menu), root, OpenDuals())
+    branching.prove(1.0, Node(Region(), root.prices, 1.0, proven=False))
+    ((waiting, node),) = list(search)
+    assert node.proven
+    assert waiting == node.bound == root.bound
+    # Where more is known already, that stays.
+    branching.prove(6.5, Node(Region(), root.prices, 6.25, proven=False))
+    assert [(waiting, node.bound) for waiting, node in search if waiting > 6.0] == [(6.5, 6.25)]

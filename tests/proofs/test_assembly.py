@@ -215,10 +215,11 @@ def barely_infeasible() -> CSSP:
     [
         (roads(damage=1.0, fuel=3.5), 2),
         (barely_infeasible(), 2),
+        (barely_infeasible().with_bounds(damage=0.0, fuel=0.0), 1),
         (start_in_goal(-1.0), 1),
         (retrying().with_bounds(damage=-0.5), 1),
     ],
-    ids=["mixture", "each way", "start in goal", "procedure"],
+    ids=["mixture", "each way", "nothing is allowed", "start in goal", "procedure"],
 )
 def test_that_no_plan_keeps_the_bounds_is_verified(problem: Problem, leaves: int) -> None:
     plan = solve(problem)

@@ -127,10 +127,11 @@ def test_what_is_reached_and_what_ends_are_those_of_the_graph(seed: int) -> None
 
 def test_departures_are_counted_by_costs_that_every_step_has() -> None:
     problem = proper_problem(1)
-    costs = np.array([np.full(problem.num_rows, 2.0), np.arange(problem.num_rows, dtype=np.float64)])
+    costs = np.array([np.full(problem.num_rows, 0.5), np.arange(problem.num_rows, dtype=np.float64)])
     balance = Balance(problem.derive(costs=costs, cost_names=("time", "damage"), bounds=np.array([np.inf])))
     # Some step costs nothing of the second.
     least = float(balance.costs[0].min())
+    assert least < 1.0
     assert balance.departures_at_most(np.array([6.0, 0.0])) == 6.0 / least
     assert balance.departures_at_most(np.array([6.0, 5.0])) == 6.0 / least
 
