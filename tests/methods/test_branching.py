@@ -50,8 +50,8 @@ class AllChoices(ProcedureOracle):
         return range(self.procedure.num_rows)
 
 
-def beginning(known_cost: float) -> Branching[ProcedureVertex]:
-    oracle = AllChoices(two_stages().flattening)
+def beginning(known_cost: float, damage: float = 3.0) -> Branching[ProcedureVertex]:
+    oracle = AllChoices(two_stages().with_bounds(damage=damage).flattening)
     search: BestFirst[Node, ProcedureVertex] = BestFirst(upper_bound=known_cost)
     reporter, record = Reporter(None, oracle, search, 0.0), SearchRecord(oracle)
     return Branching(oracle, search, reporter, record, maximise(oracle, Region()), OpenDuals())
@@ -99,6 +99,16 @@ def test_what_is_not_too_dear_stays(known_cost: float, far: tuple[int, ...]) -> 
     assert node.region.forbidden & rows == {int(starts[stage]) + FAR for stage in far}
     assert not node.region.forbidden & {int(starts[stage]) + NEAR for stage in (0, 1)}
     assert np.isfinite(branching.root.bound)
+
+
+def test_one_policy_that_carries_the_bound_is_enough_to_begin_with() -> None:
+    branching = beginning(known_cost=9.0, damage=99.0)
+    assert len(branching.root.support) == 1
+    node = branching.begin()
+    starts = branching.oracle.row_start
+    # Whoever goes far takes 50 or 60 time more, and the trap is none.
+    ways = {int(starts[stage]) + way for stage in (0, 1) for way in (FAR, TRAP)}
+    assert node.region.forbidden & set(range(int(starts[2]))) == ways
 
 
 def test_where_one_policy_carries_the_bound_there_is_nothing_to_split() -> None:
