@@ -27,15 +27,15 @@ def measure_check(bound: float, rounds: int) -> dict[str, Any]:
     import importlib
     from time import process_time
 
-    from hcssp.checker import Certificate, check
-    from hcssp.proofs.encoding import to_bytes
+    from hcssp.checker import check
+    from hcssp.proofs.encoding import from_bytes, to_bytes
     from hcssp.scenarios.evacuation import evacuation
     from hcssp.solving.solve import solve
 
     problem = evacuation(bound)
     data = to_bytes(solve(problem).certificate)
     began = process_time()
-    certificate = Certificate.from_bytes(data)
+    certificate = from_bytes(data)
     reading = process_time() - began
     began = process_time()
     check(problem, certificate)

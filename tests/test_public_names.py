@@ -48,7 +48,6 @@ def test_the_list_of_public_names() -> None:
         "Estimate",
         "Evaluation",
         "EventHandle",
-        "ExchangeableRow",
         "ExpandedCSSP",
         "Expansion",
         "FileClaim",

@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from hcssp.cssp.reward import RewardInterval as RewardInterval
     from hcssp.cssp.transition_batch import TransitionBatch as TransitionBatch
     from hcssp.dual.ascent import Infeasibility as Infeasibility
-    from hcssp.dual.exchangeable import ExchangeableRow as ExchangeableRow
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
     from hcssp.dual.foresight import TurningPoint as TurningPoint
@@ -228,7 +227,6 @@ _HOME = {
     "evaluate": "hcssp.evaluation.exact",
     "Evaluation": "hcssp.evaluation.exact",
     "EventHandle": "hcssp.procedure.builder",
-    "ExchangeableRow": "hcssp.dual.exchangeable",
     "ExpandedCSSP": "hcssp.cssp.expansion",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",

@@ -12,7 +12,7 @@ from hcssp.checker import Certificate, Verdict, check
 from hcssp.checker.arithmetic import GRAIN, decimal, grains
 from hcssp.checker.check import Evidence, leaf_regions, tolerated
 from hcssp.checker.format import Potential, Statement
-from hcssp.checker.layout import Layout
+from hcssp.checker.layout import Layout, Segments
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidCertificate, NotProven
@@ -537,9 +537,8 @@ def test_what_choices_cost_counts_at_their_price(seed: int) -> None:
 
 def test_every_policy_is_in_a_leaf() -> None:
     layout = Layout(retrying())
-    starts = layout.flattening.row_start
     tree = (2, 4, -1, -1, 5, -1, -1)
-    regions = list(leaf_regions(tree, starts, layout.superfluous))
+    regions = list(leaf_regions(tree, Segments(layout, ()), layout.superfluous))
     assert [np.flatnonzero(region).tolist() for region in regions] == [[3, 5], [3, 4], [2, 4], [2, 5]]
     for cross in (2, 3):
         for leave in (4, 5):

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from hcssp.checker import Certificate, check
-from hcssp.checker import format as format_module
-from hcssp.checker.format import EXPANSION, MAGIC, SMALL
 from hcssp.errors import HcsspError, InvalidCertificate
 from hcssp.proofs import encoding
 from hcssp.proofs.builder import ProofBuilder
-from hcssp.proofs.encoding import to_bytes
+from hcssp.proofs.encoding import EXPANSION, MAGIC, SMALL, from_bytes, to_bytes
 from proof_search import searched
 from small_procedures import retrying
 from volume import examples
@@ -56,7 +54,7 @@ def same(first: Certificate, second: Certificate) -> bool:
 
 
 def test_a_certificate_comes_back_as_it_was() -> None:
-    again = Certificate.from_bytes(DATA)
+    again = from_bytes(DATA)
     assert same(again, PROOF.certificate)
     assert check(PROBLEM, again) == check(PROBLEM, PROOF.certificate)
     assert np.inf in again.bounds, "an unbounded constraint must be among those that are written"
@@ -64,7 +62,7 @@ def test_a_certificate_comes_back_as_it_was() -> None:
 
 def test_a_certificate_of_nothing_can_be_written() -> None:
     nothing = ProofBuilder(PROBLEM).certificate()
-    again = Certificate.from_bytes(to_bytes(nothing))
+    again = from_bytes(to_bytes(nothing))
     assert same(again, nothing)
     verdict = check(PROBLEM, again)
     assert (verdict.lower_bound, verdict.upper_bound, verdict.costs) == (0.0, np.inf, ())
@@ -95,7 +93,7 @@ def test_a_certificate_of_nothing_can_be_written() -> None:
 )
 def test_damaged_bytes_are_told_from_a_certificate(data: bytes, message: str) -> None:
     with pytest.raises(InvalidCertificate, match=message):
-        Certificate.from_bytes(data)
+        from_bytes(data)
 
 
 def test_the_limits_are_those_that_are_documented() -> None:
@@ -103,24 +101,24 @@ def test_the_limits_are_those_that_are_documented() -> None:
 
 
 def test_a_stream_that_expands_too_much_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(format_module, "SMALL", 1 << 16)
+    monkeypatch.setattr(encoding, "SMALL", 1 << 16)
     bomb = MAGIC + zlib.compress(bytes(1 << 26))
     tracemalloc.start()
     try:
         with pytest.raises(InvalidCertificate, match="expands too much"):
-            Certificate.from_bytes(bomb)
+            from_bytes(bomb)
         assert tracemalloc.get_traced_memory()[1] < 4 * ((1 << 16) + EXPANSION * len(bomb)) < 1 << 26
     finally:
         tracemalloc.stop()
 
 
 def test_what_compresses_too_well_is_written_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(format_module, "SMALL", 1 << 12)
+    monkeypatch.setattr(encoding, "SMALL", 1 << 12)
     monkeypatch.setattr(encoding, "SMALL", 1 << 12)
     dull = replace(PROOF.certificate.potentials[0], values=np.zeros(1 << 16))
     data = to_bytes(replace(PROOF.certificate, potentials=(dull,)))
     assert len(data) > 8 << 16
-    assert len(Certificate.from_bytes(data).potentials[0].values) == 1 << 16
+    assert len(from_bytes(data).potentials[0].values) == 1 << 16
 
 
 def test_flipped_bytes_never_crash() -> None:
@@ -134,7 +132,7 @@ def test_flipped_bytes_never_crash() -> None:
             continue
         try:
             # A few bits of the stream say how it was compressed, or nothing.
-            assert same(Certificate.from_bytes(bytes(data)), Certificate.from_bytes(DATA))
+            assert same(from_bytes(bytes(data)), from_bytes(DATA))
         except InvalidCertificate:
             refused += 1
     assert refused > 1_900
@@ -196,7 +194,7 @@ def spoil(value: Any, rng: random.Random) -> None:
 def judged(data: bytes) -> str:
     """What becomes of some bytes; whatever is verified must be true."""
     try:
-        verdict = check(PROBLEM, Certificate.from_bytes(data))
+        verdict = check(PROBLEM, from_bytes(data))
     except HcsspError:
         return "refused"
     assert verdict.lower_bound <= PROOF.optimum + 1e-12

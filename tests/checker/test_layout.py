@@ -139,21 +139,21 @@ def test_starts_of_an_activity_share_what_its_outcome_has_exactly() -> None:
     room = plan.add_activity("room", replace(risky_room(), initial=np.array([1 / 7, 6 / 7])))
     plan.add_choice(start, "go", to=[Outcome(0.25, out, runs=room), Outcome(0.75, out)])
     ((_, _, ways),) = Layout(plan.build(start=start, end=out)).event_rows
-    whole = sum(way.probability for way in ways)
+    whole = sum(chance for chance, _, _ in ways)
     shares = [decimal(1 / 7) / 4, decimal(6 / 7) / 4]
     # What the shares sum to is not quite one, and the room is entered one time in four all the same.
     expected = [*(each / (4 * sum(shares)) for each in shares), Fraction(3, 4)]
-    assert [Fraction(way.probability, whole) for way in ways] == expected
+    assert [Fraction(chance, whole) for chance, _, _ in ways] == expected
     assert sum(shares) != Fraction(1, 4)
 
 
 def test_starts_sum_to_one_exactly() -> None:
     problem = replace(risky_room(), initial=np.array([1 / 7, 6 / 7]))
     ((_, _, ways),) = Layout(problem).event_rows
-    whole = sum(way.probability for way in ways)
+    whole = sum(chance for chance, _, _ in ways)
     shares = [decimal(1 / 7), decimal(6 / 7)]
-    assert [Fraction(way.probability, whole) for way in ways] == [each / sum(shares) for each in shares]
-    assert [way.start for way in ways] == [0, 1]
+    assert [Fraction(chance, whole) for chance, _, _ in ways] == [each / sum(shares) for each in shares]
+    assert [start for _, _, start in ways] == [0, 1]
     assert sum(shares) != 1
 
 

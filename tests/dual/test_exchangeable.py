@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from alike_floors import floors, two_buildings
 from brute_force_procedures import AllPolicies, brute_force
 from hcssp import PolicyBranching, check, solve
 from hcssp.cssp.builder import CSSPBuilder
@@ -15,7 +16,7 @@ from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.branching import Branching, Node
+from hcssp.methods.branching import Branching, Node, split
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
@@ -24,45 +25,6 @@ from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
 from small_procedures import slow_or_fast
 from volume import some
-
-
-def floors(kinds: str, damage: float = np.inf, again: bool = False) -> HCSSP:
-    """Floor by floor: by a room of its kind, or by the lift, from which one may come to the stairs."""
-    plan = ProcedureBuilder("floors")
-    landings = [plan.add_event(f"floor-{index}") for index in range(len(kinds) + 1)]
-    rooms = {"a": slow_or_fast(5.0, 3.0), "b": slow_or_fast(7.0, 2.5)}
-    ride, stairs = slow_or_fast(4.0, 2.0), slow_or_fast(3.0, 1.0)
-    used = []
-    for index, kind in enumerate(kinds):
-        here, there, below = landings[index], landings[index + 1], plan.add_event(f"stairs-{index}")
-        room, up, down = (
-            plan.add_activity(f"{name}-{index}", problem)
-            for name, problem in (("room", rooms[kind]), ("ride", ride), ("down", stairs))
-        )
-        used += [room, up, down]
-        plan.add_choice(here, "across", to=[Outcome(1.0, there, room)])
-        plan.add_choice(here, "lift", to=[Outcome(0.75, there, up), Outcome(0.25, below)])
-        plan.add_choice(below, "down", to=[Outcome(1.0, there, down)])
-        if again:
-            plan.add_choice(below, "again", to=[Outcome(1.0, here)])
-    plan.add_constraint("damage", at_most=damage, counts=dict.fromkeys(used, "damage"))
-    return plan.build(start=landings[0], end=landings[-1])
-
-
-def two_buildings(kinds: str) -> HCSSP:
-    """Twice the same floors, each behind a gate, or around them."""
-    plan = ProcedureBuilder("buildings")
-    gates = [plan.add_event(f"gate-{index}") for index in range(3)]
-    building, around = floors(kinds), slow_or_fast(20.0, 19.0)
-    used = []
-    for index in range(2):
-        inside = plan.add_activity(f"building-{index}", building)
-        outside = plan.add_activity(f"around-{index}", around)
-        used += [inside, outside]
-        plan.add_choice(gates[index], "through", to=[Outcome(1.0, gates[index + 1], inside)])
-        plan.add_choice(gates[index], "around", to=[Outcome(1.0, gates[index + 1], outside)])
-    plan.add_constraint("damage", at_most=np.inf, counts=dict.fromkeys(used, "damage"))
-    return plan.build(start=gates[0], end=gates[-1])
 
 
 def flat_rows(oracle: ProcedureOracle) -> list[int]:
@@ -85,6 +47,12 @@ def costs_with(policies: AllPolicies, forbidden: list[int], row: int) -> FloatAr
     taken = (policies.rows == row).any(axis=1) & ~np.isin(policies.rows, forbidden).any(axis=1)
     costs: FloatArray = policies.costs[taken].round(9)
     return costs[np.lexsort(costs.T)]
+
+
+def costs_in(policies: AllPolicies, forbidden: list[int]) -> set[tuple[float, ...]]:
+    """What the policies cost that take no forbidden row."""
+    allowed = ~np.isin(policies.rows, forbidden).any(axis=1)
+    return set(map(tuple, policies.costs[allowed].round(6).tolist()))
 
 
 PROBLEMS = {
@@ -114,8 +82,13 @@ def test_policies_with_rows_of_an_orbit_cost_the_same(name: str, seed: int, deci
         forbidden = [flat[each] for each in region.forbidden]
         wanted = costs_with(policies, forbidden, flat[row])
         for image in orbit:
-            assert costs_with(policies, forbidden, flat[image.row]) == pytest.approx(wanted)
-        region = region.forbid([int(rng.choice([image.row for image in orbit]))])
+            assert costs_with(policies, forbidden, flat[image]) == pytest.approx(wanted)
+        count = 1 + int(rng.integers(len(orbit)))
+        parts = split(oracle, region, orbit, count)
+        found = [costs_in(policies, [flat[each] for each in part.forbidden]) for part in parts]
+        # Both parts together hold a policy for each, at equal costs, and no others.
+        assert set.union(*found) == costs_in(policies, forbidden)
+        region = region.forbid([int(rng.choice(orbit))])
     assert longest > 1
 
 
@@ -123,21 +96,22 @@ def test_alike_floors_one_after_the_other_are_an_orbit() -> None:
     oracle = ProcedureOracle(floors("abab").flattening)
     starts = oracle.procedure.row_start
     first, second, third = (int(starts[index]) for index in range(3))
-    assert {image.row for image in oracle.orbit(Region(), first)} == {first, third}
+    assert oracle.orbit(Region(), first) == [first, third]
     # What is forbidden on one floor alone tells it from the other.
-    assert [image.row for image in oracle.orbit(Region().forbid([first + 1]), first)] == [first]
+    assert [*oracle.orbit(Region().forbid([first + 1]), first)] == [first]
     assert len(oracle.orbit(Region().forbid([first + 1, third + 1]), first)) == 2
     assert len(oracle.orbit(Region().forbid([second + 1]), first)) == 2
 
 
-def test_buildings_are_exchanged_with_their_floors() -> None:
-    oracle = ProcedureOracle(two_buildings("aa").flattening)
+def test_of_segments_inside_one_another_those_are_exchanged_that_are_more() -> None:
+    oracle = ProcedureOracle(two_buildings("aaa").flattening)
     names = [activity.name for activity in oracle.flattening.problem.activities]
-    room = int(oracle.row_offset[names.index("building-0/room-0")])
-    images = oracle.orbit(Region(), room)
-    assert sorted(len(image.exchanges) for image in images) == [0, 1, 1, 2]
-    owners = np.searchsorted(oracle.row_offset, [image.row for image in images], side="right") - 1
-    assert {names[owner] for owner in owners} == {f"building-{b}/room-{r}" for b in (0, 1) for r in (0, 1)}
+    rooms = [int(oracle.row_offset[names.index(f"building-{b}/room-{r}")]) for b in (0, 1) for r in range(3)]
+    assert oracle.orbit(Region(), rooms[1]) == [rooms[1], rooms[0], rooms[2]]
+    # Now all floors of a building differ, but the buildings do not.
+    told_apart = Region().forbid([each + 1 for each in (rooms[0], rooms[3])])
+    told_apart = told_apart.forbid([rooms[1], rooms[4]])
+    assert oracle.orbit(told_apart, rooms[2]) == [rooms[2], rooms[5]]
 
 
 def test_floors_of_two_buildings_are_exchanged_where_both_are_entered_equally_often() -> None:
@@ -148,10 +122,9 @@ def test_floors_of_two_buildings_are_exchanged_where_both_are_entered_equally_of
     )
     told_apart = Region().forbid([other])
     around = rows_called("around", oracle)
-    assert [image.row for image in oracle.orbit(told_apart, first)] == [first]
+    assert [*oracle.orbit(told_apart, first)] == [first]
     assert len(oracle.orbit(told_apart.forbid(around[:1]), first)) == 1
-    images = oracle.orbit(told_apart.forbid(around), first)
-    assert {image.row for image in images} == {first, third, fourth}
+    assert oracle.orbit(told_apart.forbid(around), first) == [first, third, fourth]
 
 
 def test_choices_that_are_too_dear_are_dropped_before_the_search_and_proven_so() -> None:
@@ -171,7 +144,6 @@ def test_choices_that_are_too_dear_are_dropped_before_the_search_and_proven_so()
     feasible = policies.costs[:, 1] <= problem.bounds[0]
     assert best[0] == pytest.approx(policies.costs[kept & feasible, 0].min())
     assert policies.costs[~kept & feasible, 0].min() > search.cutoff
-    record.unfold()
     claims = [record.claim(leaf) for leaf in record.leaves() if leaf != node.number]
     assert all(claim is not None and claim.bound >= search.cutoff for claim in claims)
 
@@ -195,7 +167,7 @@ def test_nothing_else_is_exchanged(
         monkeypatch.setattr(f"hcssp.dual.exchangeable.{name}", limit)
     oracle = ProcedureOracle(problem.flattening)
     room = int(oracle.row_offset[0])
-    assert [image.row for image in oracle.orbit(Region(), room)] == [room]
+    assert [*oracle.orbit(Region(), room)] == [room]
     assert oracle.exchange_rounding == 0.0 or not limits
 
 
@@ -262,7 +234,7 @@ def test_what_is_entered_in_its_midst_is_not_exchanged(
         for row in (0, 1):
             # The same of the other floor, or nothing.
             expected = [{first + row, second + row}] * 2 if size == 2 else [{first + row}, {second + row}]
-            found = [{image.row for image in oracle.orbit(Region(), each + row)} for each in (first, second)]
+            found = [{*oracle.orbit(Region(), each + row)} for each in (first, second)]
             assert found == expected
 
 
@@ -283,8 +255,8 @@ def test_a_choice_that_leads_nowhere_is_no_harm_to_others() -> None:
     plan.add_constraint("damage", at_most=5.0, counts=dict.fromkeys(rooms, "damage"))
     oracle = ProcedureOracle(plan.build(start=events[0], end=events[3]).flattening)
     first, second, third = (int(oracle.row_offset[room]) for room in rooms[:3])
-    assert {image.row for image in oracle.orbit(Region(), second)} == {second, third}
-    assert [image.row for image in oracle.orbit(Region(), first)] == [first]
+    assert {*oracle.orbit(Region(), second)} == {second, third}
+    assert [*oracle.orbit(Region(), first)] == [first]
 
 
 def test_what_rounding_may_change_by_exchanges_is_allowed_for() -> None:
@@ -325,7 +297,7 @@ def test_a_search_that_exchanges_splits_less(monkeypatch: pytest.MonkeyPatch) ->
 def test_plans_made_again_exchange_what_is_still_alike() -> None:
     problem = floors("aaaa", damage=5.3)
     plan = solve(problem)
-    assert any(plan.record.mirrors(region) for region in range(len(plan.record)))
+    assert plan.record.exchanges
     room = problem.activities[0]
     changed = problem.with_activities({room.name: room.cssp.derive(costs=1.1 * room.cssp.costs)})
     again, anew = plan.replan(problem=changed), solve(changed)
@@ -334,56 +306,62 @@ def test_plans_made_again_exchange_what_is_still_alike() -> None:
     assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
 
 
-def test_a_record_unfolds_what_mirrors_other_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    oracle = ProcedureOracle(floors("aa").flattening)
-    room, other = (int(oracle.row_offset[3 * index]) for index in range(2))
+def test_a_record_tells_the_regions_of_an_orbit_again() -> None:
+    oracle = ProcedureOracle(floors("aaaa").flattening)
+    rooms = [int(oracle.row_offset[3 * index]) for index in range(4)]
+    record = SearchRecord(oracle)
+    used, avoided = record.split_orbit(record.root, oracle.orbit(Region(), rooms[0]), count=3)
+    assert record.region(used).forbidden == {room + 1 for room in rooms[:3]}
+    assert record.region(avoided).forbidden == set(rooms[2:])
     choice = int(oracle.procedure.row_start[0])
-
-    def recorded() -> SearchRecord:
-        record = SearchRecord(oracle)
-        used, avoided = record.split_orbit(record.root, oracle.orbit(Region(), room))
-        record.bounded(avoided, 9.0, np.zeros(1))
-        parts = record.split(used, choice)
-        for part, bound in zip(parts, (7.0, 8.0), strict=True):
-            record.bounded(part, bound, np.ones(1))
-        return record
-
-    record = recorded()
-    known = {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}
-    assert sum(claim is None for claim in known.values()) == 1
-    assert [known[record.region(leaf)] for leaf in record.leaves() if record.mirrors(leaf)] == [None]
-    record.unfold()
-    claims = {record.region(leaf).forbidden: record.claim(leaf) for leaf in record.leaves()}
-    bounds = sorted(0.0 if claim is None else claim.bound for claim in claims.values())
-    assert bounds == [7.0, 7.0, 8.0, 8.0, 9.0]
-    image = oracle.procedure.row_start[1]
-    mirrored = {room, other + 1, int(image)}
-    assert any(forbidden >= mirrored and claim is not None for forbidden, claim in claims.items())
-    monkeypatch.setattr("hcssp.proofs.search_record.MAX_UNFOLDED", 1)
-    record = recorded()
-    record.unfold()
-    assert {record.region(leaf): record.claim(leaf) for leaf in record.leaves()}.keys() == known.keys()
+    record.split_orbit(used, oracle.orbit(record.region(used), choice))
+    splits, weights = record.skeleton()
+    # The fourth floor is not one of those any more.
+    assert splits == [(rooms[0], 3), (choice, 1), -1, -1, -1]
+    again = SearchRecord.of_skeleton(splits, weights)
+    assert again.skeleton()[0] == splits
+    regions = [again.region(leaf) for leaf, _ in again.resume(oracle)]
+    assert regions == [record.region(leaf) for leaf in record.leaves()]
+    other = SearchRecord.of_parts(oracle, 1)
+    other.graft([0], record)
+    assert [other.region(leaf) for leaf in other.leaves()] == regions
+    assert other.exchanges
 
 
-def test_what_was_counted_is_proven_by_regions() -> None:
-    problem = floors("abab", damage=5.4)
-    plan = solve(problem, PolicyBranching())
-    assert plan.record.counted
-    shown = claimed_interval(certificate_of(problem, plan.record, None))[0]
-    assert shown < plan.lower_bound - 0.01
-    # Nothing is left out: the checker is content with what a search by regions alone proves.
-    verdict = check(problem, plan.certificate, exact=True)
-    assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-9)
+def many(uses: int, plans: int) -> HCSSP:
+    """An activity of a few plans again and again."""
+    room = CSSPBuilder(cost_names=("time", "damage"))
+    here, there = room.add_state("here"), room.add_goal("there")
+    for time, damage in [(1.0, 1.0), (2.0, 0.0), (1.7, 0.35)][:plans]:
+        # A chance, or all costs would be multiples of something.
+        ways, costs = {there: 0.5, here: 0.5}, {"time": time, "damage": damage}
+        room.add_action(here, f"for {time}", to=ways, costs=costs)
+    room.set_initial(here)
+    plan, problem = ProcedureBuilder("many"), room.build()
+    events = [plan.add_event(f"event-{index}") for index in range(uses + 1)]
+    rooms = [plan.add_activity(f"room-{index}", problem) for index in range(uses)]
+    for index, each in enumerate(rooms):
+        plan.add_choice(events[index], "on", to=[Outcome(1.0, events[index + 1], each)])
+    plan.add_constraint("damage", at_most=0.65 * uses + 0.3, counts=dict.fromkeys(rooms, "damage"))
+    return plan.build(start=events[0], end=events[-1])
+
+
+@pytest.mark.parametrize(("uses", "plans", "counted"), [(20, 2, False), (13, 3, False), (100, 2, True)])
+def test_many_alike_uses_have_small_and_complete_certificates(uses: int, plans: int, counted: bool) -> None:
+    problem = many(uses, plans)
+    found = solve(problem)
+    assert found.gap < 1e-6
+    # Where the search has counted, another one goes by regions alone.
+    assert found.record.counted == counted
+    if counted:
+        shown = claimed_interval(certificate_of(problem, found.record, None))[0]
+        assert shown < found.lower_bound * (1.0 - 1e-4)
+    assert 1 < len(found.certificate.leaves) <= 12
+    for exact in (False, True):
+        verdict = check(problem, found.certificate, exact=exact)
+        assert verdict.lower_bound >= found.lower_bound * (1.0 - 1e-9)
+        assert verdict.upper_bound <= found.upper_bound * (1.0 + 1e-9)
     assert not solve(problem, PolicyBranching(counts=False)).record.counted
-
-
-def test_a_search_by_regions_ends_where_they_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.proofs.search_record.MAX_UNFOLDED", 12)
-    plan = solve(floors("abab", damage=5.4), PolicyBranching())
-    lower, upper = claimed_interval(plan.certificate)
-    assert lower < plan.lower_bound - 0.01
-    assert upper == pytest.approx(plan.upper_bound)
-    assert len(plan.certificate.leaves) <= 12
 
 
 def ends_without(after: list[list[int]], event: int, end: int, closed: int | None = None) -> bool:

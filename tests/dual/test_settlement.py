@@ -125,12 +125,12 @@ def test_twenty_alike_steps_are_soon_proved() -> None:
     assert plan.iterations < 100
 
 
-def test_a_hundred_are_too_and_their_certificate_says_what_it_proves() -> None:
+def test_a_hundred_are_too_and_their_certificate_proves_it() -> None:
     plan = solve(steps([step([(1.0, 1.0), (1.7, 0.35), (2.0, 0.0)])] * 100, 32.6, [1.0] * 100), stop=[])
     assert plan.status == "optimal"
     assert plan.upper_bound == pytest.approx(167.7)
     verdict = check(plan.problem, plan.certificate)
-    assert 167.0 < verdict.lower_bound < plan.lower_bound
+    assert verdict.lower_bound >= plan.lower_bound
     assert verdict.upper_bound == pytest.approx(plan.upper_bound)
 
 

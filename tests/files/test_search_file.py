@@ -102,7 +102,7 @@ def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -
     ("changes", "said"),
     [
         ({"format": "hcssp-plan"}, "this is no search; begin without it"),
-        ({"version": 2}, "version 2 cannot be read, only 1"),
+        ({"version": 3}, "version 3 cannot be read, only 2"),
         ({"problem": {"fingerprint": "0"}}, "this search is for another problem"),
         ({"bounds": {}}, "bounds: {} are not those of this problem's constraints"),
         ({"bounds": {"budget 0": "x", "budget 1": 1.0}}, "bounds: bound on 'budget 0': x is no upper bound"),
@@ -110,6 +110,8 @@ def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -
         ({"rows": []}, "1 regions are missing"),
         ({"rows": [3, -1, -1, -1]}, "there are regions that are part of nothing"),
         ({"rows": [0.5]}, r"rows: \[0.5\] is no list of whole numbers"),
+        ({"rows": [[3], -1, -1]}, r"rows: \[\[3\], -1, -1\] is no list of whole numbers"),
+        ({"rows": [[-1, 1], -1, -1]}, r"is no list of whole numbers from -1, or pairs from 0"),
         ({"weights": 7}, "weights: 7 is no list"),
         ({"weights": [[True]]}, r"weights: \[true\] is no list of numbers"),
     ],

@@ -49,7 +49,7 @@ def test_a_split_loses_no_policy_but_those_it_cuts_off_twice(seed: int) -> None:
         row = undecided_row(dual)
         if dual.infeasible or row is None:
             return
-        halves = split(oracle, region, row)
+        halves = split(oracle, region, [row])
         forced, rest = (policies_of(problem, half) for half in halves)
         # A policy that never comes to the state lies in both halves; all others in one.
         assert forced | rest == policies_of(problem, region)

@@ -36,7 +36,7 @@ from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
-from hcssp.proofs.encoding import to_bytes
+from hcssp.proofs.encoding import from_bytes, to_bytes
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
@@ -76,7 +76,7 @@ def optimum_of(problem: Problem) -> float:
 def verified(plan: Plan, certificate: Certificate | None = None) -> Verdict:
     """The verdict about a plan's certificate, as a file, in which both arithmetics agree."""
     given = plan.certificate if certificate is None else certificate
-    read = Certificate.from_bytes(to_bytes(given))
+    read = from_bytes(to_bytes(given))
     verdict, exact = (check(plan.problem, read, exact=exact) for exact in (False, True))
     assert (verdict.lower_bound, verdict.upper_bound, verdict.costs) == (
         exact.lower_bound,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hcssp.checker import Certificate, check
-from hcssp.proofs.encoding import to_bytes
+from hcssp.checker import check
+from hcssp.proofs.encoding import from_bytes, to_bytes
 from proof_search import ProofSearch, searched
 from random_problems import random_cssp
 from random_procedures import random_procedure
@@ -35,7 +35,7 @@ def problem_of(kind: str, seed: int) -> Any:
 def test_the_interval_meets_the_optimum(kind: str, seed: int) -> None:
     problem = problem_of(kind, seed)
     proof = searched(problem)
-    certificate = Certificate.from_bytes(to_bytes(proof.certificate))
+    certificate = from_bytes(to_bytes(proof.certificate))
     verdict = check(problem, certificate)
     exact = check(problem, certificate, exact=True)
     assert (exact.lower_bound, exact.upper_bound, exact.costs) == (

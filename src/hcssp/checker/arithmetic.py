@@ -2,11 +2,9 @@ r"""Does a potential hold on a row? In integers, and in double precision that er
 
 A row of state :math:`s` with probabilities :math:`p_t`, divided by their sum :math:`S`, and costs :math:`c_i`
 holds under weights :math:`w` for a potential :math:`U` if
-
-.. math:: R = S \sum_i w_i c_i + \sum_t p_t (U(t) - U(s)) \ge 0.
-
-Probabilities and costs mean the shortest decimals that are read as these doubles; weights and potentials are
-the doubles. :func:`holds` decides in integers. A :func:`slack` not below its error proves the same.
+:math:`R = S \sum_i w_i c_i + \sum_t p_t (U(t) - U(s)) \ge 0`. Probabilities and costs mean the shortest
+decimals that are read as these doubles; weights and potentials are the doubles. :func:`holds` decides in
+integers. A :func:`slack` not below its error proves the same.
 """
 
 from __future__ import annotations

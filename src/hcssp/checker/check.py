@@ -1,12 +1,8 @@
-r"""The check of a certificate: inequalities, sums and searches, but no equations.
+"""The check of a certificate: inequalities, sums and searches, but no equations.
 
-All rests on one theorem (docs/certificates.md). Let :math:`U` be a number for every flat state, at most 0 at
-the end, that holds under weights :math:`w` on all rows but forbidden ones and dead ends. Then every proper
-policy that avoids the forbidden rows costs at least :math:`U` of the start, under :math:`w`.
-
-- A leaf of the branching with weights :math:`(1, \lambda)` bounds the primary cost of its plans from below;
-- one with weights :math:`(0, w)` and a :math:`U` above :math:`w \Delta` has no plan;
-- where all rows are forbidden that the plan does not take, a weight of -1 bounds a cost of it from above.
+All rests on one theorem (docs/certificates.md): if a number for every flat state, at most 0 at the end, holds
+under some weights on all rows but forbidden ones and dead ends, that of the start is a lower bound on what
+proper policies cost under these weights that avoid the forbidden rows.
 """
 
 from __future__ import annotations
@@ -20,8 +16,8 @@ from math import ceil, inf
 import numpy as np
 
 from hcssp.checker.arithmetic import GRAIN, decimal, grains, holds, slack, spans
-from hcssp.checker.format import Certificate, Potential, Statement
-from hcssp.checker.layout import Layout
+from hcssp.checker.format import Branching, Certificate, Potential, Statement
+from hcssp.checker.layout import Layout, Segments
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
@@ -60,7 +56,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
         lower, for_lots = inf, len(certificate.leaves) == 1
         evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
-        regions = leaf_regions(certificate.tree, layout.flattening.row_start, layout.superfluous)
+        regions = leaf_regions(certificate.tree, Segments(layout, certificate.segments), layout.superfluous)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
             proven = leaf_bound(f"leaf {number}", evidence, statement, region)
@@ -131,7 +127,7 @@ class Evidence:
                 raise NotProven(f"{where}, activity {activity}, potential {number}: {wrong}")
             found[activity].append((potential, share.as_integer_ratio()))
         ways = [way for *_, each in compress(self.layout.event_rows, ~region) for way in each]
-        for activity in {way.activity for way in ways if way.activity is not None}:
+        for activity in {activity for _, activity, _ in ways if activity is not None}:
             for cost, limit in enumerate(self.layout.own_weights(activity, prices)):
                 used = sum(grains(potential.weights[cost], share) for potential, share in found[activity])
                 if used > limit:
@@ -161,20 +157,21 @@ def level(parts: Parts, state: int) -> int:
     return sum(grains(potential.values.item(state), share) for potential, share in parts)
 
 
-def leaf_regions(tree: Sequence[int], row_start: IntArray, always: BoolArray) -> Iterator[BoolArray]:
-    """The rows that each leaf forbids; a policy that a branching does not send one way goes the other."""
-    waiting: list[list[slice]] = [[]]
-    for row in tree:
-        forbidden = waiting.pop()
-        if row >= 0:
-            first, last = row_start[np.searchsorted(row_start, row, side="right") - 1 :][:2].tolist()
-            waiting.append([*forbidden, slice(row, row + 1)])
-            waiting.append([*forbidden, slice(first, row), slice(row + 1, last)])
-        else:
-            region = always.copy()
-            for rows in forbidden:
-                region[rows] = True
-            yield region
+def leaf_regions(tree: Sequence[Branching], segments: Segments, whole: BoolArray) -> Iterator[BoolArray]:
+    """The rows that each leaf forbids; a policy goes one of the two ways, or one that it is exchanged for."""
+    waiting, starts = [whole.copy()], segments.layout.flattening.row_start
+    for branching in tree:
+        used, spared = waiting[-1].copy(), waiting.pop()
+        row, count, *chosen = branching if isinstance(branching, tuple) else (branching, 1)
+        if row < 0 or count < 1:
+            yield used
+            continue
+        rows = segments.exchanged(row, chosen, spared) if chosen else [row]
+        for each in rows[:count]:
+            first, last = starts[np.searchsorted(starts, each, side="right") - 1 :][:2].tolist()
+            used[first:each] = used[each + 1 : last] = True
+        spared[rows[count - 1 :]] = True
+        waiting += spared, used
     if waiting:
         raise ValueError(f"the tree lacks {len(waiting)} leaves")
 

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hcssp.checker.arithmetic import UNIT, decimal, integers, is_moderate, spans
+from hcssp.checker.format import Segment
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.superfluous import superfluous_rows
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, NotProven
 from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
@@ -82,12 +83,7 @@ class Block:
             rows = safe
 
 
-class Way(NamedTuple):
-    """To a start of `activity` or, if it is None, an event state; a choice's ways have a common factor."""
-
-    probability: int
-    activity: int | None
-    start: int
+Way = tuple[int, int | None, int]  # chance, up to a common factor; a start of an activity, or an event state
 
 
 class Layout:
@@ -99,12 +95,13 @@ class Layout:
         read = {id(each.cssp): Block(each.cssp) for each in self.procedure.activities}
         same = {block.digest: block for block in read.values()}
         self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
-        self.event_rows = tuple(self._event_rows())
+        self.event_rows, starts = tuple(self._event_rows()), self.flattening.event_row_start.tolist()
+        self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
         self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them, and every leaf forbids them
         # The goals of each activity that can be reached, and the event states they lead to.
-        led = zip(self.blocks, map(self.flattening.flat_state, range(len(self.blocks))), strict=True)
-        goals = [np.where(block.goals, states, -1).tolist() for block, states in led]
+        after = map(self.flattening.flat_state, range(len(self.blocks)))
+        goals = [np.where(block.goals, to, -1).tolist() for block, to in zip(self.blocks, after, strict=True)]
         self.exits = [[(goal, to) for goal, to in enumerate(each) if to >= 0] for each in goals]
 
     def _event_rows(self) -> Iterator[tuple[int, list[tuple[int, Fraction]], list[Way]]]:
@@ -122,7 +119,7 @@ class Layout:
                     ways += [(each * share, outcome.runs, start) for start, share in pairs]
                 whole = zip(integers(share for share, _, _ in ways)[0].tolist(), ways, strict=True)
                 costs = [(n, decimal(cost)) for n, cost in enumerate(next(paid)) if cost]
-                yield state, costs, [Way(p, runs, start) for p, (_, runs, start) in whole if p]
+                yield state, costs, [(p, runs, start) for p, (_, runs, start) in whole if p]
 
     def own_weights(self, activity: int, weights: Sequence[Any]) -> list[Any]:
         """The weights of an activity's own costs that the whole problem's `weights` amount to."""
@@ -155,3 +152,69 @@ class Layout:
         counts = [sorted(constraint.counts.items()) for constraint in self.procedure.constraints]
         ends, digests = (self.flattening.start, self.flattening.end), [block.digest for block in self.blocks]
         return hashlib.sha256(repr((ends, self.event_rows, self.exits, counts, digests)).encode()).hexdigest()
+
+
+class Segments:
+    """Parts of a procedure that a certificate lists, each entered in one event state and left for one other.
+
+    Those that are alike and entered equally often may exchange their plans (docs/certificates.md).
+    """
+
+    def __init__(self, layout: Layout, listed: Sequence[Segment]) -> None:
+        self.layout, flat = layout, layout.flattening
+        self.found: list[tuple[int, str, IntArray]] = []  # for each its entry, its form and its rows
+        # Where some rows are forbidden, an event state is come to in a share of the times another one is.
+        self.shares: dict[int, tuple[list[int], Fraction, int]] = {}
+        # Steps: row, state, activity or -1, event state after it; and the chance, 0 if that is not certain.
+        steps, chances = [(-1, -1, -1, -1)], [0]
+        for row, (state, _, ways) in enumerate(layout.event_rows if listed else ()):
+            for chance, run, start in ways:
+                after = {start} if run is None else {event for _, event in layout.exits[run]}
+                steps += [(row, state, -1 if run is None else run, event) for event in after]
+                chances += [chance if len(after) == 1 else 0] * len(after)
+        rows, states, runs, heads = np.array(steps).T
+        for number, (events, activities, leaves) in enumerate(listed):
+            first, inner, inside = events[0], events[1:], np.isin(states, events)
+            right = np.where(inside, np.isin(heads, [*inner, leaves]), ~np.isin(heads, inner))
+            right &= np.isin(runs, activities) == (inside & (runs >= 0))
+            if not right.all() or min(events) < 0 or flat.start in inner or {flat.end, leaves} & {*events}:
+                raise NotProven(f"segment {number}: it can be entered, run or left elsewhere")
+            own = [layout.choices[event] for event in events] + [np.r_[flat.rows_of(a)] for a in activities]
+            self.found.append((first, self.form(listed[number]), np.concatenate(own)))
+            into = np.flatnonzero(heads == first).tolist()
+            leading = [chances[step] for step in into]
+            if first != flat.start and len({*rows[into].tolist()}) == 1 and all(leading):
+                row, state = steps[into[0]][:2]
+                share = Fraction(sum(leading), sum(chance for chance, _, _ in layout.event_rows[row][2]))
+                others = [each for each in layout.choices[state] if each != row]
+                self.shares.setdefault(first, (others, share, state))
+            if leaves != flat.start and inside[heads == leaves].all():
+                self.shares[leaves] = [], Fraction(1), first
+
+    def form(self, segment: Segment) -> str:
+        """All that alike segments have in common: everything but the numbers of events and activities."""
+        (events, activities, leaves), layout, told = segment, self.layout, list[object]()
+        place = {event: index for index, event in enumerate((*events, leaves))}.get
+        named: dict[int | None, int] = {activity: index for index, activity in enumerate(activities)}
+        for state, costs, ways in [layout.event_rows[row] for each in events for row in layout.choices[each]]:
+            led = [(chance, named.get(run), place(to) if run is None else to) for chance, run, to in ways]
+            told.append((place(state), costs, led))
+        for activity in activities:
+            exits = [(goal, place(event)) for goal, event in layout.exits[activity]]
+            counts = [constraint.counts.get(activity) for constraint in layout.procedure.constraints]
+            told.append((layout.blocks[activity].digest, counts, exits))
+        return repr(told)
+
+    def exchanged(self, row: int, chosen: Sequence[int], region: BoolArray) -> list[int]:
+        """What is in the place of `row`, which is in the first of some segments, if they can be exchanged."""
+        entered: dict[int, tuple[int, Fraction]] = {}
+        for event, (others, share, source) in self.shares.items():
+            if region[others].all():
+                root, part = entered.get(source, (source, Fraction(1)))
+                entered[event] = root, share * part
+        found = [self.found[number] for number in chosen]
+        seen = {(form, entered.get(first, (first, 1)), region[own].tobytes()) for first, form, own in found}
+        if len(seen) > 1 or len(np.unique(rows := np.array([own for *_, own in found]))) < rows.size:
+            raise NotProven(f"segments {chosen}: they overlap, are not alike, or not entered equally often")
+        (place,) = np.flatnonzero(rows[0] == row)
+        return [int(each) for each in rows[:, place]]

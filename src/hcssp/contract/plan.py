@@ -202,8 +202,6 @@ class Plan:
         if not self._told_more or self.lower_bound <= known + WORTH_PROVING * abs(known):
             return made
         record: SearchRecord = verb("plan.proving_record")(self)
-        if not record.unfolds:
-            return made
         again = certificate_of(self.problem, record, self._rows)
         return max(made, again, key=lambda each: claimed_interval(each)[0])
 

@@ -11,7 +11,9 @@ Within a region this holds for segments with the same forbidden rows. The rows t
 are its *orbit*. A search that splits a region there may require the row, or forbid the whole orbit: a policy
 that takes any of its rows is worth as much as one that takes this one.
 
-Segments lie inside one another or apart, and so do the exchanges.
+Segments lie inside one another or apart. Those of one form can be permuted at will, so that a search may
+also require a row in some of them and forbid it in the others: what a policy uses so many times or more, it
+might as well use in the first ones.
 
 References: Ostrowski, Linderoth, Rossi and Smriglio 2011 (orbital branching); Cooper, Harvey and Kennedy 2001
 for the events that every way leads through.
@@ -43,16 +45,6 @@ EXCHANGE_ROUNDING = 1e-11
 as its probabilities miss a sum of one, and none is made twice before a segment is left. So executions are off
 by twice MAX_EVENTS times SUM_TOLERANCE at most. What a policy uses changes as little, which is far within the
 tolerance of bounds."""
-
-Exchange = tuple[tuple[int, int, int], ...]
-"""Ranges of rows that change places: the first row of either, and how many they are."""
-
-
-class ExchangeableRow(NamedTuple):
-    """A row of an orbit, and the exchanges, one after the other, that lead to it."""
-
-    row: int
-    exchanges: tuple[Exchange, ...]
 
 
 class _Segment(NamedTuple):
@@ -100,6 +92,13 @@ class Exchangeable:
         For each activity a number; those with equal numbers are alike and count the same.
     row_offset
         The first row of each activity, and the number of rows.
+
+    Attributes
+    ----------
+    segments
+        Those that can be exchanged, and what shows that they are entered equally often: for each its event
+        states, where it is entered first, its activities, and the event state that it is left for. What is
+        entered before comes before, and what lies in another one after it.
     """
 
     def __init__(self, flattening: Flattening, groups: IntArray, row_offset: IntArray) -> None:
@@ -110,6 +109,7 @@ class Exchangeable:
         # For each event and activity, by its first row: the families and members that it is in, and where.
         self._places: dict[int, list[tuple[int, int, int]]] = {}
         families, self._ways = events.families()
+        self.segments = events.chained(families, self._ways)
         for family in families:
             members = []
             for member, (chain, own, activities) in enumerate(family):
@@ -127,9 +127,11 @@ class Exchangeable:
         """By how much costs may differ after exchanges, relatively."""
         return EXCHANGE_ROUNDING if self._families else 0.0
 
-    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
-        """The rows that a row can be exchanged for within a region, itself the first."""
-        images = {row: ExchangeableRow(row, ())}
+    def orbit(self, region: Region, row: int) -> list[int]:
+        """The rows that a row can be exchanged for within a region: itself, then the others in order.
+
+        Any of them can be exchanged for any others at once.
+        """
         enclosing = self._places.get(self._block(row), [])
         wanted = {family for family, _, _ in enclosing}
         forbidden: dict[tuple[int, int], set[tuple[int, int]]] = {}
@@ -138,21 +140,20 @@ class Exchangeable:
             for family, member, place in self._places.get(first, ()):
                 if family in wanted:
                     forbidden.setdefault((family, member), set()).add((place, closed - first))
-        # From the innermost segment outwards: what is exchanged inside one goes along with it.
-        for family, member, _ in sorted(enclosing, key=lambda each: len(self._families[each[0]][0].firsts)):
+        most: list[int] = []
+        for family, member, place in enclosing:
             here, own = self._families[family][member], forbidden.get((family, member))
             entered = self._entered(here.chain, region)
-            inside = list(images.values())
-            for other, there in enumerate(self._families[family]):
-                if other == member or forbidden.get((family, other)) != own:
-                    continue
-                if there.chain != here.chain and self._entered(there.chain, region) != entered:
-                    continue
-                exchange = tuple(zip(here.firsts, there.firsts, here.counts, strict=True))
-                for each in inside:
-                    image = exchanged(each.row, exchange)
-                    images.setdefault(image, ExchangeableRow(image, (*each.exchanges, exchange)))
-        return list(images.values())
+            offset = row - here.firsts[place]
+            images = [
+                there.firsts[place] + offset
+                for other, there in enumerate(self._families[family])
+                if other != member
+                and forbidden.get((family, other)) == own
+                and (there.chain == here.chain or self._entered(there.chain, region) == entered)
+            ]
+            most = max(most, images, key=len)
+        return [row, *sorted(most)]
 
     def _entered(self, chain: int, region: Region) -> tuple[int, tuple[float, ...]]:
         """How often a chain is entered: as often as another one, times some chances."""
@@ -167,22 +168,11 @@ class Exchangeable:
         return int(self._first_rows[np.searchsorted(self._first_rows, row, side="right") - 1])
 
 
-def exchanged(row: int, exchange: Exchange) -> int:
-    """The row that stands in the place of another after an exchange.
-
-    >>> [exchanged(row, ((0, 4, 2),)) for row in (0, 1, 2, 5)]
-    [4, 5, 2, 1]
-    """
-    for first, second, count in exchange:
-        if first <= row < first + count:
-            return row - first + second
-        if second <= row < second + count:
-            return row - second + first
-    return row
-
-
 _Alike = tuple[int, list[int], list[int]]
 """A segment by its chain, its events and its activities in their order."""
+
+Listed = tuple[tuple[int, ...], tuple[int, ...], int]
+"""A segment by its events, its activities and the event that it is left for."""
 
 
 class _Events:
@@ -251,6 +241,7 @@ class _Events:
                 if inside.issuperset(self._before[after]):
                     follows[event] = after
         chains: dict[int, int] = {}
+        self._listed: dict[int, list[Listed]] = {}
         alike: dict[Hashable, list[_Alike]] = {}
         for chain, first in enumerate(segments.keys() - set(follows.values())):
             here: int | None = first
@@ -258,6 +249,8 @@ class _Events:
                 chains[here] = chain
                 form, activities = self._form(segments[here], passed[here])
                 alike.setdefault(form, []).append((chain, segments[here], activities))
+                listed = tuple(segments[here]), tuple(activities), _known(passed[here])
+                self._listed.setdefault(chain, []).append(listed)
                 here = follows.get(here)
         ways = {}
         for first in segments.keys() - set(follows.values()):
@@ -265,6 +258,17 @@ class _Events:
             if way is not None:
                 ways[chains[first]] = way
         return [family for family in alike.values() if len(family) > 1], ways
+
+    def chained(self, families: list[list[_Alike]], ways: dict[int, _Way]) -> list[Listed]:
+        """All segments of the chains of some, and of those that lead to these; large ones first."""
+        wanted: set[int] = set()
+        for chain in {chain for family in families for chain, _, _ in family}:
+            here: int | None = chain
+            while here is not None and here not in wanted:
+                wanted.add(here)
+                here = ways[here].chain if here in ways else None
+        largest = sorted(wanted, key=lambda chain: -max(len(events) for events, _, _ in self._listed[chain]))
+        return [segment for chain in largest for segment in self._listed[chain]]
 
     def _way_into(self, first: int, segment: list[int], chains: dict[int, int]) -> _Way | None:
         """The only way into a chain, from an event at which a segment begins; None if there are others."""

@@ -63,7 +63,6 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.dual.exchangeable import ExchangeableRow
 from hcssp.dual.foresight import TurningPoint
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
@@ -362,12 +361,13 @@ class Oracle(ABC, Generic[V]):
         """The rows of a few decisions that matter much, which are worth to be looked at one by one."""
         return range(0)
 
-    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
-        """Rows such that for each policy of a region that takes one another takes `row`, at equal costs.
+    def orbit(self, region: Region, row: int) -> list[int]:
+        """Rows of different states such that what a policy of a region does there can be permuted.
 
-        The first is the row itself; by default it is the only one. See :mod:`hcssp.dual.exchangeable`.
+        However it is permuted, another policy of the region does that, at equal costs. The first is the row
+        itself; by default it is the only one. See :mod:`hcssp.dual.exchangeable`.
         """
-        return [ExchangeableRow(row, ())]
+        return [row]
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again, such as factors: a search has ended.

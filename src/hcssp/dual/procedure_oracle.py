@@ -23,7 +23,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.exchangeable import Exchangeable, ExchangeableRow
+from hcssp.dual.exchangeable import Exchangeable, Listed
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_policies import KnownPolicies
@@ -382,7 +382,12 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def exchange_rounding(self) -> float:
         return self._exchangeable.rounding
 
-    def orbit(self, region: Region, row: int) -> list[ExchangeableRow]:
+    @property
+    def segments(self) -> list[Listed]:
+        """The segments whose plans :meth:`orbit` exchanges, see :class:`Exchangeable`."""
+        return self._exchangeable.segments
+
+    def orbit(self, region: Region, row: int) -> list[int]:
         return self._exchangeable.orbit(region, row)
 
     @property

@@ -12,7 +12,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval, Verification
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.files.atomic import write_atomically
-from hcssp.proofs.encoding import to_bytes
+from hcssp.proofs.encoding import from_bytes, to_bytes
 from hcssp.version import __version__
 
 
@@ -36,7 +36,7 @@ def load_certificate(path: str | Path) -> Certificate:
         If the file cannot be read or is no certificate; the message names it.
     """
     try:
-        return Certificate.from_bytes(Path(path).read_bytes())
+        return from_bytes(Path(path).read_bytes())
     except (OSError, InvalidCertificate) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidCertificate(f"{path}: {reason}") from error

@@ -1,13 +1,14 @@
 """Searches on disk: the regions that are left, so that another run goes on where one was killed.
 
 ``format`` and ``version``
-    ``"hcssp-search"`` and 1.
+    ``"hcssp-search"`` and 2; 1 has no pairs in ``rows``.
 ``problem``, ``bounds``
     As in a plan's file (:mod:`hcssp.files.plan_file`).
 ``rows``
     The regions: for each the row that it was split on, or -1 if it was not; the part that uses the row
-    follows with all of its parts, then the one that does not. Such a list covers all policies, whatever its
-    numbers are.
+    follows with all of its parts, then the one that does not. A pair of a row and a count stands for a split
+    on all rows that it can be exchanged for: so many of them are used, or fewer. Such a list covers all
+    policies, whatever its numbers are.
 ``weights``
     For each region that was not split, the weights of the costs that say most about it; ``null`` if none do.
 
@@ -32,10 +33,10 @@ from hcssp.files.atomic import write_atomically
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
 from hcssp.files.problem_file.source import read_bytes
 from hcssp.procedure import HCSSP
-from hcssp.proofs.search_record import SearchRecord
+from hcssp.proofs.search_record import SearchRecord, Split
 
 FORMAT = "hcssp-search"
-VERSION = 1
+VERSION, READABLE = 2, (1, 2)
 LARGEST_FILE = 2**30
 
 Kind = TypeVar("Kind", CSSP, HCSSP)
@@ -72,14 +73,14 @@ def save_search(
     CannotWrite
         If the file cannot be written.
     """
-    rows, weights = record.skeleton()
+    splits, weights = record.skeleton()
     bounds = zip(problem.constraint_names, problem.bounds.tolist(), strict=True)
     document = {
         "format": FORMAT,
         "version": VERSION,
         "problem": {"name": problem.name, "fingerprint": fingerprint or fingerprint_of(problem)},
         "bounds": {name: bound if isfinite(bound) else None for name, bound in bounds},
-        "rows": rows,
+        "rows": splits,
         "weights": [
             None if each is None or not np.isfinite(each).all() else each.tolist() for each in weights
         ],
@@ -122,7 +123,7 @@ def load_search(
         raise InvalidPlan([f"{file}: this is not JSON: {error}"]) from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidPlan([f"{file}: this is no search; begin without it"])
-    if content.get("version") != VERSION:
+    if content.get("version") not in READABLE:
         raise InvalidPlan([f"{file}: version {content.get('version')!r} cannot be read, only {VERSION}"])
     about = content.get("problem")
     if not isinstance(about, dict) or about.get("fingerprint") != (fingerprint or fingerprint_of(problem)):
@@ -132,7 +133,7 @@ def load_search(
         raise InvalidPlan([f"{file}: bounds: {_shown(bounds)} are not those of this problem's constraints"])
     try:
         bounded = problem.with_bounds({name: inf if each is None else each for name, each in bounds.items()})
-        record = SearchRecord.of_skeleton(_rows(content.get("rows")), _weights(content.get("weights")))
+        record = SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
     except InvalidProblem as error:
         raise InvalidPlan([f"{file}: bounds: {each}" for each in error.violations]) from None
     except (TypeError, ValueError, OverflowError) as error:
@@ -140,10 +141,18 @@ def load_search(
     return bounded, record
 
 
-def _rows(given: Any) -> list[int]:
-    if not isinstance(given, list) or not all(type(row) is int and -1 <= row < 2**62 for row in given):
-        raise ValueError(f"rows: {_shown(given)} is no list of whole numbers from -1")
-    return given
+def _splits(given: Any) -> list[Split]:
+    wrong = ValueError(f"rows: {_shown(given)} is no list of whole numbers from -1, or pairs from 0")
+    if not isinstance(given, list):
+        raise wrong
+    splits: list[Split] = []
+    for each in given:
+        pair = isinstance(each, list)
+        numbers = each if pair else [each]
+        if len(numbers) != 1 + pair or not all(type(n) is int and pair - 1 <= n < 2**62 for n in numbers):
+            raise wrong
+        splits.append((numbers[0], numbers[1]) if pair else numbers[0])
+    return splits
 
 
 def _weights(given: Any) -> list[Any]:

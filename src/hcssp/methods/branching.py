@@ -6,9 +6,9 @@ A search (:mod:`hcssp.methods.policy_branching`) decides which node comes next; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import floor, inf
 from typing import Generic
 
 import numpy as np
@@ -105,7 +105,7 @@ class Branching(Generic[V]):
             if row in region.forbidden or any(vertex.rows[state] == row for vertex in root.support):
                 continue
             orbit = oracle.orbit(region, row)
-            used, avoided = split(oracle, region, row, (image.row for image in orbit[1:]))
+            used, avoided = split(oracle, region, orbit)
             least = oracle.approximate(weights, used, precision, root.support[0])
             value = inf if least is None else lagrangian_bound(least.bound, root.prices, oracle.bounds)
             if value < cutoff:
@@ -174,9 +174,9 @@ class Branching(Generic[V]):
         rounds = NODE_ROUNDS if self.reporter.iterations >= self.next_improving else 0
         cost = search.upper_bound
         children: list[tuple[float, Node, Dual[V]]] = []
-        orbit = oracle.orbit(node.region, row)
-        numbers = self.record.split_orbit(node.number, orbit)
-        parts = split(oracle, node.region, row, (image.row for image in orbit[1:]))
+        orbit, count = self._orbit(node.region, row, parent)
+        numbers = self.record.split_orbit(node.number, orbit, count)
+        parts = split(oracle, node.region, orbit, count)
         for region, number in zip(parts, numbers, strict=True):
             # The node's policies lie in its region; only what is new can exclude them.
             new = Region(region.forbidden - node.region.forbidden)
@@ -199,6 +199,19 @@ class Branching(Generic[V]):
             if bound < search.cutoff:
                 self.duals.put(child.region, dual)
             search.push(bound, child)
+
+    def _orbit(self, region: Region, row: int, dual: Dual[V]) -> tuple[list[int], int]:
+        """The rows that a row can be exchanged for, and how many of them are to be used on one side.
+
+        That is one, unless the policies of the support disagree on how many of them are used.
+        """
+        orbit = self.oracle.orbit(region, row)
+        if len(orbit) == 1:
+            return orbit, 1
+        states = self.oracle.row_state[orbit]
+        used = [np.count_nonzero(vertex.rows_of(states) == orbit) for vertex in dual.support]
+        count = 1 + floor(sum(share * each for share, each in zip(dual.mixture, used, strict=True)))
+        return orbit, count if count <= max(used) else 1
 
     def _settle(self, waiting: float, node: Node, parent: Dual[V]) -> float:
         """The node's bound after the oracle was asked to settle it at once, now and then or where it can."""
@@ -228,13 +241,16 @@ class Branching(Generic[V]):
         return maximise(self.oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
 
 
-def split(oracle: Oracle[V], region: Region, row: int, alike: Iterable[int] = ()) -> tuple[Region, Region]:
-    """Two disjoint parts of a region: the row's state uses it, or neither it nor one that is alike is used.
+def split(oracle: Oracle[V], region: Region, orbit: Sequence[int], count: int = 1) -> tuple[Region, Region]:
+    """Two disjoint parts of a region: the first `count` rows of an orbit are used, or the others are not.
 
-    Rows are alike if they are of the row's orbit. Then a policy that is in neither part is worth as much as
-    one that uses the row.
+    Of the others there is one more than rows are left. A policy that is in neither part is worth as much as
+    one that is, as :meth:`Oracle.orbit` promises: it uses so many rows or more, or it uses fewer.
     """
-    return region.force(row, oracle.row_start, oracle.row_state), region.forbid([row, *alike])
+    used = region
+    for row in orbit[:count]:
+        used = used.force(row, oracle.row_start, oracle.row_state)
+    return used, region.forbid(orbit[count - 1 :])
 
 
 def undecided_row(dual: Dual[V]) -> int | None:

@@ -86,7 +86,7 @@ def begin_with(
         return []
     leaves = replayed(guide, oracle, SearchRecord(), root)
     _find_plan(oracle, leaves[0].node, root, reporter)
-    if any(map(guide.mirrors, range(len(guide)))):
+    if guide.exchanges:
         # A search of its own exchanges what is alike again; one by one, these regions are many times as many.
         return []
     looks = _Looks(oracle, root, reporter)
@@ -198,7 +198,7 @@ def replayed(
             priced = weights is not None and weights[0] == 1.0 and len(weights) == 1 + len(root.prices)
             near = np.where(bounded, weights[1:], 0.0) if weights is not None and priced else root.prices
             node = Node(region, near, root.bound, number, proven=False)
-            found.append(Leaf(node, inf if claim is None or guide.mirrors(theirs) else claim.bound))
+            found.append(Leaf(node, inf if claim is None else claim.bound))
             continue
         row = oracle.same_row(guide.row(theirs), known, unchanged)
         if row is None or row in region.forbidden:
@@ -206,7 +206,7 @@ def replayed(
             waiting.append((children[1], region, number))
             continue
         numbers = record.split(number, row)
-        waiting += zip(children, split(oracle, region, row), numbers, strict=True)
+        waiting += zip(children, split(oracle, region, [row]), numbers, strict=True)
     return sorted(found, key=lambda leaf: leaf.before)
 
 

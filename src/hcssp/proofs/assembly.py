@@ -16,6 +16,7 @@ from hcssp.checker.format import Certificate
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracles import oracle_of
+from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.errors import DeadEnd
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.builder import ProofBuilder
@@ -85,13 +86,14 @@ class _Assembly:
 
     def __init__(self, proof: ProofBuilder, record: SearchRecord, witness: Witness | None) -> None:
         self._proof, self._record, self._witness = proof, record, witness
+        if record.exchanges and isinstance(record.oracle, ProcedureOracle):
+            proof.exchange(record.oracle.segments)
         self._places: dict[int, tuple[int, Blocks]] = {}
         self._done: set[int] = set()
 
     def run(self, relaxed: bool) -> None:
         """Prove as much of every leaf as the whole needs."""
         record = self._record
-        record.unfold()
         told = [record.claim(leaf) for leaf in record.leaves()]
         target = min(0.0 if claim is None else claim.bound for claim in told)
         short = 0
@@ -121,10 +123,17 @@ class _Assembly:
             if self._witness is None or relaxed or known or not children:
                 leaves.append(region)
                 continue
-            row = self._record.row(region)
-            parts = self._proof.branch(node, self._witness.flat_row(row))
+            rows, count = self._record.orbit(region)
+            flat = [self._witness.flat_row(row) for row in rows]
+            parts = self._proof.branch_alike(node, flat, count) if count else None
+            if parts is None:
+                # Without an exchange, less is left out of the part that does not use the row.
+                rows, count, parts = rows[:1], 1, self._proof.branch(node, flat[0])
             for child, part, used in zip(children, parts, (True, False), strict=True):
-                waiting.append((child, part, self._witness.part(blocks, row, used)))
+                inside = blocks
+                for row in rows[:count] if used else rows[count - 1 :]:
+                    inside = self._witness.part(inside, row, used)
+                waiting.append((child, part, inside))
         return leaves
 
     def _prove(self, node: int, blocks: Blocks, claim: Claim, afresh: bool) -> None:

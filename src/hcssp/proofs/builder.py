@@ -30,6 +30,7 @@ True
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,10 +40,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
-from hcssp.checker.check import Evidence, leaf_bound, tolerated
-from hcssp.checker.format import Certificate, Potential, Statement
-from hcssp.checker.layout import Block, Layout
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.checker.check import Evidence, leaf_bound, leaf_regions, tolerated
+from hcssp.checker.format import Branching, Certificate, Potential, Segment, Statement
+from hcssp.checker.layout import Block, Layout, Segments
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NotProven
 from hcssp.procedure.model import HCSSP
@@ -50,6 +51,8 @@ from hcssp.proofs.events import LOST, event_values, parts_of, rounded_down
 from hcssp.proofs.feasibility import feasible_values
 from hcssp.proofs.plans import ProvenPlan, proven_plan
 from hcssp.proofs.ways_out import WaysOut
+
+logger = logging.getLogger(__name__)
 
 Use = tuple[int, int, float]
 """An activity, a stored potential, and how much of it the activity's potential contains."""
@@ -68,8 +71,8 @@ class _Node:
     """A region of policies: where it lies, and the best that is proven about it."""
 
     parent: int = -1
-    forbidden: tuple[range, ...] = ()
-    row: int = -1
+    forbidden: IntArray | None = None
+    branching: Branching = -1
     children: tuple[int, ...] = ()
     statement: Statement | None = None
     bound: float = -inf
@@ -108,6 +111,9 @@ class ProofBuilder:
         self._potentials: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._evidence = Evidence(self.layout, self._potentials, np.zeros(0, dtype=np.int64))
+        self._segments, self._listed = Segments(self.layout, ()), tuple[Segment, ...]()
+        # For each row the segments that it is in, and where.
+        self._places: dict[int, dict[int, int]] = {}
         self._nodes = [_Node()]
         self._plan: ProvenPlan | None = None
         self._searches: dict[tuple[str, bytes], tuple[BoolArray, BoolArray]] = {}
@@ -214,16 +220,53 @@ class ProofBuilder:
         cssp = self.layout.procedure.activities[activity].cssp
         return float(cssp.initial @ self._potentials[potential].values)
 
+    def exchange(self, segments: Sequence[Segment]) -> None:
+        """Say which parts of the procedure may exchange their plans.
+
+        Parameters
+        ----------
+        segments
+            As in a certificate. If the checker does not take them for such, there are none.
+        """
+        try:
+            self._segments, self._listed = Segments(self.layout, segments), tuple(segments)
+        except NotProven as error:
+            logger.info("nothing is exchanged: %s", error)
+        for number, (_, _, rows) in enumerate(self._segments.found):
+            for place, row in enumerate(rows.tolist()):
+                self._places.setdefault(row, {})[number] = place
+
     def branch(self, node: int, row: int) -> tuple[int, int]:
         """Split a region: the flat row's state uses the row, or it does not."""
-        starts = self.layout.flattening.row_start
-        state = int(np.searchsorted(starts, row, side="right")) - 1
-        if not 0 <= row < starts[-1] or self._nodes[node].children:
+        return self._branch(node, row)
+
+    def branch_alike(self, node: int, rows: Sequence[int], count: int) -> tuple[int, int] | None:
+        """Split a region: so many of some flat rows are used, by those that come first, or fewer are.
+
+        In the second part, the rows from the last of the first ones on are not used. None if the checker does
+        not see that all these rows can be exchanged: see :meth:`exchange`.
+        """
+        for number, place in self._places.get(rows[0], {}).items():
+            form, chosen = self._segments.found[number][1], [number]
+            for row in rows[1:]:
+                places = self._places.get(row, {}).items()
+                chosen += [n for n, at in places if at == place and self._segments.found[n][1] == form][:1]
+            if len(chosen) == len(rows):
+                try:
+                    return self._branch(node, (rows[0], count, *chosen))
+                except NotProven:
+                    continue
+        return None
+
+    def _branch(self, node: int, branching: Branching) -> tuple[int, int]:
+        row = branching[0] if isinstance(branching, tuple) else branching
+        if not 0 <= row < self.layout.flattening.row_start[-1] or self._nodes[node].children:
             raise ValueError(f"node {node} cannot be branched on flat row {row}")
-        others = (range(int(starts[state]), row), range(row + 1, int(starts[state + 1])))
+        region = self.region(node)
+        parts = [part & ~region for part in leaf_regions((branching, -1, -1), self._segments, region)]
         children = len(self._nodes), len(self._nodes) + 1
-        self._nodes += [_Node(node, others), _Node(node, (range(row, row + 1),))]
-        self._nodes[node].row, self._nodes[node].children = row, children
+        self._nodes += [_Node(node, np.flatnonzero(part)) for part in parts]
+        self._nodes[node].branching, self._nodes[node].children = branching, children
         return children
 
     def prove(
@@ -307,20 +350,20 @@ class ProofBuilder:
         """The flat rows that a region forbids; superfluous ones are forbidden everywhere."""
         region = self.layout.superfluous.copy()
         while node >= 0:
-            for rows in self._nodes[node].forbidden:
-                region[rows.start : rows.stop] = True
+            if (forbidden := self._nodes[node].forbidden) is not None:
+                region[forbidden] = True
             node = self._nodes[node].parent
         return region
 
     def certificate(self) -> Certificate:
         """All that is proven so far; what no leaf and no plan needs is left out."""
-        tree: list[int] = []
+        tree: list[Branching] = []
         leaves: list[tuple[int | None, float]] = []
         statements: dict[Statement, int] = {}
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
-            tree.append(self._nodes[node].row)
+            tree.append(self._nodes[node].branching)
             if self._nodes[node].children:
                 waiting += reversed(self._nodes[node].children)
                 continue
@@ -345,6 +388,7 @@ class ProofBuilder:
             plan_statements=tuple(len(renumbered) + number for number in range(len(plan.statements))),
             statements=(*renumbered, *(_renumbered(statement, shifted) for statement in plan.statements)),
             potentials=(*(self._potentials[number] for number in kept), *plan.potentials),
+            segments=self._listed if any(isinstance(each, tuple) for each in tree) else (),
         )
 
     def _best(self, node: int) -> tuple[Statement | None, float]:

@@ -1,23 +1,35 @@
-"""A certificate as bytes, the other way round than :meth:`hcssp.checker.format.Certificate.from_bytes`."""
+"""A certificate as bytes, and back; docs/certificates.md describes them.
+
+Nobody need believe what reads a certificate: whatever comes of it, what the checker accepts is true.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
 from math import inf
+from typing import Any
 
 import numpy as np
 
-from hcssp.checker.format import EXPANSION, MAGIC, SMALL, Certificate
+from hcssp.checker.format import Certificate, Potential, Statement
+from hcssp.errors import InvalidCertificate
+
+MAGIC = b"hcssp-certificate 3\n"
+"""How a file begins: with its version."""
+
+SMALL, EXPANSION = 1 << 24, 64
+"""The bytes that any stream may expand to, and the more for each of its own."""
 
 
 def to_bytes(certificate: Certificate) -> bytes:
-    """The bytes of a certificate's file; docs/certificates.md describes them."""
+    """The bytes of a certificate's file."""
     header = {
         "fingerprint": certificate.fingerprint,
         "bounds": [_figure(bound) for bound in certificate.bounds],
         "upper_bound": _figure(certificate.upper_bound),
         "tree": certificate.tree,
+        "segments": certificate.segments,
         "leaves": [(statement, _figure(bound)) for statement, bound in certificate.leaves],
         "plan": certificate.plan.tolist(),
         "ranks": certificate.ranks.tolist(),
@@ -40,6 +52,66 @@ def to_bytes(certificate: Certificate) -> bytes:
     return MAGIC + packed
 
 
+def from_bytes(data: bytes) -> Certificate:
+    """The certificate in a file's bytes, with memory in proportion to them.
+
+    Raises
+    ------
+    InvalidCertificate
+        If they are none.
+    """
+    try:
+        if not data.startswith(MAGIC):
+            told = "it is of another version, make it anew" if data.startswith(MAGIC[:-2]) else "it is none"
+            raise ValueError(f"{told}: it does not begin with {MAGIC!r}")
+        stream = zlib.decompressobj()
+        body = stream.decompress(data[len(MAGIC) :], SMALL + EXPANSION * len(data))
+        if not stream.eof or stream.unused_data:
+            raise ValueError("it is cut off, is followed by something, or expands too much")
+        end = 8 + int.from_bytes(body[:8], "little")
+        header, planes = json.loads(body[8:end]), np.frombuffer(body[end:], dtype=np.uint8).reshape(8, -1)
+        sizes = [_index(size) for *_, size in header["potentials"]]
+        if sum(sizes) != planes.shape[1]:
+            raise ValueError(f"its potentials have {sum(sizes)} values, but there are {planes.shape[1]}")
+        values = iter(np.split(planes.T.copy().view("<f8").ravel(), np.cumsum(sizes, dtype=np.int64)))
+        potentials = [
+            Potential(_index(a), tuple(map(float, w)), tuple(map(_index, rows)), next(values), bool(only))
+            for a, only, w, rows, _ in header["potentials"]
+        ]
+        statements = []
+        for weights, events, given in header["statements"]:
+            uses = tuple((_index(activity), _index(n), float(share)) for activity, n, share in given)
+            statements.append(Statement(tuple(map(float, weights)), tuple(map(float, events)), uses))
+        return Certificate(
+            fingerprint=str(header["fingerprint"]),
+            bounds=tuple(map(_number, header["bounds"])),
+            tree=tuple(tuple(map(_index, n)) if isinstance(n, list) else int(n) for n in header["tree"]),
+            leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
+            plan=np.array(header["plan"], dtype=np.int64).ravel(),
+            ranks=np.array(header["ranks"], dtype=np.int64).ravel(),
+            upper_bound=_number(header["upper_bound"]),
+            plan_statements=tuple(map(_index, header["plan_statements"])),
+            statements=tuple(statements),
+            potentials=tuple(potentials),
+            segments=tuple(
+                (tuple(map(_index, events)), tuple(map(_index, activities)), _index(leaves))
+                for events, activities, leaves in header.get("segments", ())
+            ),
+        )
+    except (zlib.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidCertificate(f"it is no certificate, or damaged: {str(error)[:200]}") from error
+
+
 def _figure(number: float) -> float | None:
     """A number that JSON knows: null stands for infinity."""
     return None if number == inf else number
+
+
+def _number(figure: float | None) -> float:
+    return inf if figure is None else float(figure)
+
+
+def _index(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} numbers nothing")
+    return number

@@ -172,14 +172,14 @@ def _choices(
     found, prices = [], [grains(weight) for weight in weights]
     for row in rows:
         state, costs, ways = evidence.layout.event_rows[row]
-        outcomes = [_Outcome(way.probability, ((way.start, 0),)) for way in ways if way.activity is None]
-        starts: dict[int, list[Way]] = {}
-        for way in ways:
-            if way.activity is not None:
-                starts.setdefault(way.activity, []).append(way)
+        outcomes = [_Outcome(chance, ((start, 0),)) for chance, run, start in ways if run is None]
+        starts: dict[int, list[tuple[int, int]]] = {}
+        for chance, run, start in ways:
+            if run is not None:
+                starts.setdefault(run, []).append((chance, start))
         for activity, entries in starts.items():
-            own, probability = parts[activity], sum(way.probability for way in entries)
-            entry = sum(way.probability * level(own, way.start) for way in entries)
+            own, probability = parts[activity], sum(chance for chance, _ in entries)
+            entry = sum(chance * level(own, start) for chance, start in entries)
             exits = tuple((to, level(own, goal)) for goal, to in evidence.layout.exits[activity])
             outcomes.append(_Outcome(probability, exits, entry, runs=True))
         found.append(_Choice(state, tuple(outcomes), sum(prices[n] * cost for n, cost in costs)))
@@ -225,9 +225,9 @@ def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
 
 def _may_get_lost(ways: Sequence[Way], evidence: Evidence, region: BoolArray, ends: Ends) -> bool:
     """Whether a choice may start an activity that cannot be ended almost surely without these rows."""
-    for activity in {way.activity for way in ways if way.activity is not None}:
+    for activity in {run for _, run, _ in ways if run is not None}:
         ending = ends(activity, region[evidence.layout.flattening.rows_of(activity)])
-        if not all(ending[way.start] for way in ways if way.activity == activity):
+        if not all(ending[start] for _, run, start in ways if run == activity):
             return True
     return False
 

@@ -148,8 +148,8 @@ def _drafts(evidence: Evidence, cost: int, remaining: FloatArray) -> list[_Draft
     weights = [Fraction(-(index == cost)) for index in range(1 + layout.procedure.num_constraints)]
     chosen = [each for row, each in enumerate(layout.event_rows) if not evidence.beside_plan[row]]
     starts: dict[int | None, list[int]] = {}
-    for way in (way for each in chosen for way in each[2]):
-        starts.setdefault(way.activity, []).append(way.start)
+    for _, run, start in (way for each in chosen for way in each[2]):
+        starts.setdefault(run, []).append(start)
     for activity in range(len(layout.blocks)):
         own = np.array([float(weight) for weight in layout.own_weights(activity, weights)])
         exits = layout.exits[activity]

@@ -24,12 +24,12 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual
-from hcssp.dual.exchangeable import Exchange, ExchangeableRow, exchanged
 from hcssp.dual.oracle import Oracle
 from hcssp.ssp.region import Region
 
-MAX_UNFOLDED = 5_000
-"""Regions that mirror others are split like these unless a record would have more: each is proven apart."""
+Split = int | tuple[int, int]
+"""The row that a region was split on, or -1 for none; with how many rows of its orbit one part uses, if there
+are others."""
 
 
 class Claim(NamedTuple):
@@ -54,11 +54,11 @@ class Claim(NamedTuple):
 @dataclass(slots=True)
 class _Region:
     parent: int = -1
-    row: int = -1
+    orbit: tuple[int, ...] = ()
+    count: int = 0
     children: tuple[int, ...] = ()
     claim: Claim | None = None
     hint: FloatArray | None = None
-    mirror: tuple[int, tuple[Exchange, ...]] | None = None
 
 
 @dataclass
@@ -111,11 +111,10 @@ class SearchRecord:
         here = [*numbers, *range(next_number, next_number + len(parts) - count)]
         for region in parts._regions[count:]:
             children = tuple(here[child] for child in region.children)
-            mirror = None if region.mirror is None else (here[region.mirror[0]], region.mirror[1])
-            self._regions.append(_Region(here[region.parent], region.row, children, mirror=mirror))
+            self._regions.append(_Region(here[region.parent], region.orbit, region.count, children))
         # Linked last: a search that is interrupted in between has split nothing here.
         for number, region in zip(numbers, parts._regions, strict=False):
-            self._regions[number].row = region.row
+            self._regions[number].orbit, self._regions[number].count = region.orbit, region.count
             self._regions[number].children = tuple(here[child] for child in region.children)
         for number, region in zip(here, parts._regions, strict=True):
             if region.claim is not None:
@@ -123,56 +122,65 @@ class SearchRecord:
         return here
 
     @classmethod
-    def of_skeleton(cls, rows: Sequence[int], weights: Sequence[FloatArray | None]) -> SearchRecord:
+    def of_skeleton(
+        cls, splits: Sequence[Split], weights: Sequence[FloatArray | None], oracle: Oracle[Any] | None = None
+    ) -> SearchRecord:
         """The splits of an earlier search, with the weights of its leaves: where to go on, and no claims.
 
         Parameters
         ----------
-        rows, weights
+        splits, weights
             As :meth:`skeleton` tells them.
+        oracle
+            Knows what rows can be exchanged for others; without it, the regions are not known.
 
         Raises
         ------
         ValueError
             If these are no regions that cover everything, each split in two.
         """
-        record = cls()
+        record = cls(oracle)
         waiting, leaves = [cls.root], iter(weights)
-        for row in rows:
+        for split in splits:
             if not waiting:
                 raise ValueError("there are regions that are part of nothing")
             number = waiting.pop()
+            row, count = split if isinstance(split, tuple) else (split, 0)
             if row < 0:
                 record._regions[number].hint = next(leaves, None)
-            else:
-                waiting.extend(reversed(record.split(number, row)))
+                continue
+            orbit = [row]
+            if oracle is not None and count:
+                orbit = oracle.orbit(record.region(number), row)
+            waiting.extend(reversed(record._split(number, orbit, count)))
         if waiting:
             raise ValueError(f"{len(waiting)} regions are missing")
         return record
 
-    def skeleton(self) -> tuple[list[int], list[FloatArray | None]]:
+    def skeleton(self) -> tuple[list[Split], list[FloatArray | None]]:
         """The splits, and what is worth trying in each leaf: few numbers, from which a search can go on.
 
         Returns
         -------
-        rows
-            For each region the row it was split on, or -1 for a leaf; the part that uses the row follows with
-            all of its parts, then the one that does not.
+        splits
+            For each region how it was split; the part that uses the row follows with all of its parts, then
+            the one that does not.
         weights
             Those of each leaf's claim, or hint; None if there is none.
         """
-        rows: list[int] = []
+        splits: list[Split] = []
         weights: list[FloatArray | None] = []
         waiting = [self.root]
         while waiting:
             region = self._regions[number := waiting.pop()]
-            rows.append(region.row if region.children else -1)
             if region.children:
+                splits.append((region.orbit[0], region.count) if region.count else region.orbit[0])
                 waiting.extend(reversed(region.children))
             else:
+                splits.append(-1)
                 claim = self.claim(number)
                 weights.append(region.hint if claim is None else claim.weights)
-        return rows, weights
+        return splits, weights
 
     def resume(self, oracle: Oracle[Any]) -> list[tuple[int, FloatArray | None]]:
         """A search over all policies of `oracle` begins with the regions that are recorded.
@@ -185,12 +193,12 @@ class SearchRecord:
             The leaves, with weights that are worth trying; nothing if there are no splits, or some are on
             rows that there are not: then the search begins anew.
         """
-        rows, weights = self.skeleton()
-        num_rows = int(oracle.row_start[-1])
-        if len(rows) == 1 or max(rows) >= num_rows:
+        splits, weights = self.skeleton()
+        rows = [each.orbit[0] for each in self._regions if each.children]
+        if not rows or max(rows) >= int(oracle.row_start[-1]):
             self.begin(oracle)
             return []
-        again = SearchRecord.of_skeleton(rows, weights)
+        again = SearchRecord.of_skeleton(splits, weights, oracle)
         self.oracle, self._regions = oracle, again._regions
         return [(leaf, self._regions[leaf].hint) for leaf in self.leaves()]
 
@@ -202,9 +210,10 @@ class SearchRecord:
         while (parent := self._regions[number].parent) >= 0:
             above = self._regions[parent]
             if number == above.children[0]:
-                forbidden.update(_siblings(self.oracle, above.row))
+                for row in above.orbit[: above.count or 1]:
+                    forbidden.update(_siblings(self.oracle, row))
             else:
-                forbidden.add(above.row)
+                forbidden.update(above.orbit[max(above.count - 1, 0) :])
             number = parent
         return Region(frozenset(forbidden))
 
@@ -216,76 +225,32 @@ class SearchRecord:
         used, avoided
             Numbers of both parts.
         """
-        children = len(self._regions), len(self._regions) + 1
-        self._regions += [_Region(region), _Region(region)]
-        self._regions[region].row, self._regions[region].children = row, children
-        return children
+        return self._split(region, [row], 0)
 
-    def split_orbit(self, region: int, orbit: Sequence[ExchangeableRow]) -> tuple[int, int]:
-        """Split a region: the first row of an orbit is used, or none of its rows is.
+    def split_orbit(self, region: int, orbit: Sequence[int], count: int = 1) -> tuple[int, int]:
+        """Split a region: the first `count` rows of an orbit are used, or those from the last of them on not.
 
-        What uses another one of them is a part of its own, about which as much is known as about the first
-        one; see :meth:`unfold`.
+        A policy that uses so many of them or more is worth as much as one of the first part, and one that
+        uses fewer as much as one of the other; see :meth:`hcssp.dual.oracle.Oracle.orbit`.
 
         Returns
         -------
         used, avoided
             Numbers of both parts.
         """
-        first, rest = self.split(region, orbit[0].row)
-        for image in orbit[1:]:
-            mirror, rest = self.split(rest, image.row)
-            self._regions[mirror].mirror = first, image.exchanges
-        return first, rest
+        return self._split(region, orbit, count if len(orbit) > 1 else 0)
+
+    def _split(self, region: int, orbit: Sequence[int], count: int) -> tuple[int, int]:
+        children = len(self._regions), len(self._regions) + 1
+        self._regions += [_Region(region), _Region(region)]
+        known = self._regions[region]
+        known.orbit, known.count, known.children = tuple(orbit), count, children
+        return children
 
     @property
-    def unfolds(self) -> bool:
-        """Whether what mirrors other regions can be split as these were: there are not too many."""
-        size = [1] * len(self._regions)
-        # What a region was split into is younger than what mirrors it, and comes first.
-        for number in range(len(self._regions) - 1, -1, -1):
-            region = self._regions[number]
-            if region.mirror is not None and not region.children:
-                region = self._regions[region.mirror[0]]
-            size[number] += sum(size[child] for child in region.children)
-        return size[self.root] <= MAX_UNFOLDED
-
-    def unfold(self) -> None:
-        """Split what mirrors other regions as these were split, and claim as much about the parts.
-
-        If there would be too many, they are left as they are, with what is known about those around them.
-        """
-        if self.oracle is None or not self.unfolds:
-            return
-        # Those inside a region that is mirrored are younger, and come first.
-        for number in range(len(self._regions) - 1, -1, -1):
-            mirror = self._regions[number].mirror
-            if mirror is None or self._regions[number].children:
-                continue
-            of, exchanges = mirror
-            waiting = [(of, number, self.region(number).forbidden)]
-            while waiting:
-                original, image, forbidden = waiting.pop()
-                known = self._regions[original]
-                if known.claim is not None:
-                    self._learn(image, known.claim.bound, known.claim.weights)
-                if not known.children:
-                    continue
-                row = known.row
-                for exchange in exchanges:
-                    row = exchanged(row, exchange)
-                others = _siblings(self.oracle, row)
-                if row in forbidden:
-                    waiting.append((known.children[1], image, forbidden))
-                elif forbidden.issuperset(others):
-                    waiting.append((known.children[0], image, forbidden))
-                else:
-                    parts = zip(known.children, self.split(image, row), (others, [row]), strict=True)
-                    waiting.extend((child, part, forbidden.union(rows)) for child, part, rows in parts)
-
-    def mirrors(self, region: int) -> bool:
-        """Whether as much is known of a region as of another one that it can be exchanged for."""
-        return self._regions[region].mirror is not None
+    def exchanges(self) -> bool:
+        """Whether some regions were split on rows that can be exchanged for others."""
+        return any(region.count for region in self._regions)
 
     def bounded(self, region: int, bound: float, prices: FloatArray) -> None:
         """No plan of a region is below its Lagrangian `bound` at `prices`."""
@@ -301,7 +266,12 @@ class SearchRecord:
 
     def row(self, region: int) -> int:
         """The row that a region was split on; -1 for a leaf."""
-        return self._regions[region].row
+        orbit = self._regions[region].orbit
+        return orbit[0] if orbit else -1
+
+    def orbit(self, region: int) -> tuple[tuple[int, ...], int]:
+        """The rows that a region was split on, and how many of them one part uses; 0: the only one."""
+        return self._regions[region].orbit, self._regions[region].count
 
     def children(self, region: int) -> tuple[int, ...]:
         """Where the row is used, and where it is not; nothing for a leaf."""
@@ -328,7 +298,7 @@ class SearchRecord:
 
     def __getstate__(self) -> dict[str, Any]:
         # An oracle knows more than a message can hold, and whoever gets it has one.
-        return {"oracle": None, "_regions": self._regions}
+        return {"oracle": None, "_regions": self._regions, "counted": self.counted}
 
     def _learn(self, region: int, bound: float, weights: FloatArray | None) -> None:
         known = self._regions[region].claim

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval
@@ -25,15 +24,13 @@ LEAST_SECONDS = 10.0
 def proving_record(plan: Plan) -> SearchRecord:
     """The regions of a search that ends once it has proven as much as `plan` tells, or has taken too long.
 
-    It also ends where too many regions mirror one another, as those of many alike activities do: each would
-    be proven by itself. It begins with the plan's policy and with nothing that was told: all is proven anew.
+    It begins with the plan's policy and with nothing that was told: all is proven anew.
     """
     start, criteria = None, list[StopCriterion]([MaxRuntime(max(plan.seconds, LEAST_SECONDS))])
     if plan.found:
         start = replace(plan, proof=Interval(), claim=None, memory=Memory(), record=SearchRecord())
         criteria.append(Gap(plan.gap))
     record = SearchRecord()
-    criteria.append(lambda progress: None if record.unfolds else Ending(Reason.CRITERION, "too many regions"))
     method = PolicyBranching(counts=False)
     solve(plan.problem, method, criteria, start=start, tolerances=plan.tolerances, record=record)
     return record
