@@ -9,11 +9,14 @@ from hcssp.dual.known_model import Model, carriers
 from volume import some
 
 
-def highest_point(costs: FloatArray, bounds: FloatArray, limits: FloatArray) -> float:
+def highest_point(
+    costs: FloatArray, bounds: FloatArray, limits: FloatArray, lowest: FloatArray | None = None
+) -> float:
     """The level of the highest point of the least of all planes, by a linear program over (prices, level)."""
+    lowest = np.zeros(len(bounds)) if lowest is None else lowest
     planes = np.hstack([-(costs[:, 1:] - bounds), np.ones((len(costs), 1))])
     objective = np.append(np.zeros(len(bounds)), -1.0)
-    limited = [*((0.0, limit) for limit in limits), (None, None)]
+    limited = [*zip(lowest, limits, strict=True), (None, None)]
     return float(-linprog(objective, A_ub=planes, b_ub=costs[:, 0], bounds=limited).fun)
 
 
@@ -54,3 +57,27 @@ def test_the_carriers_suffice(seed: int) -> None:
 def test_nothing_known_leads_nowhere() -> None:
     first = [np.array([1.0, 2.0])]
     assert carriers(lambda prices: None, first, np.array([1.0]), np.array([10.0])) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("seed", some(range(20), 4))
+def test_the_highest_point_between_multipliers_is_that_of_a_linear_program(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = rng.exponential(1.0, (8, 1 + size))
+    bounds, limits = rng.exponential(0.5, size), np.full(size, 10.0)
+    model = Model(bounds, limits, costs)
+    free, _ = model.highest()
+    was_confined = model.is_confined
+    lowest = rng.uniform(0.0, 1.0, size) * (rng.random(size) < 0.7)
+    highest = lowest + rng.uniform(0.1, 1.0, size)
+    model.confine(lowest, highest)
+    level, prices = model.highest()
+    assert level == pytest.approx(highest_point(costs, bounds, highest, lowest))
+    assert np.all(lowest - 1e-9 <= prices)
+    assert np.all(prices <= highest + 1e-9)
+    assert model.is_confined or level == pytest.approx(free)
+    assert not model.is_confined or was_confined or level < free
+    # What was confined is set free again.
+    model.confine(np.zeros(size), limits)
+    assert model.highest()[0] == pytest.approx(free)
+    assert model.is_confined == was_confined

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from brute_force_procedures import brute_force
 from hcssp.cssp.model import FloatArray
 from hcssp.dual import several_bounds
-from hcssp.dual.ascent import Dual, maximise
+from hcssp.dual.ascent import Ascent, Dual, maximise
 from hcssp.dual.oracle import CLEARLY_VISITED
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
@@ -93,6 +93,32 @@ def test_a_search_meets_the_peak_where_cutting_planes_would_begin(monkeypatch: p
     assert again.converged
     assert again.bound == pytest.approx(root.bound)
     assert {id(each) for each in again.support} <= {id(each) for each in again.vertices}
+
+
+def test_what_a_larger_region_has_proven_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = ProcedureOracle(random_procedure(4, num_constraints=2).flattening)
+    root = maximise(oracle, Region())
+    solved = []
+    explore = Ascent.explore
+
+    def noting(ascent: Ascent[ProcedureVertex], prices: FloatArray, precision: float = 0.0) -> object:
+        solved.append(prices)
+        return explore(ascent, prices, precision)
+
+    monkeypatch.setattr(Ascent, "explore", noting)
+    cutoff = root.bound + 1.0
+    again = maximise(oracle, Region(), root.vertices, root.prices, cutoff, proven=root.bound)
+    assert not solved
+    assert again.converged
+    assert again.bound == root.bound
+    # Where policies are missing that would cost no more, something may be learnt there.
+    dearer = [
+        each
+        for each in root.vertices
+        if root.bound + 1e-3 < Ascent(oracle, Region()).lagrangian(each, root.prices)
+    ]
+    maximise(oracle, Region(), dearer, root.prices, root.bound + 1e-4, proven=root.bound)
+    assert np.array_equal(solved[0], root.prices)
 
 
 def test_equal_policies_are_met_once() -> None:

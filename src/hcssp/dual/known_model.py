@@ -97,6 +97,12 @@ class Model:
         self._columns = np.vstack([self._columns, np.append(costs[1:] - self._bounds, 1.0)])
         self._worth = np.append(self._worth, costs[0])
 
+    def confine(self, lowest: FloatArray, highest: FloatArray) -> None:
+        """Let the multipliers be between these, instead of between nought and their limits."""
+        size = len(self._bounds)
+        self._worth[:size] = highest
+        self._worth[size : 2 * size] = -lowest
+
     def mixture(self) -> tuple[list[int], FloatArray]:
         """The planes that meet at the highest point, by the order in which they were added; their shares."""
         size = 2 * len(self._bounds)
@@ -104,9 +110,11 @@ class Model:
         return [int(self._basis[place]) - size for place in places], self._shares[places]
 
     @property
-    def is_limited(self) -> bool:
-        """Whether a multiplier is at its limit: no mixture of the policies keeps the bounds."""
-        return bool((self._shares[self._basis < len(self._bounds)] > PIVOT_TOLERANCE).any())
+    def is_confined(self) -> bool:
+        """Whether a multiplier would be beyond those allowed: no mixture of the policies is as good there."""
+        size = len(self._bounds)
+        confines = (self._basis < size) | ((self._basis < 2 * size) & (self._worth[self._basis] < 0.0))
+        return bool((self._shares[confines] > PIVOT_TOLERANCE).any())
 
     def highest(self) -> tuple[float, FloatArray]:
         """The level of the highest point, and its multipliers."""

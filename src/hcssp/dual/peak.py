@@ -6,9 +6,13 @@ the problem is solved, as precisely as one might end with. Either the bound meet
 lower it, and it has another peak.
 
 A region of a search has most of its plans from the region around it, so that two or three solves suffice.
-While no mixture of known policies keeps the bounds, the peak is far away; then the multipliers rise step by
-step, until plans are met that spare more. If that leads nowhere, cutting planes go on from what was met
+Its multipliers are close to those of the larger region, too, but what is left out of the larger one makes
+the peak of what is *known* jump, or rise without end if no mixture of known policies keeps the bounds. So the
+peak is looked for within reach of the best multipliers, and farther away each time that it lies at the edge.
+If it is not even within the limits of the multipliers, cutting planes go on from what was met
 (:mod:`hcssp.dual.several_bounds`).
+
+Reference: Marsten, Hogan and Blankenship 1975 for the reach.
 """
 
 from __future__ import annotations
@@ -30,10 +34,13 @@ if TYPE_CHECKING:
 MAX_STEPS = 30
 """After so many solves it is left to cutting planes."""
 
-RISE = 4.0
-"""While no known mixture keeps the bounds, multipliers rise to so many times what they were; those that are
-nought to FIRST_RISE of their limits."""
-FIRST_RISE = 1e-3
+REACH = 0.2
+FARTHER = 4.0
+"""How far multipliers go at first, and how many times as far after each time that the peak was at the edge:
+as a share of the largest multiplier, where each is counted by its limit."""
+
+LEAST_REACH = 1e-3
+"""What the largest multiplier is at least taken for, as a share of its limit, where all are nearly nought."""
 
 
 def climb(
@@ -60,15 +67,20 @@ def climb(
         # A single policy is the answer only if nothing is missing.
         is_mixed = len(peak.shares) > 1
         tolerance = ascent.tolerance(cutoff if is_mixed else inf)
-        if peak.is_kept and peak.level - ascent.bound <= tolerance:
+        at_edge = peak.is_at_edge
+        if at_edge:
+            if not peak.reach_farther():
+                return
+            if peak.level - ascent.bound <= tolerance:
+                # Nothing is to be learnt there.
+                continue
+        elif peak.level - ascent.bound <= tolerance:
             ascent.converge(peak.support(), peak.shares / peak.shares.sum())
             yield ascent.snapshot()
             return
-        prices = peak.prices if peak.is_kept else peak.on_the_way()
-        if prices is None:
-            return
-        precision = ending_precision(abs(cutoff - peak.level), peak.level) if is_mixed else 0.0
-        if ascent.explore(prices, precision) is not None and ascent.repeats():
+        may_end_roughly = is_mixed or at_edge
+        precision = ending_precision(abs(cutoff - peak.level), peak.level) if may_end_roughly else 0.0
+        if ascent.explore(peak.prices, precision) is not None and ascent.repeats():
             ascent.vertices.pop()
         yield ascent.snapshot()
         if ascent.decided:
@@ -76,7 +88,7 @@ def climb(
 
 
 class _Peak(Generic[V]):
-    """The highest point of the model.
+    """The highest point of the model within reach.
 
     Attributes
     ----------
@@ -94,10 +106,11 @@ class _Peak(Generic[V]):
         self._model = Model(bounds, limits, np.array([each.costs[self._priced] for each in self._first]))
         self.level, self.prices, self.shares = -inf, ascent.prices, np.zeros(0)
         self._carriers: list[int] = []
-        self._reached = ascent.prices[bounded]
+        self._reach = REACH
 
     def find(self, known: KnownVertices[V]) -> bool:
         """Look for the peak again, among more policies; False if nothing is known."""
+        self._confine()
         model = self._model
         for _ in range(MAX_LOOKS):
             self.level, prices = model.highest()
@@ -118,20 +131,25 @@ class _Peak(Generic[V]):
         return True
 
     @property
-    def is_kept(self) -> bool:
-        """Whether a mixture of known policies keeps the bounds."""
-        return not self._model.is_limited
+    def is_at_edge(self) -> bool:
+        """Whether it is higher beyond the reach, as far as known policies can tell."""
+        return self._model.is_confined
 
-    def on_the_way(self) -> FloatArray | None:
-        """Multipliers on the way to a peak that is far away; None if there are none."""
-        bounded, reached = self._bounded, self._reached
-        highest = np.where(reached > 0.0, RISE * reached, FIRST_RISE * self._limits)
-        if np.all(self.prices[bounded] <= highest):
-            return None
-        self._reached = np.minimum(self.prices[bounded], highest)
-        prices = np.zeros(len(self.prices))
-        prices[bounded] = self._reached
-        return prices
+    def reach_farther(self) -> bool:
+        """Look farther away from now on; False if everything was within reach."""
+        if self._reach == inf:
+            return False
+        self._reach *= FARTHER
+        return True
+
+    def _confine(self) -> None:
+        """Look within reach of the best multipliers only."""
+        centre, limits = self._ascent.prices[self._bounded], self._limits
+        radius = self._reach * max(float((centre / limits).max()), LEAST_REACH) * limits
+        lowest, highest = np.maximum(centre - radius, 0.0), np.minimum(centre + radius, limits)
+        if not lowest.any() and np.all(highest == limits):
+            self._reach = inf
+        self._model.confine(lowest, highest)
 
     def support(self) -> list[V]:
         """The policies that carry the peak; those that are new are added to what the ascent has met."""

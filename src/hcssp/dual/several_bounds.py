@@ -102,14 +102,15 @@ def cut_planes(
         # Those that are far above at prices near the answer will not carry it.
         ascent.vertices.sort(key=lambda vertex: ascent.lagrangian(vertex, prices))
         del ascent.vertices[inherited:]
-    first = ascent.explore(prices, _first_precision(proven, cutoff) if prices.any() else 0.0)
-    yield ascent.snapshot()
-    if first is None:
-        return
-    if not prices.any() and is_feasible(first.vertex.costs, oracle.bounds):
-        ascent.converge([first.vertex], np.ones(1))
+    if not _inherit(ascent, prices, cutoff, proven):
+        first = ascent.explore(prices, _first_precision(proven, cutoff) if prices.any() else 0.0)
         yield ascent.snapshot()
-        return
+        if first is None:
+            return
+        if not prices.any() and is_feasible(first.vertex.costs, oracle.bounds):
+            ascent.converge([first.vertex], np.ones(1))
+            yield ascent.snapshot()
+            return
     if start is not None and cutoff < inf:
         yield from _climb(ascent, bounded, cutoff)
         if ascent.decided:
@@ -129,6 +130,18 @@ def cut_planes(
         yield ascent.snapshot()
         if ascent.decided:
             return
+
+
+def _inherit(ascent: Ascent[V], prices: FloatArray, cutoff: float, proven: float) -> bool:
+    """Begin with what is `proven` at the multipliers of a larger region; say whether that is all there is.
+
+    If a policy of this region costs no more there, nothing is to be learnt from solving it once more.
+    """
+    if not ascent.vertices or not prices.any() or proven == -inf:
+        return False
+    ascent.bound, ascent.prices = proven, prices
+    least = min(ascent.lagrangian(vertex, prices) for vertex in ascent.vertices)
+    return least - proven <= ascent.tolerance(cutoff)
 
 
 def _climb(ascent: Ascent[V], bounded: IntArray, cutoff: float) -> Iterator[Dual[V]]:
