@@ -108,3 +108,17 @@ def test_a_plan_that_is_the_best_but_for_a_hair_proves_no_more_than_the_best(
     least = min(Fraction(time) + Fraction(price) * Fraction(damage) for time, damage in costs)
     assert float(least) * (1.0 - 1e-9) <= found
     assert Fraction(found) <= least
+
+
+def test_an_interval_reaches_both_ways_as_far_as_no_other_plan_is_better() -> None:
+    way = CSSPBuilder(cost_names=("time", "damage"))
+    here, out = way.add_state("here"), way.add_goal("out")
+    for name, costs in (("fast", (1.0, 4.0)), ("steady", (3.0, 2.0)), ("safe", (9.0, 0.0))):
+        way.add_action(here, name, to=out, costs=costs)
+    balance = Balance(way.build())
+    optimum = PolicyIteration(balance).minimise(np.array([1.0, 2.0]))
+    assert optimum is not None
+    found = price_interval(balance, optimum, 1, 2.0, None)
+    # Steady is as good as fast at a price of 1, and as safe at 3.
+    assert (found.low, found.high) == pytest.approx((1.0, 3.0))
+    assert (found.low_bound, found.high_bound) == pytest.approx((5.0, 9.0))

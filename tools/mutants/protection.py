@@ -30,7 +30,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "dual/test_activity_planner.py",
         "dual/test_procedure_oracle.py",
     ),
-    "dual/activity_planner.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
+    "dual/activity_planner.py": (
+        "dual/test_twins.py",
+        "dual/test_procedure_oracle.py",
+        "proofs/test_assembly.py",
+    ),
     "dual/alike_activities.py": ("dual/test_procedure_oracle.py",),
     "dual/ascent.py": (
         "dual/test_roundings_of_duals.py",
