@@ -153,3 +153,13 @@ def test_what_takes_of_a_cost_without_a_weight_does_not_fit() -> None:
     points, bounds = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([3.0, 5.0])
     assert _rounded_down(np.array([1.0, 0.0]), points, bounds, np.array([1.0, 0.0])) == pytest.approx(3.0)
     assert _rounded_down(np.array([0.5, 0.5]), points, bounds, np.array([1.0, 0.0])) == 0.0
+
+
+def test_a_plan_that_is_the_best_at_several_weights_is_kept_once() -> None:
+    surface = ValueSurface(np.arange(3))
+    cheap, sparing = np.array([1.0, 4.0, 0.0]), np.array([3.0, 1.0, 0.0])
+    for price, costs in ((0.1, cheap), (0.2, cheap), (2.0, sparing), (0.3, cheap), (3.0, sparing)):
+        weights = np.array([1.0, price, 0.5])
+        surface.add(weights, plan_of(costs), float(weights @ costs))
+    assert surface.points.tolist() == [cheap.tolist(), sparing.tolist()]
+    assert len(surface.plans) == 2
