@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -300,9 +300,14 @@ def loop(**changes: Any) -> Layout:
     room = slow_or_fast(5.0, 3.0)
     rooms = {name: plan.add_activity(name, changes.get(name, room)) for name in names[:4]}
     for here, there in (("one", "two"), ("two", "door")):
-        inside, last = number[f"{here}-inside"], number[there]
-        plan.add_choice(number[here], "in", to=[Outcome(1.0, inside, rooms[here])])
-        plan.add_choice(number[here], "past", to=[Outcome(0.5, inside), Outcome(0.5, last)])
+        inside, last, other = number[f"{here}-inside"], number[there], here == "two"
+        through = last if other and "skips" in changes else inside
+        plan.add_choice(number[here], "in", to=[Outcome(1.0, through, rooms[here])])
+        chance = changes.get("chance", 0.5) if other else 0.5
+        plan.add_choice(number[here], "past", to=[Outcome(chance, inside), Outcome(1.0 - chance, last)])
+        again = changes.get("again", {}).get(here)
+        if again is not None:
+            plan.add_choice(number[f"{here}{again}"], "again", to=[Outcome(1.0, inside)])
         plan.add_choice(inside, "on", to=[Outcome(1.0, last, rooms[f"{here}-inside"])])
     back = number[changes.get("back", "one")]
     plan.add_choice(number["door"], "out", to=[Outcome(0.5, number["out"]), Outcome(0.5, back)])
@@ -359,6 +364,62 @@ def test_what_differs_is_not_alike(changes: dict[str, Any]) -> None:
     assert segments.found[0][1] != segments.found[1][1]
 
 
+@pytest.mark.parametrize(
+    "changes", [{"chance": 0.25}, {"skips": True}, {"again": {"one": "", "two": "-inside"}}]
+)
+def test_what_leads_elsewhere_is_not_alike(changes: dict[str, Any]) -> None:
+    layout = loop(**changes)
+    segments = Segments(layout, two_floors(layout))
+    assert segments.found[0][1] != segments.found[1][1]
+    assert len(segments.found[0][2]) == len(segments.found[1][2])
+
+
+def test_activities_are_listed_in_corresponding_order_and_all_of_them() -> None:
+    layout = loop()
+    one, two = two_floors(layout)
+    segments = Segments(layout, [one, (two[0], two[1][::-1], two[2])])
+    assert segments.found[0][1] != segments.found[1][1]
+    for left in (one[1][:1], ()):
+        # Plans that stay behind when others are exchanged.
+        with pytest.raises(NotProven, match="segment 0: it can be entered, run or left elsewhere"):
+            Segments(layout, [(one[0], left, one[2]), (two[0], two[1][: len(left)], two[2])])
+
+
+def twins() -> Layout:
+    """Two events, at each of which one of two rooms is crossed, by chance."""
+    plan = ProcedureBuilder("twins")
+    events = [plan.add_event(name) for name in ("one", "two", "out")]
+    rooms = [plan.add_activity(f"room-{index}", slow_or_fast(5.0, 3.0)) for index in range(4)]
+    for index, (here, there) in enumerate(pairwise(events)):
+        first, second = rooms[2 * index : 2 * index + 2]
+        plan.add_choice(here, "on", to=[Outcome(0.25, there, first), Outcome(0.75, there, second)])
+    plan.add_constraint("damage", at_most=5.0, counts=dict.fromkeys(rooms, "damage"))
+    return Layout(plan.build(start=events[0], end=events[-1]))
+
+
+def test_rooms_that_are_crossed_by_chance_are_told_apart() -> None:
+    layout = twins()
+    states = {
+        layout.procedure.events[event]: n for n, (event, _) in enumerate(layout.flattening.event_states)
+    }
+    one, two = ((states["one"],), (0, 1), states["two"]), ((states["two"],), (2, 3), states["out"])
+    assert len({form for _, form, _ in Segments(layout, [one, two]).found}) == 1
+    assert len({form for _, form, _ in Segments(layout, [one, (two[0], (3, 2), two[2])]).found}) == 2
+
+
+def test_what_may_end_inside_is_no_segment() -> None:
+    plan = ProcedureBuilder("the end")
+    start, back, out = (plan.add_event(name) for name in ("start", "back", "out"))
+    room = plan.add_activity("room", slow_or_fast(5.0, 3.0))
+    plan.add_choice(start, "go", to=[Outcome(0.5, out, room), Outcome(0.5, back)])
+    plan.add_choice(back, "again", to=[Outcome(1.0, start)])
+    plan.add_constraint("damage", at_most=5.0, counts={room: "damage"})
+    layout = Layout(plan.build(start=start, end=out))
+    flat = layout.flattening
+    (behind,) = {0, 1, 2} - {flat.start, flat.end}
+    assert not is_segment(layout, ((flat.start, flat.end), (0,), behind))
+
+
 def test_where_it_begins_is_come_to_once_more() -> None:
     # Back to the second floor, where it begins: it is not entered as often as the first one is left.
     layout = loop(start="two", back="one")
@@ -392,3 +453,11 @@ def test_a_count_below_one_splits_nothing() -> None:
     for count in (0, -1):
         (region,) = leaf_regions([(row, count, 0, 1)], segments, layout.superfluous)
         assert np.array_equal(region, layout.superfluous)
+
+
+def test_choices_that_cost_something_are_told_from_others() -> None:
+    layout = loop()
+    state, _, ways = layout.event_rows[0]
+    # As those of a limit for each execution of a use do.
+    layout.event_rows = ((state, [(1, Fraction(1))], ways), *layout.event_rows[1:])
+    assert len({form for _, form, _ in Segments(layout, two_floors(layout)).found}) == 2
