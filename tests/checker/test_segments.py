@@ -23,8 +23,9 @@ from hcssp.cssp.model import BoolArray
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.errors import InvalidCertificate, InvalidProblem, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.encoding import from_bytes, to_bytes
 from small_procedures import fork, slow_or_fast
-from volume import some
+from volume import examples, some
 
 PLACE = re.compile(r"^(leaf \d+|segment \d+|segments \[[\d, ]+\]|its numbers or sizes do not fit)")
 
@@ -263,6 +264,8 @@ def spoilt() -> dict[str, Certificate]:
             right, number, ((*events, -2), activities, leaves)
         ),
         "a segment that begins elsewhere": with_segment(right, number, (events[::-1], activities, leaves)),
+        "activities that there are not": with_segment(right, number, (events, (*activities, 10**30), leaves)),
+        "an activity too many": with_segment(right, number, (events, (*activities, 12), leaves)),
         "no events": with_segment(right, number, ((), activities, leaves)),
     }
     # Before the exchange, a row of one segment alone is split on: nothing is the same any more.
@@ -461,3 +464,26 @@ def test_choices_that_cost_something_are_told_from_others() -> None:
     # As those of a limit for each execution of a use do.
     layout.event_rows = ((state, [(1, Fraction(1))], ways), *layout.event_rows[1:])
     assert len({form for _, form, _ in Segments(layout, two_floors(layout)).found}) == 2
+
+
+def spoilt_somewhere(thing: Any, rng: np.random.Generator) -> Any:
+    """Nested tuples of numbers with another number somewhere, or one more, or one less."""
+    if not isinstance(thing, tuple):
+        return [0, 1, 2, 5, 13, 40, 2**31, 2**63, 10**30][int(rng.integers(9))]
+    if thing and rng.random() < 0.8:
+        place = int(rng.integers(len(thing)))
+        return (*thing[:place], spoilt_somewhere(thing[place], rng), *thing[place + 1 :])
+    return thing[:-1] if rng.random() < 0.5 else (*thing, 3)
+
+
+@pytest.mark.parametrize("what", ["segments", "tree"])
+def test_whatever_is_in_a_file_the_answer_is_true_or_a_refusal(what: str) -> None:
+    problem, right = proven()
+    rng, refused, most = np.random.default_rng(0), 0, check(problem, right).upper_bound
+    for _ in range(examples(1000, 10)):
+        wrong = replace(right, **{what: spoilt_somewhere(getattr(right, what), rng)})
+        try:
+            assert check(problem, from_bytes(to_bytes(wrong))).lower_bound <= most
+        except (NotProven, InvalidCertificate):
+            refused += 1
+    assert refused

@@ -77,11 +77,10 @@ class Evidence:
     """Stored potentials beside a problem: whether they hold, and what follows from statements about them."""
 
     def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: IntArray) -> None:
-        self.layout, self.flattening, self.potentials = layout, layout.flattening, potentials
+        self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
-        self.most = tolerated([constraint.at_most for constraint in layout.procedure.constraints])
-        self.rows = [layout.flattening.rows_of(activity) for activity in range(len(layout.blocks))]
+        self.potentials, self.most = potentials, tolerated([c.at_most for c in layout.procedure.constraints])
 
     def check_potential(self, number: int, exact: bool) -> int:
         """A potential must hold where that is asked for; the number of rows that integers decided."""

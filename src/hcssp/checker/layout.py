@@ -97,6 +97,7 @@ class Layout:
         self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
         self.event_rows, starts = tuple(self._event_rows()), self.flattening.event_row_start.tolist()
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
+        self.rows = [self.flattening.rows_of(activity) for activity in range(len(self.blocks))]
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
         self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them, and every leaf forbids them
         # The goals of each activity that can be reached, and the event states they lead to.
@@ -179,7 +180,7 @@ class Segments:
             right &= np.isin(runs, activities) == (inside & (runs >= 0))
             if not right.all() or min(events) < 0 or flat.start in inner or {flat.end, leaves} & {*events}:
                 raise NotProven(f"segment {number}: it can be entered, run or left elsewhere")
-            own = [layout.choices[event] for event in events] + [np.r_[flat.rows_of(a)] for a in activities]
+            own = [layout.choices[event] for event in events] + [np.r_[layout.rows[a]] for a in activities]
             self.found.append((first, self.form(listed[number]), np.concatenate(own)))
             into = np.flatnonzero(heads == first).tolist()
             leading = [chances[step] for step in into]
