@@ -85,7 +85,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "checker/check.py": ("checker/test_tampering.py", "proofs/test_builder.py"),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/layout.py": ("checker/test_check.py", "checker/test_segments.py", "checker/test_tampering.py"),
-    "proofs/assembly.py": ("proofs/test_search_record.py", "cli/test_certificates.py"),
+    "proofs/assembly.py": (
+        "proofs/test_search_record.py",
+        "dual/test_exchangeable.py",
+        "cli/test_certificates.py",
+    ),
     "proofs/builder.py": ("proofs/test_random_proofs.py", "proofs/test_assembly.py"),
     "proofs/encoding.py": ("proofs/test_builder.py", "checker/test_format.py", "proofs/test_assembly.py"),
     "proofs/events.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
