@@ -22,7 +22,7 @@ from hcssp.dual.one_bound import (
     intersect_lines,
 )
 from hcssp.dual.oracle import Minimum
-from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE
+from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, STEP_SHARE
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
@@ -196,6 +196,19 @@ def test_before_going_elsewhere_a_rough_answer_is_made_better() -> None:
     # A step further, what is known from here would be too rough again.
     search.bracket()
     assert (search.multiplier > 0.0, search.precision.value) == (True, COARSE_PRECISION)
+
+
+def test_a_step_of_a_region_is_as_precise_as_what_is_missing_asks_for() -> None:
+    ascent = Ascent(Menu(ROADS, [0.5]), Region())
+    search = LineSearch(ascent, 0, cutoff=-5.0 * (1.0 - 1e-4))
+    ascent.bound = -5.0
+    search._step_to(1.0)
+    assert search.precision.value == pytest.approx(STEP_SHARE * 1e-4)
+    # Without a bound, or with one of nothing, there is no measure.
+    for bound in (-np.inf, 0.0):
+        ascent.bound = bound
+        search._step_to(1.0)
+        assert search.precision.value == COARSE_PRECISION
 
 
 def test_what_is_proven_of_a_larger_region_is_not_asked_again() -> None:

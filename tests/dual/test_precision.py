@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, PRECISION_SHARE, Precision
+from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, PRECISION_SHARE, STEP_SHARE, Precision
 
 
 def test_a_search_begins_with_what_is_known_and_can_begin_anew() -> None:
@@ -15,6 +15,16 @@ def test_a_search_begins_with_what_is_known_and_can_begin_anew() -> None:
     assert not precision.is_lookup
     precision.look_up()
     assert precision.is_lookup
+
+
+@pytest.mark.parametrize(
+    ("missing", "asked"),
+    [(inf, COARSE_PRECISION), (1.0, COARSE_PRECISION), (1e-4, STEP_SHARE * 1e-4), (0.0, DUAL_TOLERANCE)],
+)
+def test_a_step_is_as_precise_as_what_is_missing_asks_for(missing: float, asked: float) -> None:
+    precision = Precision()
+    precision.coarsen(missing)
+    assert precision.value == pytest.approx(asked)
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,9 @@ class LineSearch(Generic[V]):
     def _step_to(self, multiplier: float) -> None:
         """Go a step further, where what is known from elsewhere hardly ever tells what is best."""
         self.multiplier = multiplier
-        self.precision.look_up()
-        self.precision.coarsen()
+        bound = self.ascent.bound
+        has_missing = -inf < bound != 0.0
+        self.precision.coarsen((self.cutoff - bound) / abs(bound) if has_missing else inf)
 
     def line(self, vertex: V, multiplier: float) -> float:
         """The Lagrangian value of a policy."""

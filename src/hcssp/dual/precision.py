@@ -35,6 +35,10 @@ ENDING_SHARE = 0.5
 COARSE_PRECISION = 1e-3
 """How precisely a multiplier is solved before another one is tried, relative to the value."""
 
+STEP_SHARE = 0.2
+"""With a cutoff, it is solved at least to this share of what is missing: a value that leaves more open
+neither prunes a region nor teaches anything about it, and the next multiplier is tried for nothing."""
+
 
 def ending_precision(missing: float, level: float) -> float:
     """How precisely to solve where the ascent of a region may end, to which so much is missing to the cutoff.
@@ -73,9 +77,15 @@ class Precision:
         """Begin anew, for a multiplier that has not been tried."""
         self.value = inf
 
-    def coarsen(self) -> None:
-        """Ask for a little more than what is known."""
-        self.value = COARSE_PRECISION
+    def coarsen(self, missing: float = inf) -> None:
+        """Ask for a little more than what is known.
+
+        Parameters
+        ----------
+        missing
+            What is missing to the cutoff, relative to the value.
+        """
+        self.value = min(COARSE_PRECISION, max(STEP_SHARE * missing, DUAL_TOLERANCE))
 
     def demand(self, precision: float) -> None:
         """Ask for `precision` at once; exactly, if that was not enough."""
