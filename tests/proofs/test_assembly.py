@@ -448,3 +448,49 @@ def test_what_nobody_may_run_is_not_counted_upon_whatever_the_unit_of_its_damage
     plan.add_constraint("damage", at_most=0.0, counts=dict.fromkeys(ways, "damage"))
     verdict = verified(solve(plan.build(start=start, end=end)))
     assert (verdict.lower_bound, verdict.upper_bound) == pytest.approx((5.0, 5.0))
+
+
+def nearly_safe(chance: float, exits: int = 1, retrying: float = 0.0) -> HCSSP:
+    """Retry a thousand times, or once with a small chance to come where only damage leads on."""
+    room = CSSPBuilder(cost_names=("time", "damage"))
+    here, there = room.add_state("here"), room.add_state("there")
+    goals = [room.add_goal(f"out {number}") for number in range(exits)]
+    room.add_action(here, "retry", to={here: 1.0 - 2.0**-10, goals[0]: 2.0**-10}, costs=(1.0, retrying))
+    room.add_action(here, "try", to={there: chance, goals[-1]: 1.0 - chance}, costs={"time": 1.0})
+    room.add_action(there, "dare", to={goals[-1]: 1.0}, costs={"time": 1.0, "damage": 1.0})
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    crossing = plan.add_activity("room", room.build())
+    after = plan.add_event("after")
+    plan.add_choice(start, "go", to=[Outcome(1.0, after, runs=crossing)])
+    plan.add_choice(after, "leave", to=[Outcome(1.0, end)])
+    plan.add_constraint("damage", at_most=0.0, counts={crossing: "damage"})
+    return plan.build(start=start, end=end)
+
+
+@pytest.mark.parametrize("chance", [0.5, 2.0**-20, 2.0**-40])
+@pytest.mark.parametrize("exact", [False, True])
+def test_what_leads_to_nothing_but_forbidden_costs_is_a_dead_end_however_improbable(
+    chance: float, exact: bool
+) -> None:
+    procedure = nearly_safe(chance)
+    room = procedure.activities[0].cssp.with_bounds(damage=0.0)
+    for problem in (procedure, nearly_safe(chance, exits=2), room):
+        plan = solve(problem)
+        verdict = check(problem, plan.certificate, exact=exact)
+        assert (verdict.lower_bound, verdict.upper_bound) == pytest.approx((1024.0, 1024.0), rel=CLOSE)
+        # With the least damage allowed, the same proof is none.
+        with pytest.raises(InvalidCertificate, match="bounds"):
+            check(problem.with_bounds(damage=1e-300), plan.certificate, exact=exact)
+        allowed = replace(plan.certificate, bounds=(1e-300,))
+        with pytest.raises(NotProven, match=r"need not hold on rows that are allowed|is proven"):
+            check(problem.with_bounds(damage=1e-300), allowed, exact=exact)
+
+
+@pytest.mark.parametrize("chance", [0.5, 2.0**-40])
+@pytest.mark.parametrize("exits", [1, 2])
+def test_that_no_plan_does_without_forbidden_costs_is_proven(chance: float, exits: int) -> None:
+    problem = nearly_safe(chance, exits, retrying=1e-30)
+    plan = solve(problem)
+    assert plan.status is Status.INFEASIBLE
+    assert check(problem, plan.certificate).lower_bound == inf

@@ -56,7 +56,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
         lower, for_lots = inf, len(certificate.leaves) == 1
         evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
-        regions = leaf_regions(certificate.tree, Segments(layout, certificate.segments), layout.superfluous)
+        regions = leaf_regions(certificate.tree, Segments(layout, certificate.segments), evidence.never)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
             proven = leaf_bound(f"leaf {number}", evidence, statement, region)
@@ -81,6 +81,9 @@ class Evidence:
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
         self.potentials, self.most = potentials, tolerated([c.at_most for c in layout.procedure.constraints])
+        # Every leaf forbids what nobody needs, and what costs anything that a bound of 0 allows none of.
+        none = [1 + index for index, most in enumerate(self.most) if most == 0]
+        self.never: BoolArray = layout.superfluous | (layout.flat.costs[none] > 0.0).any(axis=0)
 
     def check_potential(self, number: int, exact: bool) -> int:
         """A potential must hold where that is asked for; the number of rows that integers decided."""

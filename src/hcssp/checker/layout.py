@@ -99,7 +99,7 @@ class Layout:
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
         self.rows = [self.flattening.rows_of(activity) for activity in range(len(self.blocks))]
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
-        self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them, and every leaf forbids them
+        self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them
         # The goals of each activity that can be reached, and the event states they lead to.
         after = map(self.flattening.flat_state, range(len(self.blocks)))
         goals = [np.where(block.goals, to, -1).tolist() for block, to in zip(self.blocks, after, strict=True)]
@@ -156,10 +156,7 @@ class Layout:
 
 
 class Segments:
-    """Parts of a procedure that a certificate lists, each entered in one event state and left for one other.
-
-    Those that are alike and entered equally often may exchange their plans (docs/certificates.md).
-    """
+    """Listed parts of a procedure; those that are alike and entered equally often may exchange plans."""
 
     def __init__(self, layout: Layout, listed: Sequence[Segment]) -> None:
         self.layout, flat = layout, layout.flattening

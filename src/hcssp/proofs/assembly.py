@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 from math import inf
 
-import numpy as np
-
 from hcssp.checker.format import Certificate
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.dual.ascent import maximise
@@ -139,10 +137,8 @@ class _Assembly:
     def _prove(self, node: int, blocks: Blocks, claim: Claim, afresh: bool) -> None:
         proof, weights = self._proof, claim.weights
         if weights is None:
-            if proof.refute_empty(node) or not proof.unaffordable():
-                return
-            # To the search it is empty, since it may not do what a bound of 0 forbids.
-            weights = np.zeros(1 + self._proof.layout.procedure.num_constraints)
+            proof.refute_empty(node)
+            return
         testimony = None
         if self._witness is not None:
             testimony = self._witness.testify(node, blocks, weights, afresh)

@@ -347,8 +347,8 @@ class ProofBuilder:
         return best
 
     def region(self, node: int) -> BoolArray:
-        """The flat rows that a region forbids; superfluous ones are forbidden everywhere."""
-        region = self.layout.superfluous.copy()
+        """The flat rows that a region forbids, with those that are forbidden everywhere."""
+        region = self._evidence.never.copy()
         while node >= 0:
             if (forbidden := self._nodes[node].forbidden) is not None:
                 region[forbidden] = True
@@ -437,9 +437,11 @@ class ProofBuilder:
             raised[1 + index] = max(raised[1 + index], 2.0 * max(asked.values(), default=0.0))
         return tuple(raised)
 
-    def unaffordable(self) -> list[int]:
-        """The constraints whose bound allows nothing at all."""
-        return [index for index, most in enumerate(self._allowed) if most == 0]
+    def unaffordable(self, activity: int) -> list[int]:
+        """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
+        own = self._evidence.never[self.layout.flattening.rows_of(activity)]
+        found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].superfluous).tolist()
+        return found
 
     def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:
         """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""

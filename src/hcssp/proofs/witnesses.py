@@ -31,9 +31,6 @@ from hcssp.ssp.region import Region
 Blocks = tuple[tuple[frozenset[int], ...], ...]
 """For each block, the forbidden rows, in its own numbers, of ever smaller regions."""
 
-DETERRENT = 1e3
-"""What cannot be ended without what a bound of 0 forbids is made so many times dearer than all the rest."""
-
 Testimony = tuple[list[Use], FloatArray | None]
 """What :meth:`ProofBuilder.prove` and :meth:`ProofBuilder.refute` want: uses, and event values if known."""
 
@@ -76,21 +73,6 @@ def witness_of(proof: ProofBuilder, problem: Any, oracle: Oracle[Any] | None) ->
     return None
 
 
-def deterring(
-    weights: FloatArray, costs: FloatArray, values: FloatArray, unaffordable: Sequence[int]
-) -> FloatArray:
-    """Weights under which what a bound of 0 forbids is dearer than all that `values` say is to come.
-
-    A search leaves such rows out; in a proof they must hold. A plan that has none of these costs is worth
-    the same under both weights, and a bound of 0 makes the higher price free.
-    """
-    dear, most = weights.copy(), float(np.nanmax(values, initial=0.0))
-    for cost in unaffordable:
-        least = float(np.min(costs[cost], where=costs[cost] > 0.0, initial=inf))
-        dear[cost] = max(dear[cost], 2.0 * most / least)
-    return dear
-
-
 def _narrowed(oracle: Oracle[Any], begins: Sequence[int], region: Blocks, row: int, used: bool) -> Blocks:
     """A region without a row of the oracle, or without the others of its state."""
     state = int(oracle.row_state[row])
@@ -127,29 +109,10 @@ class FlatWitness:
     def testify(self, node: int, region: Blocks, weights: FloatArray, afresh: bool) -> Testimony | None:
         near = None if afresh else self._near
         found = self._oracle.minimise(weights, Region(region[0][-1]), near)
-        unaffordable = [1 + index for index in self._proof.unaffordable()]
-        if not unaffordable:
-            if found is None:
-                return None
-            self._near = found.vertex
-            return self._uses(node, weights, self._oracle.values_of(found.vertex, weights))
-        # What the search leaves out may be done in a proof, but is dear; without it there may be nothing.
-        dear = np.zeros(len(weights))
-        dear[unaffordable] = 1.0
-        if found is not None:
-            values = self._oracle.values_of(found.vertex, weights)
-            dear = deterring(weights, self._proof.layout.flat.costs, DETERRENT * values, unaffordable)
-        everything: Any = (
-            DoorsOracle(self._proof.layout.flattening)
-            if self._single is None
-            else FlatOracle(self._single, thin=True)
-        )
-        forbidden = {self._oracle.original_row(row) for row in region[0][-1]}
-        rows = [r for r in range(len(everything.row_state)) if everything.original_row(r) in forbidden]
-        anyway = everything.minimise(dear, Region(frozenset(rows)))
-        if anyway is None:
+        if found is None:
             return None
-        return self._uses(node, dear, everything.values_of(anyway.vertex, dear))
+        self._near = found.vertex
+        return self._uses(node, weights, self._oracle.values_of(found.vertex, weights))
 
     def _uses(self, node: int, weights: FloatArray, values: FloatArray) -> Testimony:
         """The potentials that values of the oracle's problem are."""
@@ -184,32 +147,7 @@ class ProcedureWitness:
         for activity in range(len(self._oracle.planners)):
             own = self._oracle.own_weights(activity, weights)
             uses += self._uses(activity, region[activity + 1], own, afresh)
-        if self._proof.unaffordable():
-            total = 1.0 + sum(share * self._proof.level(activity, number) for activity, number, share in uses)
-            for activity in range(len(self._oracle.planners)):
-                uses += self._shunned(activity, region[activity + 1][-1], DETERRENT * total)
         return uses, None
-
-    def _shunned(self, activity: int, forbidden: frozenset[int], dear: float) -> list[Use]:
-        """A potential that makes an activity `dear` if only what a bound of 0 forbids can end it."""
-        planner, constraints = self._oracle.planners[activity], self._proof.layout.procedure.constraints
-        counted = [constraints[index].counts for index in self._proof.unaffordable()]
-        costs = sorted({each[activity] for each in counted if activity in each})
-        primary = (np.arange(planner.num_costs) == 0).astype(np.float64)
-        if not costs or planner.plan(primary, forbidden) is not None:
-            return []
-        weights = np.zeros(planner.num_costs)
-        weights[costs] = 1.0
-        everything = ActivityPlanner(self._proof.layout.procedure.activities[activity].cssp, frozenset(costs))
-        avoided = planner.original_rows(forbidden)
-        place = {int(row): index for index, row in enumerate(everything.prepared.rows)}
-        answer = everything.plan(weights, frozenset(place[row] for row in avoided if row in place))
-        if answer is None:
-            return []
-        values = everything.values_of(answer[0], weights)
-        number = self._proof.add_potential(activity, weights.tolist(), values, avoided)
-        level = self._proof.level(activity, number)
-        return [(activity, number, dear / level)] if level > 0.0 else []
 
     def _uses(
         self, activity: int, regions: Sequence[frozenset[int]], weights: FloatArray, afresh: bool
@@ -307,12 +245,9 @@ class ProcedureWitness:
         planner: ActivityPlanner = self._oracle.planners[activity]
         key = activity, weights.tobytes(), forbidden
         if key not in self._numbers:
-            values, rows = planner.values_of(plan, weights), planner.original_rows(forbidden)
-            layout = self._proof.layout
-            counted = [layout.procedure.constraints[j].counts for j in self._proof.unaffordable()]
-            costs = [each[activity] for each in counted if activity in each]
-            dear = deterring(weights, layout.blocks[activity].costs, values, costs)
-            self._numbers[key] = self._proof.add_potential(activity, dear.tolist(), values, rows)
+            rows = [*planner.original_rows(forbidden), *self._proof.unaffordable(activity)]
+            values = planner.values_of(plan, weights)
+            self._numbers[key] = self._proof.add_potential(activity, weights.tolist(), values, rows)
         return self._numbers[key]
 
 
