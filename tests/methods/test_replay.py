@@ -13,7 +13,9 @@ from hcssp.contract.plan import Plan
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.replay import begin_with, replayed
+from hcssp.methods.branching import MOST_OPEN, Branching, Node
+from hcssp.methods.open_duals import OpenDuals
+from hcssp.methods.replay import begin_with, is_guide, replayed
 from hcssp.methods.reporter import Reporter
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios.evacuation import SMALL
@@ -117,3 +119,42 @@ def test_what_has_changed_is_left_out_if_that_is_wanted(plan: Plan) -> None:
     first = int(oracle.row_offset[4])
     assert any(max(leaf.node.region.forbidden) >= first for leaf in every)
     assert all(max(leaf.node.region.forbidden, default=0) < first for leaf in unchanged)
+
+
+def test_a_search_guides_another_if_it_split_what_is_there(plan: Plan) -> None:
+    oracle = plan.memory.oracle(plan.problem)
+    assert is_guide(plan.record, oracle)
+    assert not is_guide(None, oracle)
+    assert not is_guide(SearchRecord(), oracle)
+    assert not is_guide(SearchRecord(oracle), oracle)
+    # Rows of a flat problem have no names to be known by.
+    flat = hcssp.solve(plan.problem.flattening.cssp)
+    assert not is_guide(plan.record, flat.memory.oracle(flat.problem))
+
+
+def test_a_guided_search_improves_policies_where_that_is_promising(plan: Plan, root: Dual) -> None:
+    oracle = plan.memory.oracle(plan.problem)
+    asked: list[tuple[float, float]] = []
+
+    def improve(vertex: object, rounds: int, known_cost: float, least: float) -> None:
+        asked.append((known_cost, least))
+
+    def searched(guided: bool, cost: float) -> list[tuple[float, float]]:
+        asked.clear()
+        reporter = reporter_of(plan, oracle, cost)
+        branching = Branching(
+            oracle, reporter.search, reporter, SearchRecord(oracle), root, OpenDuals(), guided=guided
+        )
+        reporter.search.push(root.bound, Node(Region(), root.prices, root.bound))
+        for _ in branching.run():
+            pass
+        assert reporter.search.lower_bound == pytest.approx(min(cost, plan.upper_bound), rel=1e-6)
+        return list(asked)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(oracle, "improve", improve)
+        cost = plan.upper_bound * (1 + 1e-3)
+        found = searched(True, cost)
+        assert found
+        assert all(known - least <= MOST_OPEN * (known - root.bound) for known, least in found)
+        assert found != searched(False, cost)

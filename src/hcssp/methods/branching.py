@@ -22,6 +22,7 @@ from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
+from hcssp.numerics import is_feasible
 from hcssp.proofs.search_record import SearchRecord, write_down
 from hcssp.ssp.region import Region
 
@@ -33,6 +34,13 @@ MAX_IMPROVE_EVERY = 256
 """So many switches improve each policy that carries the dual of every so-manieth node: improving policies
 costs as much as many nodes. It is done first a few nodes after the root, whose policies were improved. Where
 it leads to nothing better, twice as many nodes pass before it is tried again, up to the maximum."""
+
+GUIDED_FIRST = 64
+NEARLY_AS_GOOD, MOST_OPEN = 2.0, 0.5
+"""A search that another one guides is mostly short, and improves policies that late in turn. Out of turn it
+does in the region that holds the bound back, where a policy that keeps the bounds is at most so many times as
+far above that bound as the best one that is known, and this is no further than such a share of what was open
+at the root: there a few switches seldom lead to nothing. If they do, twice as many nodes pass as before."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,9 @@ class Branching(Generic[V]):
         never.
     next_improving, pause
         When policies are improved next, and how many nodes pass from one time to the next.
+    guided, next_promising, promising_pause
+        Whether the search began with what another one knew; then when policies may be improved out of turn
+        again, counted in nodes that were looked at, and how many pass from one time to the next.
     """
 
     oracle: Oracle[V]
@@ -89,9 +100,13 @@ class Branching(Generic[V]):
     next_settling: float = 0
     next_improving: int = 0
     pause: int = IMPROVE_EVERY
+    guided: bool = False
+    next_promising: int = 0
+    promising_pause: int = 1
 
     def __post_init__(self) -> None:
-        self.next_improving = self.reporter.iterations + IMPROVE_FIRST
+        first = GUIDED_FIRST if self.guided else IMPROVE_FIRST
+        self.next_improving = self.reporter.iterations + first
         self.search.rounding = self.oracle.exchange_rounding
 
     def begin(self) -> Node:
@@ -161,6 +176,8 @@ class Branching(Generic[V]):
         oracle, search = self.oracle, self.search
         parent = self._dual_of(node)
         waiting = self._settle(waiting, node, parent)
+        if self.guided and waiting < search.cutoff:
+            self._improve(parent)
         if waiting >= search.cutoff:
             search.prune(waiting)
             return
@@ -212,6 +229,25 @@ class Branching(Generic[V]):
         used = [np.count_nonzero(vertex.rows_of(states) == orbit) for vertex in dual.support]
         count = 1 + floor(sum(share * each for share, each in zip(dual.mixture, used, strict=True)))
         return orbit, count if count <= max(used) else 1
+
+    def _improve(self, dual: Dual[V]) -> None:
+        """Improve the policies that carry the dual of the region that holds the bound back, if promising."""
+        oracle, cost, expanded = self.oracle, self.search.upper_bound, self.expanded
+        left = cost - dual.bound
+        if expanded < self.next_promising or not dual.converged:
+            return
+        if not left <= MOST_OPEN * (cost - self.root.bound) < inf:
+            return
+        kept = (vertex.costs[0] for vertex in dual.support if is_feasible(vertex.costs, oracle.bounds))
+        if min(kept, default=inf) - dual.bound > NEARLY_AS_GOOD * left:
+            return
+        for vertex in dual.support:
+            better = oracle.improve(vertex, NODE_ROUNDS, self.search.upper_bound, dual.bound)
+            if better is not None:
+                self.reporter.offer(better)
+        is_better = self.search.upper_bound <= noticed_at(cost, dual.bound)
+        self.promising_pause = 1 if is_better else 2 * self.promising_pause
+        self.next_promising = expanded + self.promising_pause
 
     def _settle(self, waiting: float, node: Node, parent: Dual[V]) -> float:
         """The node's bound after the oracle was asked to settle it at once, now and then or where it can."""

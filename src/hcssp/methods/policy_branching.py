@@ -34,10 +34,10 @@ from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle, V
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.branching import Branching, Node, offer
+from hcssp.methods.branching import NODE_ROUNDS, Branching, Node, offer
 from hcssp.methods.early_plan import early_plans, has_early_plan
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
-from hcssp.methods.replay import begin_with, resumed
+from hcssp.methods.replay import begin_with, is_guide, resumed
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 from hcssp.proofs.search_record import SearchRecord, write_down
@@ -195,7 +195,8 @@ def _branch(
     if root.infeasible:
         yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
         return
-    branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity))
+    guided = is_guide(guide, oracle)
+    branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity), guided=guided)
     if not counts:
         branching.next_settling = inf
     nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))
@@ -205,7 +206,7 @@ def _branch(
     if leaves or not (nodes or search.upper_bound < met):
         # Only now: to some, what the dual has met is good enough, and improving it takes as long again. Where
         # another search has led to a better policy, this one would lead there as well.
-        offer(oracle, reporter, root, ROOT_ROUNDS)
+        offer(oracle, reporter, root, NODE_ROUNDS if guided else ROOT_ROUNDS)
     begins = not nodes
     for node in nodes or [Node(Region(), root.prices, root.bound)]:
         search.push(oracle.round_up(node.bound), node)

@@ -66,6 +66,13 @@ class Leaf(NamedTuple):
     before: float
 
 
+def is_guide(guide: SearchRecord | None, oracle: Oracle[Any]) -> bool:
+    """Whether another search has split regions, first of all on something that is there here as well."""
+    if guide is None or guide.oracle is None or len(guide) == 1 or guide.exchanges:
+        return False
+    return oracle.same_row(guide.row(guide.root), guide.oracle) is not None
+
+
 def begin_with(
     guide: SearchRecord, oracle: Oracle[Any], record: SearchRecord, root: Dual[Any], reporter: Reporter[Any]
 ) -> list[Node]:
@@ -113,7 +120,7 @@ def _find_plan(oracle: Oracle[Any], node: Node, root: Dual[Any], reporter: Repor
     cutoff = reporter.search.cutoff
     if dual.converged and not dual.bound >= cutoff - NO_BETTER * (cutoff - root.bound):
         nearest = min(dual.support, key=lambda vertex: excess(vertex.costs, oracle.bounds))
-        better = oracle.improve(nearest, FIRST_ROUNDS)
+        better = oracle.improve(nearest, FIRST_ROUNDS, reporter.search.upper_bound, dual.bound)
         if better is not None:
             reporter.offer(better)
 
