@@ -356,3 +356,20 @@ def test_lengths_of_long_procedures_are_those_of_the_longest_way(
     assert lengths is not None
     found = dict(zip((event for event, _ in flattening.event_states), lengths.tolist(), strict=True))
     assert [found[event] for event in events] == [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
+
+
+def test_roundings_of_all_ways_to_an_event_are_allowed_for_in_executions() -> None:
+    plan = ProcedureBuilder()
+    start, last, out = (plan.add_event(name) for name in ("start", "last", "out"))
+    ways = [plan.add_event(f"way {number}") for number in range(32)]
+    plan.add_choice(start, "go", to=[Outcome(1.0 / 32.0, way) for way in ways])
+    for way in ways:
+        plan.add_choice(way, "on", to=[Outcome(1.0, last)])
+    walk = plan.add_activity("walk", risky_room())
+    plan.add_choice(last, "leave", to=[Outcome(1.0, out, runs=walk)])
+    solver = ProcedureSolver(Flattening(plan.build(start=start, end=out)))
+    answer = solver.minimise(np.ones(solver.num_rows))
+    assert answer is not None
+    (told,) = solver.executions_at_least(answer[0])
+    # It takes three steps, and 32 numbers are added up in one of them.
+    assert 3 * 32 * UNIT_ROUNDOFF <= 1.0 - told <= 1e-12

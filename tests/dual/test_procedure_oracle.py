@@ -381,3 +381,14 @@ def test_what_is_never_executed_is_not_planned_and_changes_nothing() -> None:
         rows = oracle.lift(found.vertex)
         costs = evaluate(problem, policy_of(problem, rows)).costs
         assert costs @ weights == pytest.approx(found.bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("precision", [np.inf, 0.1, 0.0])
+def test_whatever_is_executed_however_seldom_has_a_plan(precision: float) -> None:
+    problem = find_scenario("evacuation").make()
+    oracle = ProcedureOracle(problem.flattening)
+    found = oracle.approximate(np.array([1.0, 0.5]), Region(), precision)
+    assert found is not None
+    executed = np.flatnonzero(found.vertex.executions > 0.0).tolist()
+    assert found.vertex.executions[executed].min() < 1.0
+    assert all(found.vertex.plans[activity] is not None for activity in executed)
