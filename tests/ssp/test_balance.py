@@ -58,9 +58,9 @@ def test_products_of_some_rows_are_those_of_the_matrix(successors: int, same: bo
         dense = balance.matrix.toarray()[rows]
         np.testing.assert_allclose(balance.times(rows, columns), dense @ columns, atol=1e-13)
         np.testing.assert_allclose(balance.row_times(weights, rows), weights @ dense, atol=1e-13)
-        np.testing.assert_allclose(
-            balance.policy_moves(rows)(columns[:, 0]), dense @ columns[:, 0], atol=1e-13
-        )
+        moves, others = balance.policy_moves(rows), balance.policy_moves(rows[::-1])
+        np.testing.assert_allclose(moves(columns[:, 0]), dense @ columns[:, 0], atol=1e-13)
+        np.testing.assert_allclose(others(columns[:, 0]), (dense @ columns[:, 0])[::-1], atol=1e-13)
         assert set(balance.successors(rows).tolist()) == set(np.nonzero(dense)[1].tolist())
 
 

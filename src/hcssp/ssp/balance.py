@@ -16,6 +16,7 @@ It serves twice: the rows of a policy form the system :math:`I - P_\pi` of its v
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +76,7 @@ class Balance:
         self.goal_probability: FloatArray = entries.to_goals() / leaving
         self.matrix: SparseMatrix = entries.balance(departs, 1.0 / leaving)
         longest = int(np.max(np.diff(self.matrix.indptr), initial=0))
+        self._swept: SparseMatrix | None = None
         # Twice the successors: their probabilities are divided by a sum of them.
         self._rounding = (2 * longest + len(problem.costs) + 16) * ROUNDINGS
 
@@ -179,11 +181,13 @@ class Balance:
         if len(rows) > MAX_SWEPT_LINES or self._padded is None:
             chosen = self.matrix[rows]
         else:
-            # Lines of equal length make a sparse matrix in no time.
-            places, entries = (each.take(rows, axis=0) for each in self._padded)
-            pointers = np.arange(0, entries.size + 1, entries.shape[1], dtype=places.dtype)
-            shape = len(rows), self.num_live
-            chosen = csr_array((entries.ravel(), places.ravel(), pointers), shape=shape)
+            # Lines of equal length make a sparse matrix in no time, another one with other entries.
+            places, entries = (each.take(rows, axis=0).ravel() for each in self._padded)
+            if self._swept is None or self._swept.shape[0] != len(rows):
+                pointers = np.arange(0, len(entries) + 1, len(entries) // len(rows), dtype=places.dtype)
+                self._swept = csr_array((entries, places, pointers), shape=(len(rows), self.num_live))
+            chosen = copy(self._swept)
+            chosen.data, chosen.indices = entries, places
         return lambda values: chosen @ values
 
     @staticmethod
