@@ -408,7 +408,7 @@ class ProofBuilder:
         """Keep what follows from the stored potentials about a region, if it is new."""
         region = self.region(node)
         used = [use for use in uses if use[2] > 0.0]
-        weights = self._raised(tuple(map(float, weights)), used)
+        weights = tuple(map(float, weights))
         prices = [Fraction(weight) for weight in weights]
         # Nothing is rounded where nothing is added.
         limits: Sequence[float | Fraction] = prices if self._adds_weights else weights
@@ -423,19 +423,6 @@ class ProofBuilder:
         bound = self._bound(node, prices, Fraction(found[self.layout.flattening.start]))
         if bound > self._nodes[node].bound:
             self._nodes[node].statement, self._nodes[node].bound = replace(draft, events=found), bound
-
-    def _raised(self, weights: tuple[float, ...], uses: Sequence[Use]) -> tuple[float, ...]:
-        """The weights, as large as the uses ask for where a bound allows nothing: there a price is free."""
-        raised = list(weights)
-        for index, constraint in enumerate(self.layout.procedure.constraints):
-            if self._allowed[index] != 0:
-                continue
-            asked = dict.fromkeys(constraint.counts, 0.0)
-            for activity, number, share in uses:
-                if activity in asked:
-                    asked[activity] += share * self._potentials[number].weights[constraint.counts[activity]]
-            raised[1 + index] = max(raised[1 + index], 2.0 * max(asked.values(), default=0.0))
-        return tuple(raised)
 
     def unaffordable(self, activity: int) -> list[int]:
         """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
