@@ -193,7 +193,7 @@ class DoorsVertex(Vertex):
             here, block = owners == activity, planner.block
             own_rows = rows[here] - int(layout.row_offset[activity])
             balance = planner.balance
-            own = balance.costs[:, own_rows].T - balance.times(own_rows, plan.values)
+            own = balance.costs.take(own_rows, axis=1).T - balance.times(own_rows, plan.values)
             changes[here] = own[:, : block.num_costs]
             if len(block.exits) > 1:
                 # An exit behind which nothing is known is one that both policies avoid.

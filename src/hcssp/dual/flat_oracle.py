@@ -233,7 +233,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         balance, system = self._balance, self._solver.system
         differing = np.flatnonzero((kept.rows != broken.rows) & (kept.reached | broken.reached))
         rows = broken.rows[differing]
-        reduced = balance.costs[:, rows].T - balance.times(rows, kept.values)
+        reduced = balance.costs.take(rows, axis=1).T - balance.times(rows, kept.values)
         limited = 1 + np.flatnonzero(np.isfinite(self.bounds))
         changes = np.abs(reduced[:, limited]) * np.maximum(kept.visits, broken.visits)[differing, np.newaxis]
         largest = changes.max(axis=0, initial=0.0)

@@ -83,7 +83,7 @@ def turning_point(
         counts = balance.row_start[states + 1] - firsts
         begins = np.cumsum(counts) - counts
         rows = np.repeat(firsts - begins, counts) + np.arange(int(counts.sum()))
-        reduced = balance.costs[:, rows].T - balance.times(rows, values)
+        reduced = balance.costs.take(rows, axis=1).T - balance.times(rows, values)
     moves = reduced[:, 1 + index] if excess < 0.0 else -reduced[:, 1 + index]
     helps = moves > 0.0
     if allowed is not None:

@@ -173,7 +173,7 @@ class ProcedureVertex(Vertex):
                 continue
             balance = oracle.planners[index].balance
             own_rows = rows[here] - int(oracle.row_offset[index])
-            own = balance.costs[:, own_rows].T - balance.times(own_rows, plan.values)
+            own = balance.costs.take(own_rows, axis=1).T - balance.times(own_rows, plan.values)
             changes[here] = 0.0
             changes[here, 0] = own[:, 0]
             for constraint, cost in oracle.counts[index]:

@@ -148,7 +148,7 @@ class Part:
         answers = self.system.answers(self.rows, taken)
         if answers is None:
             return None
-        own = self.balance.costs[:, taken].T - self.balance.times(taken, self.values)
+        own = self.balance.costs.take(taken, axis=1).T - self.balance.times(taken, self.values)
         reduced = np.zeros((len(taken), 1 + num_constraints))
         reduced[:, 0] = own[:, 0]
         for constraint, counted in self.counts:

@@ -120,7 +120,7 @@ class Balance:
         if not np.all(values >= 0.0):
             return None
         short, shortfalls = quick_shortfalls(reduced, values, self.row_state, self._rounding)
-        share = largest_share(shortfalls, weights @ self.costs[:, short])
+        share = largest_share(shortfalls, weights @ self.costs.take(short, axis=1))
         return divided(values, share, self.initial) if share <= max(loss, SCALING_LOSS) else None
 
     @cached_property

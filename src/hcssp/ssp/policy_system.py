@@ -133,7 +133,7 @@ class PolicySystem:
             return self._values
         balance = self.balance
         # Rounding may leave a value a hair below zero, and no cost is.
-        values = np.maximum(self._updated(update, self._values, balance.costs[:, update.rows].T), 0.0)
+        values = np.maximum(self._updated(update, self._values, balance.costs.take(update.rows, axis=1).T), 0.0)
         before = balance.initial @ self._values
         if np.all(balance.initial @ values >= LOST_SHARE * before):
             return values
@@ -248,7 +248,7 @@ class PolicySystem:
 
     def _costs_of(self, rows: IntArray) -> FloatArray:
         """The costs of the given rows, one line each."""
-        return np.ascontiguousarray(self.balance.costs[:, rows].T)
+        return np.ascontiguousarray(self.balance.costs.take(rows, axis=1).T)
 
     def _factorise(self, rows: IntArray) -> Factors:
         """The factors of the policy `rows`; RuntimeError if its system is singular."""
