@@ -81,8 +81,7 @@ class Evidence:
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
         self.potentials, self.most = potentials, tolerated([c.at_most for c in layout.procedure.constraints])
-        # Every leaf forbids what nobody needs, and what costs anything that a bound of 0 allows none of.
-        none = [1 + index for index, most in enumerate(self.most) if most == 0]
+        none = [1 + index for index, most in enumerate(self.most) if most == 0]  # nobody may spend any of it
         self.never: BoolArray = layout.superfluous | (layout.flat.costs[none] > 0.0).any(axis=0)
 
     def check_potential(self, number: int, exact: bool) -> int:

@@ -96,6 +96,8 @@ class Layout:
         same = {block.digest: block for block in read.values()}
         self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
         self.event_rows, starts = tuple(self._event_rows()), self.flattening.event_row_start.tolist()
+        counts = [*enumerate(each.counts for each in self.procedure.constraints)]
+        self.counted = [[(j, own[a]) for j, own in counts if a in own] for a in range(len(self.blocks))]
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
         self.rows = [self.flattening.rows_of(activity) for activity in range(len(self.blocks))]
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
@@ -125,9 +127,8 @@ class Layout:
     def own_weights(self, activity: int, weights: Sequence[Any]) -> list[Any]:
         """The weights of an activity's own costs that the whole problem's `weights` amount to."""
         own = [weights[0], *[0] * (len(self.blocks[activity].costs) - 1)]
-        for weight, constraint in zip(weights[1:], self.procedure.constraints, strict=True):
-            if activity in constraint.counts:
-                own[constraint.counts[activity]] += weight
+        for constraint, cost in self.counted[activity]:
+            own[cost] += weights[1 + constraint]
         return own
 
     @cached_property

@@ -133,7 +133,9 @@ class PolicySystem:
             return self._values
         balance = self.balance
         # Rounding may leave a value a hair below zero, and no cost is.
-        values = np.maximum(self._updated(update, self._values, balance.costs.take(update.rows, axis=1).T), 0.0)
+        values = np.maximum(
+            self._updated(update, self._values, balance.costs.take(update.rows, axis=1).T), 0.0
+        )
         before = balance.initial @ self._values
         if np.all(balance.initial @ values >= LOST_SHARE * before):
             return values
