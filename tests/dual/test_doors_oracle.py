@@ -186,6 +186,19 @@ def test_a_vertex_costs_what_the_evaluation_of_its_lifted_policy_says(seed: int)
         assert int(visited.sum()) == int(((answer.visits > 1e-12) & (lifted >= 0)).sum())
 
 
+def test_what_rounding_may_hide_is_no_more_than_is_told_without_visits() -> None:
+    told_at_once = 0
+    for seed in range(12):
+        oracle = DoorsOracle(doors(seed, 1).flattening)
+        for price in (0.0, 0.5, 20.0):
+            found = oracle.minimise(np.array([1.0, price]), Region())
+            assert found is not None
+            at_most = found.vertex.rounding_at_most
+            told_at_once += "visits" not in vars(found.vertex)
+            assert np.all(at_most >= found.vertex.rounding)
+    assert told_at_once > 6
+
+
 @pytest.mark.parametrize("seed", range(CHUNK))
 def test_an_approximate_answer_is_as_precise_as_it_says(seed: int) -> None:
     problem = doors(seed, num_constraints=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import fsum
+from math import fsum, inf
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,19 @@ class DoorsVertex(Vertex):
     @property
     def rounding(self) -> FloatArray:
         return estimated_rounding(self._chain.values(), self.costs, float(self.visits.sum()))
+
+    @property
+    def rounding_at_most(self) -> FloatArray:
+        # All that is paid, at the least that a departure costs in any activity.
+        most = 0.0
+        for activity in np.flatnonzero(self.executions).tolist():
+            _, planner = self.executed(activity)
+            paid = np.full(len(planner.balance.costs), inf)
+            paid[0] = self.costs[0]
+            most = max(most, planner.balance.departures_at_most(paid))
+        if most == inf:
+            return self.rounding
+        return estimated_rounding(self._chain.values(), self.costs, float(self._chain.visits.sum()) + most)
 
     @property
     def parts(self) -> tuple[Vertex | DoorPlan, ...]:
