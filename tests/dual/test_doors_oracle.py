@@ -11,6 +11,7 @@ from brute_force_procedures import brute_force
 from hcssp.checker import check
 from hcssp.contract.stop import Gap
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.dual import door_repair
 from hcssp.dual.ascent import maximise
 from hcssp.dual.doors_oracle import DoorsOracle
 from hcssp.dual.flat_oracle import FlatOracle
@@ -255,6 +256,28 @@ def test_improving_finds_feasible_plans_that_cost_what_they_say(seed: int) -> No
         np.testing.assert_allclose(answer.costs, better.costs, rtol=1e-9, atol=1e-10)
         if is_feasible(vertex.costs, oracle.bounds):
             assert better.costs[0] <= vertex.costs[0]
+
+
+def test_improving_ends_where_its_pace_leads_to_nothing_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[object] = []
+    parts = door_repair._parts
+    monkeypatch.setattr(door_repair, "_parts", lambda vertex: (rounds.append(vertex), parts(vertex))[1])
+    patient, hasty = 0, 0
+    for seed in range(24):
+        oracle = DoorsOracle(doors(seed, 1).flattening)
+        found = oracle.minimise(np.array([1.0, 50.0]), Region())
+        assert found is not None
+        if not is_feasible(found.vertex.costs, oracle.bounds):
+            continue
+        for known_cost in (np.inf, 0.0):
+            rounds.clear()
+            better = oracle.improve(found.vertex, 6, known_cost, 0.0)
+            assert better is not None
+            assert is_feasible(better.costs, oracle.bounds)
+            assert better.costs[0] <= found.vertex.costs[0]
+            patient += len(rounds) if known_cost else 0
+            hasty += 0 if known_cost else len(rounds)
+    assert hasty < patient
 
 
 def test_a_switch_may_change_how_an_activity_ends() -> None:

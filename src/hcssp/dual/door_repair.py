@@ -8,39 +8,42 @@ anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.door_planner import DoorPlan
 from hcssp.dual.doors_vertex import DoorsVertex
-from hcssp.dual.repair import Part, improve
+from hcssp.dual.repair import LATER_STEPS, Part, improve, noticed_at
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class DoorPart(Part):
     """An activity as it stands in a plan of the whole.
 
     Attributes
     ----------
+    plan
+        The activity's plan before anything is switched.
     flow
         How often it begins in each of its live states, in expectation.
     folding
         What a unit of each of its own costs, and of the probability of each exit, costs the whole.
     """
 
-    flow: FloatArray = field(default_factory=lambda: np.zeros(0))
-    folding: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    plan: DoorPlan
+    flow: FloatArray
+    folding: FloatArray
 
     def take(self, rows: IntArray, values: FloatArray) -> None:
         self.rows, self.values, self.changed = rows, values, True
 
     def _estimate(self, num_constraints: int) -> FloatArray:
         balance = self.balance
-        reduced = (balance.costs.T - balance.matrix @ self.values) @ self.folding
+        reduced = self.plan.reduced(balance) @ self.folding
         effects: FloatArray = self.visits[balance.row_state][:, np.newaxis] * reduced
         return effects
 
@@ -49,10 +52,13 @@ class DoorPart(Part):
         return change
 
 
-def improved(vertex: DoorsVertex, bounds: FloatArray, rounds: int) -> DoorsVertex | None:
-    """A feasible plan near `vertex`, by at most so many switches; None if none was found."""
+def improved(
+    vertex: DoorsVertex, bounds: FloatArray, rounds: int, known_cost: float = np.inf, least: float = -np.inf
+) -> DoorsVertex | None:
+    """A feasible plan near `vertex`, as :func:`hcssp.dual.repair.improve` makes it; None if none was met."""
     best = vertex if is_feasible(vertex.costs, bounds) else None
-    for _ in range(rounds):
+    for left in range(rounds, 0, -1):
+        before = float(vertex.costs[0])
         parts = _parts(vertex)
         improve(list(parts.values()), vertex.costs, bounds, rounds=1)
         plans = list(vertex.plans)
@@ -67,8 +73,14 @@ def improved(vertex: DoorsVertex, bounds: FloatArray, rounds: int) -> DoorsVerte
         except ImproperPolicy:
             break
         if is_feasible(vertex.costs, bounds):
-            if best is not None and vertex.costs[0] >= best.costs[0]:
+            cost = float(vertex.costs[0])
+            if best is not None and cost >= best.costs[0]:
                 break
+            is_slow = cost - LATER_STEPS * (left - 1) * (before - cost) > noticed_at(
+                min(known_cost, cost), least
+            )
+            if best is not None and is_slow:
+                return vertex
             best = vertex
         elif best is not None:
             break
@@ -100,6 +112,7 @@ def _parts(vertex: DoorsVertex) -> dict[int, DoorPart]:
             plan.rows,
             plan.values,
             visits,
+            plan=plan,
             flow=flow,
             folding=folding,
         )

@@ -208,7 +208,7 @@ class DoorsOracle(AffordableOracle[DoorsVertex]):
     def improve(
         self, vertex: DoorsVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
     ) -> DoorsVertex | None:
-        return improved(vertex, self.bounds, rounds)
+        return improved(vertex, self.bounds, rounds, known_cost, least)
 
     def values_of(self, vertex: DoorsVertex, weights: FloatArray) -> FloatArray:
         """The weighted costs to go from every flat state; nan where nothing is known."""
