@@ -51,7 +51,7 @@ SHAPES = pytest.mark.parametrize(
 def test_products_of_some_rows_are_those_of_the_matrix(successors: int, same: bool) -> None:
     balance = Balance(proper_problem(1, num_successors=successors, same=same))
     rng = np.random.default_rng(2)
-    for count in (1, 5, 40):
+    for count in (1, 5, 40, balance.num_live):
         rows = rng.choice(balance.num_rows, count, replace=False)
         columns = rng.normal(size=(balance.num_live, 4))
         weights = rng.normal(size=count)
