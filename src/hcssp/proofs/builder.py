@@ -5,7 +5,7 @@ the search believes, but does prove it. Activities and their states and rows are
 rows those of :class:`~hcssp.procedure.flattening.Flattening`; a flat C-SSP is activity 0, and its row ``r``
 is flat row ``1 + r``, see :meth:`ProofBuilder.flat_row`.
 
->>> from hcssp.checker import check
+>>> from hcssp.checker.check import check
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
 >>> here, out = plan.add_state("here"), plan.add_goal("out")
