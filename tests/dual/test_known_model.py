@@ -20,12 +20,17 @@ def highest_point(
     return float(-linprog(objective, A_ub=planes, b_ub=costs[:, 0], bounds=limited).fun)
 
 
+def random_planes(
+    rng: np.random.Generator, count: int, size: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The costs of some policies, the bounds of their secondary ones, and limits of the multipliers."""
+    return rng.exponential(1.0, (count, 1 + size)), rng.exponential(0.5, size), np.full(size, 10.0)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("seed", some(range(10), 2))
 def test_the_highest_point_is_that_of_a_linear_program(seed: int, size: int) -> None:
-    rng = np.random.default_rng(seed)
-    costs = rng.exponential(1.0, (15, 1 + size))
-    bounds, limits = rng.exponential(0.5, size), np.full(size, 10.0)
+    costs, bounds, limits = random_planes(np.random.default_rng(seed), 15, size)
     model = Model(bounds, limits, costs[:2])
     for known, each in enumerate(costs):
         if known < 2:
@@ -40,9 +45,7 @@ def test_the_highest_point_is_that_of_a_linear_program(seed: int, size: int) -> 
 
 @pytest.mark.parametrize("seed", some(range(10), 2))
 def test_the_carriers_suffice(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    costs = rng.exponential(1.0, (40, 3))
-    bounds, limits = rng.exponential(0.5, 2), np.full(2, 10.0)
+    costs, bounds, limits = random_planes(np.random.default_rng(seed), 40, 2)
 
     def known(prices: FloatArray) -> FloatArray:
         return costs[np.argmin(costs @ np.append(1.0, prices))]
@@ -63,8 +66,7 @@ def test_nothing_known_leads_nowhere() -> None:
 @pytest.mark.parametrize("seed", some(range(20), 4))
 def test_the_highest_point_between_multipliers_is_that_of_a_linear_program(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)
-    costs = rng.exponential(1.0, (8, 1 + size))
-    bounds, limits = rng.exponential(0.5, size), np.full(size, 10.0)
+    costs, bounds, limits = random_planes(rng, 8, size)
     model = Model(bounds, limits, costs)
     free, _ = model.highest()
     was_confined = model.is_confined

@@ -79,10 +79,7 @@ def turning_point(
         counts = np.diff(balance.row_start)
         reduced = balance.costs.T - balance.matrix @ values
     else:
-        firsts = balance.row_start[states]
-        counts = balance.row_start[states + 1] - firsts
-        begins = np.cumsum(counts) - counts
-        rows = np.repeat(firsts - begins, counts) + np.arange(int(counts.sum()))
+        rows, begins, counts = balance.rows_of(states)
         reduced = balance.costs.take(rows, axis=1).T - balance.times(rows, values)
     moves = reduced[:, 1 + index] if excess < 0.0 else -reduced[:, 1 + index]
     helps = moves > 0.0

@@ -241,10 +241,7 @@ class Branching(Generic[V]):
         kept = (vertex.costs[0] for vertex in dual.support if is_feasible(vertex.costs, oracle.bounds))
         if min(kept, default=inf) - dual.bound > NEARLY_AS_GOOD * left:
             return
-        for vertex in dual.support:
-            better = oracle.improve(vertex, NODE_ROUNDS, self.search.upper_bound, dual.bound)
-            if better is not None:
-                self.reporter.offer(better)
+        offer_improved(oracle, self.reporter, dual.support, NODE_ROUNDS, dual.bound)
         is_better = self.search.upper_bound <= noticed_at(cost, dual.bound)
         self.promising_pause = 1 if is_better else 2 * self.promising_pause
         self.next_promising = expanded + self.promising_pause
@@ -353,7 +350,15 @@ def offer(oracle: Oracle[V], reporter: Reporter[V], dual: Dual[V], rounds: int) 
     mixed = oracle.between(dual.support)
     if mixed is not None:
         reporter.offer(mixed)
-    for vertex in dual.support if mixed is None else (*dual.support, mixed):
-        better = oracle.improve(vertex, rounds, reporter.search.upper_bound, dual.bound)
+    policies = dual.support if mixed is None else (*dual.support, mixed)
+    offer_improved(oracle, reporter, policies, rounds, dual.bound)
+
+
+def offer_improved(
+    oracle: Oracle[V], reporter: Reporter[V], policies: Sequence[V], rounds: int, least: float
+) -> None:
+    """Offer feasible policies near some, of which none is below `least`, by at most so many switches."""
+    for vertex in policies:
+        better = oracle.improve(vertex, rounds, reporter.search.upper_bound, least)
         if better is not None:
             reporter.offer(better)

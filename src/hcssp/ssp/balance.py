@@ -144,6 +144,13 @@ class Balance:
         ends = self.goal_probability[rows] > 0.0
         return bool(closure(self._graph(rows).T.tocsr(), ends).all())
 
+    def rows_of(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """The rows of some live states, where those of each begin among them, and how many each has."""
+        firsts = self.row_start[states]
+        counts = self.row_start[states + 1] - firsts
+        begins = np.cumsum(counts) - counts
+        return np.repeat(firsts - begins, counts) + np.arange(int(counts.sum())), begins, counts
+
     def reached(self, rows: IntArray, begins: BoolArray | None = None) -> BoolArray:
         """The live states that the policy `rows` enters from the start, or `begins`, however improbably."""
         return closure(self._graph(rows), self.initial > 0.0 if begins is None else begins)

@@ -221,7 +221,7 @@ class _Envelope:
     def _best(self, states: IntArray) -> tuple[IntArray, FloatArray, bool]:
         """The first best row of each state, its reduced cost, and whether some state has none at all."""
         balance, problem = self._balance, self._problem
-        rows, begins, counts = _rows_of(balance, states)
+        rows, begins, counts = balance.rows_of(states)
         reduced = problem.row_costs[rows] - balance.times(rows, self.potential[:, np.newaxis])[:, 0]
         if problem.allowed is not None:
             reduced[~problem.allowed[rows]] = np.inf
@@ -249,7 +249,7 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, problem: ScalarProblem, states: IntArray) -> _Rows:
-        rows, begins, _ = _rows_of(problem.balance, states)
+        rows, begins, _ = problem.balance.rows_of(states)
         costs = problem.row_costs[rows]
         if problem.allowed is not None:
             costs[~problem.allowed[rows]] = np.inf
@@ -259,14 +259,6 @@ class _Rows(NamedTuple):
         """The least reduced cost of each state."""
         least: FloatArray = np.minimum.reduceat(self.costs - self.matrix @ potential, self.begins)
         return least
-
-
-def _rows_of(balance: Balance, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The rows of some states, where those of each begin, and how many there are of each."""
-    firsts = balance.row_start[states]
-    counts = balance.row_start[states + 1] - firsts
-    begins = np.cumsum(counts) - counts
-    return np.repeat(firsts - begins, counts) + np.arange(int(counts.sum())), begins, counts
 
 
 def envelope_values(
