@@ -41,7 +41,7 @@ def measure_check(bound: float, rounds: int) -> dict[str, Any]:
     check(problem, certificate)
     whole = process_time() - began
 
-    checking = importlib.import_module("hcssp.checker.check")
+    checking = importlib.import_module("hcssp.checker.checking")
     layout = checking.Layout(problem)
     checking.Layout = lambda problem: layout
     seconds: dict[bool, list[float]] = {False: [], True: []}

@@ -23,8 +23,8 @@ from hcssp.version import __version__
 
 if TYPE_CHECKING:
     from hcssp import scenarios as scenarios
-    from hcssp.checker.check import Verdict as Verdict
-    from hcssp.checker.check import check as check
+    from hcssp.checker.checking import Verdict as Verdict
+    from hcssp.checker.checking import check as check
     from hcssp.checker.format import Certificate as Certificate
     from hcssp.checker.format import Potential as Potential
     from hcssp.checker.format import Statement as Statement
@@ -207,7 +207,7 @@ _HOME = {
     "CannotWrite": "hcssp.errors",
     "Capacity": "hcssp.cssp.levels",
     "Certificate": "hcssp.checker.format",
-    "check": "hcssp.checker.check",
+    "check": "hcssp.checker.checking",
     "Choice": "hcssp.procedure.model",
     "Claim": "hcssp.proofs.search_record",
     "Constraint": "hcssp.procedure.model",
@@ -355,7 +355,7 @@ _HOME = {
     "UnsoundResult": "hcssp.solving.solve",
     "UnsupportedProblem": "hcssp.errors",
     "Use": "hcssp.procedure.nesting",
-    "Verdict": "hcssp.checker.check",
+    "Verdict": "hcssp.checker.checking",
     "Verification": "hcssp.contract.proof",
     "Vertex": "hcssp.dual.oracle",
     "why": "hcssp.solving.why",

@@ -10,7 +10,7 @@ import pytest
 
 from hcssp.checker import Certificate, Verdict, check
 from hcssp.checker.arithmetic import GRAIN, decimal, grains
-from hcssp.checker.check import Evidence, leaf_regions, tolerated
+from hcssp.checker.checking import Evidence, leaf_regions, tolerated
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout, Segments
 from hcssp.cssp.builder import CSSPBuilder

@@ -16,7 +16,7 @@ import pytest
 from alike_floors import floors, two_buildings
 from brute_force_procedures import AllPolicies, brute_force
 from hcssp import PolicyBranching, check, solve
-from hcssp.checker.check import leaf_regions
+from hcssp.checker.checking import leaf_regions
 from hcssp.checker.format import Branching, Certificate, Segment
 from hcssp.checker.layout import Layout, Segments
 from hcssp.cssp.model import BoolArray

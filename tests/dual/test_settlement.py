@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp.checker.check import check
+from hcssp.checker.checking import check
 from hcssp.contract.solver import Context
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise

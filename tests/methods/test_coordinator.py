@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.checker.check import check
+from hcssp.checker.checking import check
 from hcssp.contract.ending import Reason
 from hcssp.contract.progress import Progress
 from hcssp.contract.stop import FirstPlan, MaxIterations

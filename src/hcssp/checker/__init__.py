@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcssp.checker.check import Verdict, check
+from hcssp.checker.checking import Verdict, check
 from hcssp.checker.format import Certificate
 
 __all__ = ["Certificate", "Verdict", "check"]

@@ -5,7 +5,7 @@ the search believes, but does prove it. Activities and their states and rows are
 rows those of :class:`~hcssp.procedure.flattening.Flattening`; a flat C-SSP is activity 0, and its row ``r``
 is flat row ``1 + r``, see :meth:`ProofBuilder.flat_row`.
 
->>> from hcssp.checker.check import check
+>>> from hcssp.checker.checking import check
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
 >>> here, out = plan.add_state("here"), plan.add_goal("out")
@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
-from hcssp.checker.check import Evidence, leaf_bound, leaf_regions, tolerated
+from hcssp.checker.checking import Evidence, leaf_bound, leaf_regions, tolerated
 from hcssp.checker.format import Branching, Certificate, Potential, Segment, Statement
 from hcssp.checker.layout import Block, Layout, Segments
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.checker.arithmetic import GRAIN, grains
-from hcssp.checker.check import Evidence, Parts, level
+from hcssp.checker.checking import Evidence, Parts, level
 from hcssp.checker.format import Statement
 from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.checker.check import Evidence
+from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
