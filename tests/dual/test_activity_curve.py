@@ -54,7 +54,10 @@ def test_a_price_within_an_interval_is_a_look_up() -> None:
         found = curve.at(price)
         assert found is not None
         assert found.value(price) == pytest.approx(least(price))
+        # Nothing is left to be planned there.
+        assert curve.bracket(price) == (found.plan, found.value(price), found.bound(price), True)
     assert curve.at(0.7) is None
+    assert not curve.bracket(0.7).final
     assert curve.at(51.0) is None
 
 

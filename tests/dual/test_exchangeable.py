@@ -21,6 +21,7 @@ from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
+from hcssp.proofs.builder import ProofBuilder
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
 from small_procedures import slow_or_fast
@@ -283,6 +284,25 @@ def test_a_search_that_exchanges_finds_and_proves_the_best(
     lower, upper = claimed_interval(plan.certificate)
     assert lower >= plan.lower_bound * (1.0 - 1e-9)
     assert upper == pytest.approx(best[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_the_checker_would_not_exchange_is_proven_without_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProcedureOracle, "settle", Oracle.settle)
+    problem = PROBLEMS[name].with_bounds(damage=2.7)
+    best = brute_force(problem).optimum(problem.bounds)
+    plan = solve(problem)
+    assert best is not None
+    assert plan.record.exchanges
+    monkeypatch.setattr(ProofBuilder, "exchange", lambda proof, segments: None)
+    certificate = certificate_of(problem, plan.record)
+    assert all(isinstance(row, int) for row in certificate.tree)
+    assert len(certificate.leaves) > 2
+    verdict = check(problem, certificate)
+    # Fewer rows are avoided in a leaf, and so less is proven.
+    assert 0.5 * best[0] < verdict.lower_bound <= best[0]
 
 
 def test_a_search_that_exchanges_splits_less(monkeypatch: pytest.MonkeyPatch) -> None:

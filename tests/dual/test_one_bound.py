@@ -150,8 +150,9 @@ def test_the_bracket_phase_finds_a_policy_on_either_side(start: float, bound: fl
 
 
 @pytest.mark.parametrize("start", [0.0, 3.0])
-def test_a_bound_that_does_not_bind_is_decided_while_bracketing(start: float) -> None:
-    search = searching(Menu(ROADS, [6.0]), start)
+@pytest.mark.parametrize("blur", [0.0, 0.1])
+def test_a_bound_that_does_not_bind_is_decided_while_bracketing(start: float, blur: float) -> None:
+    search = searching(Menu(ROADS, [6.0], blur), start)
     bracketed(search)
     assert search.ascent.converged
     assert search.ascent.bound == pytest.approx(4.0)

@@ -117,6 +117,19 @@ def test_at_prices_that_are_far_off_there_is_more_to_look_at_and_nothing_else_ch
         assert found.bound == pytest.approx(min(truth, cutoff), rel=1e-9)
 
 
+@pytest.mark.parametrize("chance", [0.1, 0.5, 1.0])
+def test_of_what_is_seldom_done_much_worse_plans_are_looked_at(chance: float) -> None:
+    """The best plan that keeps the bound is above the line between the others, at any price."""
+    room = step([(0.0, 4.0), (3.0, 2.0), (4.0, 0.0)])
+    oracle = ProcedureOracle(steps([room], 2.5 * chance, [chance]).flattening)
+    dual = maximise(oracle, Region())
+    found = settle(oracle, Region(), dual.prices, dual.bound, np.inf)
+    assert found is not None
+    assert found.vertex is not None
+    assert found.vertex.costs == pytest.approx([3.0 * chance, 2.0 * chance])
+    assert found.bound == pytest.approx(3.0 * chance)
+
+
 def test_twenty_alike_steps_are_soon_proved() -> None:
     plan = solve(steps([step([(1.0, 1.0), (2.0, 0.0)])] * 20, 6.5, [1.0] * 20), stop=[])
     assert plan.status == "optimal"

@@ -205,6 +205,13 @@ def test_targets_and_gaps_stop_it_early() -> None:
     assert early.lower_bound <= whole.upper_bound <= early.upper_bound
 
 
+def test_every_step_of_the_dual_and_every_node_counts_once() -> None:
+    counts = [progress.iterations for progress in PolicyBranching().iterate(knapsack(6.0), Context())]
+    assert set(np.diff([0, *counts])) == {0, 1}
+    for most in (1, 2, max(counts) - 1):
+        assert solve(knapsack(6.0), stop=[MaxIterations(most)]).iterations == most
+
+
 def test_the_same_problem_gives_the_same_run() -> None:
     problem = random_cssp(11)
     first, second = (solve(problem, PolicyBranching(), stop=()) for _ in range(2))

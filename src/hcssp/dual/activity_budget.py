@@ -132,9 +132,6 @@ class BudgetPlanner:
         return self.planner.plan_from(rows)
 
     def _answer(self, limits: FloatArray) -> Budgeted:
-        if len(self.counted) == 0:
-            plan, bound = self.at(limits)
-            return Budgeted(plan, bound, np.zeros(0))
         if not within(self.least, limits):
             return Budgeted(None, inf, np.zeros(len(limits)))
         if len(self.counted) == 1:

@@ -62,6 +62,9 @@ ROOM, SHRINKING = 1.0 - 2.0**-50, 1.0 - 2.0**-48
 times at most: to each product, to their sum, to the weight and to its part. If they may not, they are made
 smaller by the other factor."""
 
+LEAF = -1
+"""Where a certificate's tree branches no more."""
+
 MAX_SHRINKINGS = 20
 MAX_SEARCHES = 1_000
 
@@ -72,7 +75,7 @@ class _Node:
 
     parent: int = -1
     forbidden: IntArray | None = None
-    branching: Branching = -1
+    branching: Branching = LEAF
     children: tuple[int, ...] = ()
     statement: Statement | None = None
     bound: float = -inf
@@ -110,7 +113,7 @@ class ProofBuilder:
         self._adds_weights = len(self._bounds) > 1 or 0 in counted
         self._potentials: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._evidence = Evidence(self.layout, self._potentials, np.zeros(0, dtype=np.int64))
+        self._evidence = Evidence(self.layout, self._potentials, ProvenPlan().rows)
         self._segments, self._listed = Segments(self.layout, ()), tuple[Segment, ...]()
         # For each row the segments that it is in, and where.
         self._places: dict[int, dict[int, int]] = {}
@@ -263,7 +266,7 @@ class ProofBuilder:
         if not 0 <= row < self.layout.flattening.row_start[-1] or self._nodes[node].children:
             raise ValueError(f"node {node} cannot be branched on flat row {row}")
         region = self.region(node)
-        parts = [part & ~region for part in leaf_regions((branching, -1, -1), self._segments, region)]
+        parts = [part & ~region for part in leaf_regions((branching, LEAF, LEAF), self._segments, region)]
         children = len(self._nodes), len(self._nodes) + 1
         self._nodes += [_Node(node, np.flatnonzero(part)) for part in parts]
         self._nodes[node].branching, self._nodes[node].children = branching, children
