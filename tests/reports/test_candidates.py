@@ -16,7 +16,6 @@ from hcssp.reports.candidates import (
     curve_bounds,
     draw_curve,
     spaced,
-    varied_constraint,
     varied_constraints,
 )
 from hcssp.scenarios import small_building
@@ -52,12 +51,12 @@ def test_the_scarcest_constraint_is_varied_unless_another_is_asked_for() -> None
     prices = {"damage": 0.0, "damage-at-last": 3.0}
     plan = Plan(retrying(), prices=prices).as_procedure()
     # Of constraints without a bound there is enough.
-    assert varied_constraint(plan) == "damage"
+    assert varied_constraints(plan)[0] == "damage"
     bounded = Plan(retrying().with_bounds({"damage-at-last": 1.0}), prices=prices).as_procedure()
-    assert varied_constraint(bounded) == "damage-at-last"
-    assert varied_constraint(plan, "damage-at-last") == "damage-at-last"
+    assert varied_constraints(bounded)[0] == "damage-at-last"
+    assert varied_constraints(plan, "damage-at-last")[0] == "damage-at-last"
     with pytest.raises(UnknownName, match="there is no constraint 'damge'; did you mean 'damage'"):
-        varied_constraint(plan, "damge")
+        varied_constraints(plan, "damge")
 
 
 def test_every_plan_of_the_curve_keeps_its_bound_and_costs_what_is_said() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hcssp import Plan, robustness, small_building, solve, with_probability
 from hcssp.cli import main
-from hcssp.reports.influences import influence_data, influence_in_words
+from hcssp.reports.influences import MOST, influence_data, influence_in_words
 from hcssp.reports.measures import Measure
 
 
@@ -18,8 +18,8 @@ def plan() -> Plan:
 
 
 def test_the_page_tells_what_robustness_finds(plan: Plan) -> None:
-    told = influence_data(plan.as_procedure(), most=6)
-    found = robustness(plan.problem, plan.policy, 0.0, most=6)
+    told = influence_data(plan.as_procedure())
+    found = robustness(plan.problem, plan.policy, 0.0, most=MOST)
     assert list(told) == list(found.cost_names) == ["time", "damage", "locked out"]
     for name, influences in zip(found.cost_names, found.influences, strict=True):
         assert [each["change"] for each in told[name]] == pytest.approx(

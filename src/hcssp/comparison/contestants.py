@@ -50,8 +50,6 @@ class Contestant:
         of the time limit.
     deterministic
         Whether it looks for the best deterministic plan; else for one that may draw lots.
-    is_peer
-        Whether it is another tool than this one.
     tolerance
         The relative error that its values are asked to have.
     """
@@ -60,7 +58,6 @@ class Contestant:
     description: str
     prepare: Callable[[HCSSP], Callable[[float], Claim]]
     deterministic: bool = True
-    is_peer: bool = False
     tolerance: float = 1e-6
 
 
@@ -132,14 +129,12 @@ CONTESTANTS = {
             "Storm's multi(...) over plans that may draw lots, to 1e-4",
             _storm,
             deterministic=False,
-            is_peer=True,
             tolerance=1e-3,
         ),
         Contestant(
             "storm-deterministic",
             "Storm's multi(...) over deterministic plans, yes or no, with bisection to 1e-3",
             _storm_deterministic,
-            is_peer=True,
             tolerance=1e-4,
         ),
         Contestant(
@@ -147,7 +142,6 @@ CONTESTANTS = {
             "scikit-decide's CIDual over plans that may draw lots; its plan is evaluated here",
             _scikit_decide,
             deterministic=False,
-            is_peer=True,
         ),
     )
 }

@@ -32,12 +32,7 @@ Pair = tuple[Instance, str]
 """A problem, and the name of a contestant."""
 
 
-def measure_all(
-    pairs: Sequence[Pair],
-    time_limit: float,
-    jobs: int = 1,
-    on_begin: Callable[[Pair], object] | None = None,
-) -> Iterator[Measurement]:
+def measure_all(pairs: Sequence[Pair], time_limit: float, jobs: int = 1) -> Iterator[Measurement]:
     """Measure contestants on problems, each in a process of its own, and yield what they did.
 
     Parameters
@@ -48,17 +43,12 @@ def measure_all(
         Seconds for each of them.
     jobs
         How many run at a time; more than one on an idle core each disturb each other's times a little.
-    on_begin
-        Called with each pair when its turn comes.
     """
     waiting, running = list(reversed(pairs)), list[_Running]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                pair = waiting.pop()
-                if on_begin is not None:
-                    on_begin(pair)
-                running.append(_Running(pair, time_limit))
+                running.append(_Running(waiting.pop(), time_limit))
             wait([each.pipe for each in running], timeout=0.05)
             for each in list(running):
                 found = each.outcome()

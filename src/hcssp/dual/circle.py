@@ -54,7 +54,7 @@ class Circle:
         planners: Sequence[DoorPlanner | None],
         problem: CSSP,
     ) -> None:
-        self._component, self._layout, self.events = component, layout, events
+        self._layout, self.events = layout, events
         self.planners = {a: planner for a in component.activities if (planner := planners[a]) is not None}
         spans = [(event, event + 1) for event in component.events]
         spans += [(layout.state_offset[a], layout.state_offset[a + 1]) for a in component.activities]

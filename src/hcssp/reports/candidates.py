@@ -29,17 +29,6 @@ _BEYOND = 5.0
 """How many times the reported bound the curve goes on to, if a larger bound still helps."""
 
 
-def varied_constraint(plan: ProcedurePlan, wanted: str | None = None) -> str | None:
-    """The constraint whose bound the curve varies: the one that is wanted, else the scarcest.
-
-    Raises
-    ------
-    UnknownName
-        If there is no constraint of the wanted name.
-    """
-    return next(iter(varied_constraints(plan, wanted)), None)
-
-
 def varied_constraints(plan: ProcedurePlan, wanted: str | None = None) -> list[str]:
     """The constraints whose bounds are worth varying: first the one that is wanted, then the scarcest.
 
@@ -124,7 +113,6 @@ def draw_curve(
     plan: ProcedurePlan,
     constraint: str,
     bounds: Sequence[float],
-    gap: float = CURVE_GAP,
     time_limit: float = inf,
     on_point: Callable[[CurvePoint], object] | None = None,
 ) -> TradeOff:
@@ -138,7 +126,7 @@ def draw_curve(
             on_point(point)
 
     try:
-        return trade_off(plan.problem, constraint, bounds, gap, time_limit, keep, memory=plan.memory)
+        return trade_off(plan.problem, constraint, bounds, CURVE_GAP, time_limit, keep, memory=plan.memory)
     except KeyboardInterrupt:
         return TradeOff.interrupted(plan.problem, constraint, done, time.perf_counter() - began)
 

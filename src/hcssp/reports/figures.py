@@ -90,7 +90,7 @@ def distinct(value: float, *others: float, digits: int = DIGITS) -> str:
     return rounded(value, _MOST_DIGITS)
 
 
-def between(lower: float, upper: float, digits: int = 6) -> str:
+def between(lower: float, upper: float) -> str:
     """A proven interval: one figure if both ends round to it, else ends rounded away from each other.
 
     >>> between(1.0 - 1e-12, 1.0), between(-1e-12, 0.0)
@@ -100,6 +100,7 @@ def between(lower: float, upper: float, digits: int = 6) -> str:
     """
     if upper == 0.0 and abs(lower) < _SAME:
         return "of 0"
+    digits = 6
     low, high = rounded(lower, digits), rounded(upper, digits)
     if float(low) == float(high):
         # Trailing zeros say how far a round figure is known.

@@ -47,10 +47,10 @@ def place_name(label: Hashable) -> str:
     return str(label)
 
 
-def influence_data(plan: ProcedurePlan, most: int = MOST) -> dict[str, list[dict[str, Any]]]:
+def influence_data(plan: ProcedurePlan) -> dict[str, list[dict[str, Any]]]:
     """For each cost the strongest influences: in words, and where on the map."""
     problem = plan.problem
-    found = influences(problem, plan.policy, most=most)
+    found = influences(problem, plan.policy, most=MOST)
     return {
         name: [
             {

@@ -48,9 +48,9 @@ class Measure:
         """A figure that somebody gave, such as a bound."""
         return self._told(given(self._scaled(value)))
 
-    def rounded(self, value: float, digits: int = DIGITS) -> str:
+    def rounded(self, value: float) -> str:
         """A computed figure."""
-        return self._told(rounded(self._scaled(value), digits))
+        return self._told(rounded(self._scaled(value)))
 
     def in_table(self, value: float | None) -> str:
         """A figure of a table."""

@@ -179,13 +179,13 @@ def _walk(count: int, moves: float) -> np.ndarray:
     return chain
 
 
-def _holding(turns: int = 5) -> CSSP:
+def _holding() -> CSSP:
     """Turns over the fix until the runway opens, or until there is just enough fuel for the alternate."""
     hold = CSSPBuilder(cost_names=COSTS)
-    states = [hold.add_state(f"turn {number}") for number in range(1, turns + 1)]
+    states = [hold.add_state(f"turn {number}") for number in range(1, 6)]
     opened, diverted = hold.add_goal("opened"), hold.add_goal(DIVERTED)
     for number, here in enumerate(states):
-        then = states[number + 1] if number + 1 < turns else diverted
+        then = states[number + 1] if number + 1 < len(states) else diverted
         hold.add_action(here, "wide turn", to={opened: 0.45, then: 0.55}, costs={FUEL: 4.0})
         hold.add_action(here, "tight turn", to={opened: 0.3, then: 0.7}, costs={FUEL: 2.5, EXPOSURE: 0.2})
         hold.add_action(here, "divert", to=diverted)

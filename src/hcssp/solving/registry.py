@@ -104,8 +104,6 @@ METHODS = {
 }
 """By name; the first is the default."""
 
-DEFAULT_METHOD = next(iter(METHODS))
-
 
 def find_method(name: str) -> Method:
     """The method called `name`.

@@ -167,8 +167,9 @@ def name_text(what: str) -> Form[str]:
     return text(what, name_problem, minLength=1, maxLength=LONGEST_NAME).defined("name", about)
 
 
-def letter(draws: str, taken: str = "#.SG") -> Form[str]:
+def letter(draws: str) -> Form[str]:
     """A character that draws something in a map."""
+    taken = "#.SG"
 
     def problem(given: str) -> str | None:
         if len(given) == 1 and given not in taken and given.isprintable() and not given.isspace():
@@ -222,8 +223,9 @@ def _looks_computed(field: Field) -> bool:
     return looks_like_expression(text) and (not is_word(text) or text.strip() in field.parameters.values)
 
 
-def parameter(what: str = "a number, or arithmetic on parameters before it") -> Form[Fraction | str]:
+def parameter() -> Form[Fraction | str]:
     """The default of a parameter: a number exactly as it is written, or arithmetic."""
+    what = "a number, or arithmetic on parameters before it"
 
     def take(field: Field) -> Fraction | str | None:
         if isinstance(field.value, str) and looks_like_expression(field.value):
@@ -243,9 +245,9 @@ def parameter_name() -> Form[str]:
     return text("the name of a parameter", parameter_problem, pattern=f"^{NAME}$", maxLength=100)
 
 
-def bound(what: str, words: tuple[str, ...] = ("inf", ".inf")) -> Form[float]:
+def bound(what: str) -> Form[float]:
     """A finite number, or a word for none."""
-    finite = number(what)
+    finite, words = number(what), ("inf", ".inf")
 
     def take(field: Field) -> float | None:
         if field.value == inf and isinstance(field.node, Scalar) and "i" not in field.node.source.lower():
