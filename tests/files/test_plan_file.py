@@ -23,7 +23,8 @@ from hcssp.contract.trace import Trace
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.errors import CannotWrite, HcsspError, InvalidPlan, NoSolution
 from hcssp.files.atomic import check_writable, write_atomically
-from hcssp.files.plan_file import load_plan, plan_document, run_lengths, save_plan
+from hcssp.files.plan_file import load_plan, save_plan
+from hcssp.files.plan_writer import plan_document, run_lengths
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import HCSSP, ProcedurePolicy
 from hcssp.scenarios import small_building
