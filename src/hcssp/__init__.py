@@ -153,14 +153,14 @@ if TYPE_CHECKING:
     from hcssp.procedure.builder import EventHandle as EventHandle
     from hcssp.procedure.builder import ProcedureBuilder as ProcedureBuilder
     from hcssp.procedure.capacities import with_capacities as with_capacities
+    from hcssp.procedure.elements import Activity as Activity
+    from hcssp.procedure.elements import Choice as Choice
+    from hcssp.procedure.elements import Constraint as Constraint
+    from hcssp.procedure.elements import Outcome as Outcome
+    from hcssp.procedure.elements import PerExecution as PerExecution
     from hcssp.procedure.flattening import Flattening as Flattening
     from hcssp.procedure.implicit import ImplicitProcedure as ImplicitProcedure
     from hcssp.procedure.model import HCSSP as HCSSP
-    from hcssp.procedure.model import Activity as Activity
-    from hcssp.procedure.model import Choice as Choice
-    from hcssp.procedure.model import Constraint as Constraint
-    from hcssp.procedure.model import Outcome as Outcome
-    from hcssp.procedure.model import PerExecution as PerExecution
     from hcssp.procedure.nesting import Nesting as Nesting
     from hcssp.procedure.nesting import Use as Use
     from hcssp.procedure.policy import ProcedurePolicy as ProcedurePolicy
@@ -196,7 +196,7 @@ if TYPE_CHECKING:
 # tests/test_architecture.py fails when the two disagree.
 _HOME = {
     "ActionHandle": "hcssp.cssp.builder",
-    "Activity": "hcssp.procedure.model",
+    "Activity": "hcssp.procedure.elements",
     "ActivityEvaluation": "hcssp.evaluation.exact",
     "ActivityHandle": "hcssp.procedure.builder",
     "Alternative": "hcssp.solving.why",
@@ -208,9 +208,9 @@ _HOME = {
     "Capacity": "hcssp.cssp.levels",
     "Certificate": "hcssp.checker.format",
     "check": "hcssp.checker.checking",
-    "Choice": "hcssp.procedure.model",
+    "Choice": "hcssp.procedure.elements",
     "Claim": "hcssp.proofs.search_record",
-    "Constraint": "hcssp.procedure.model",
+    "Constraint": "hcssp.procedure.elements",
     "Context": "hcssp.contract.solver",
     "CostOverflow": "hcssp.errors",
     "CSSP": "hcssp.cssp.model",
@@ -290,8 +290,8 @@ _HOME = {
     "NotProven": "hcssp.errors",
     "open_workers": "hcssp.workers.crew",
     "Oracle": "hcssp.dual.oracle",
-    "Outcome": "hcssp.procedure.model",
-    "PerExecution": "hcssp.procedure.model",
+    "Outcome": "hcssp.procedure.elements",
+    "PerExecution": "hcssp.procedure.elements",
     "Plan": "hcssp.contract.plan",
     "PolicyBranching": "hcssp.methods.policy_branching",
     "Potential": "hcssp.checker.format",

@@ -42,9 +42,10 @@ from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
 from hcssp.procedure.expansion import cost_names, expand, stand_in
 from hcssp.procedure.implicit import ImplicitProcedure, implicit_stand_in, outlined
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.probabilities import What, with_probability
 from hcssp.procedure.validation import is_index

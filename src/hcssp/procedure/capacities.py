@@ -16,7 +16,8 @@ from hcssp.cssp.levels import Capacity, LevelLabels, level_label, with_levels
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 
 
 def with_capacities(

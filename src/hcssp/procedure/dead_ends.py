@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from hcssp.cssp.reachability import can_reach_goal
 from hcssp.errors import DeadEnd
-from hcssp.procedure.model import HCSSP, Activity
+from hcssp.procedure.elements import Activity
+from hcssp.procedure.model import HCSSP
 
 
 @contextmanager

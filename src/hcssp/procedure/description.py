@@ -12,7 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hcssp.procedure.model import HCSSP, Constraint, Outcome
+    from hcssp.procedure.elements import Constraint, Outcome
+    from hcssp.procedure.model import HCSSP
 
 
 def describe(problem: HCSSP) -> str:

@@ -23,7 +23,8 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.reachability import reachable
-from hcssp.procedure.model import HCSSP, Activity
+from hcssp.procedure.elements import Activity
+from hcssp.procedure.model import HCSSP
 
 EventState = tuple[int, Hashable | None]
 """An event, and the label of the state it was entered in (None where there is none)."""

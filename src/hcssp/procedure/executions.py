@@ -19,8 +19,8 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.procedure.chain import policy_chain, square
+from hcssp.procedure.elements import Outcome
 from hcssp.procedure.flattening import Flattening
-from hcssp.procedure.model import Outcome
 from hcssp.procedure.policy import ProcedurePolicy
 
 

@@ -10,7 +10,7 @@ bound of the procedure itself is a limit for each execution (:mod:`hcssp.procedu
 >>> step = CSSPBuilder(cost_names=("time", "damage"))
 >>> _ = step.add_action(step.add_state("here"), "go", to=step.add_goal("there"), costs={"time": 2.0})
 >>> from hcssp.procedure.builder import ProcedureBuilder
->>> from hcssp.procedure.model import Outcome
+>>> from hcssp.procedure.elements import Outcome
 >>> floor = ProcedureBuilder("floor")
 >>> lobby, stairs = floor.add_event("lobby"), floor.add_event("stairs")
 >>> floor.add_choice(lobby, "walk", to=[Outcome(1.0, stairs, runs=floor.add_activity("hall", step.build()))])
@@ -40,8 +40,9 @@ from hcssp.cssp.grid_map import Cell
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
 from hcssp.procedure.limits import limits
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import SEPARATOR, Nesting, event_places
 
 OTHER_EXIT = "any other exit"

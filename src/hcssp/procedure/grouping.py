@@ -25,8 +25,9 @@ from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import reachable
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
 from hcssp.procedure.entries import entry_distribution
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.one_way_parts import OneWayPart, in_order, one_way_parts
 from hcssp.procedure.policy import ProcedurePolicy
 

@@ -6,7 +6,7 @@ flattened procedure: an event by its name, and a state of an activity by the pai
 its own label.
 
 >>> from hcssp.procedure.builder import ProcedureBuilder
->>> from hcssp.procedure.model import Outcome
+>>> from hcssp.procedure.elements import Outcome
 >>> def walk(length):
 ...     return ImplicitCSSP(0, lambda place: ("step",), lambda place, action: {place + 1: 0.5, place: 0.5},
 ...                         lambda place, action: 1.0, lambda place: place >= length,
@@ -34,8 +34,9 @@ from scipy.sparse import csr_array
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
+from hcssp.procedure.elements import Outcome
 from hcssp.procedure.implicit_space import Inner, ProcedureSpace
-from hcssp.procedure.model import HCSSP, Outcome
+from hcssp.procedure.model import HCSSP
 
 OTHERWISE = "any other goal"
 """The exit of a stand-in for all the goals for which no outcome names an event."""

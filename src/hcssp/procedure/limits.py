@@ -24,7 +24,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.procedure.model import HCSSP, Constraint, PerExecution
+from hcssp.procedure.elements import Constraint, PerExecution
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Use
 
 MOST_SWEEPS = 100_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hcssp.procedure.model import Frozen
+from hcssp.procedure.elements import Frozen
 
 if TYPE_CHECKING:
     from hcssp.procedure.model import HCSSP

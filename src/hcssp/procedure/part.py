@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import BoolArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
-from hcssp.procedure.model import HCSSP, Choice, Constraint, Outcome, PerExecution
+from hcssp.procedure.elements import Choice, Constraint, Outcome, PerExecution
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
 

@@ -33,8 +33,9 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.reachability import reachable
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.capacities import carried_over
+from hcssp.procedure.elements import Activity, Constraint, Outcome
 from hcssp.procedure.entries import entry_distribution, reachable_event_states
-from hcssp.procedure.model import HCSSP, Activity, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.single import as_procedure
 

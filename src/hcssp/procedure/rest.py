@@ -35,9 +35,10 @@ from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.model import CSSP
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome, PerExecution
 from hcssp.procedure.entries import goal_event_states
 from hcssp.procedure.limits import to_come
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome, PerExecution
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting, Use
 from hcssp.procedure.part import Part, part_of
 

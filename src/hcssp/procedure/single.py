@@ -9,7 +9,8 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.procedure.model import HCSSP, Activity, Choice, Constraint, Outcome
+from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
 START, END, CHOICE = "start", "end", "begin"

@@ -17,8 +17,9 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import bound_violations
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.numerics import PROBABILITY_TOLERANCE
+from hcssp.procedure.elements import Choice, Constraint, Outcome
 from hcssp.procedure.entries import reachable_event_states
-from hcssp.procedure.model import HCSSP, Choice, Constraint, Outcome
+from hcssp.procedure.model import HCSSP
 
 
 def violations(problem: HCSSP) -> list[str]:

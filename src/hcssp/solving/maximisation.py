@@ -51,7 +51,8 @@ import numpy as np
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName, UnsupportedProblem
-from hcssp.procedure.model import HCSSP, Constraint
+from hcssp.procedure.elements import Constraint
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.probabilities import free_step
 from hcssp.solving.reward_potential import ChoicesMustCost, Gains, Shaped, shaped
 
