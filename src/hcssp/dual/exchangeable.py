@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hcssp.checker.format import Segment
 from hcssp.cssp.model import IntArray
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.region import Region
@@ -171,9 +172,6 @@ class Exchangeable:
 _Alike = tuple[int, list[int], list[int]]
 """A segment by its chain, its events and its activities in their order."""
 
-Listed = tuple[tuple[int, ...], tuple[int, ...], int]
-"""A segment by its events, its activities and the event that it is left for."""
-
 
 class _Events:
     """The graph of events, and its segments."""
@@ -241,7 +239,7 @@ class _Events:
                 if inside.issuperset(self._before[after]):
                     follows[event] = after
         chains: dict[int, int] = {}
-        self._listed: dict[int, list[Listed]] = {}
+        self._listed: dict[int, list[Segment]] = {}
         alike: dict[Hashable, list[_Alike]] = {}
         for chain, first in enumerate(segments.keys() - set(follows.values())):
             here: int | None = first
@@ -259,7 +257,7 @@ class _Events:
                 ways[chains[first]] = way
         return [family for family in alike.values() if len(family) > 1], ways
 
-    def chained(self, families: list[list[_Alike]], ways: dict[int, _Way]) -> list[Listed]:
+    def chained(self, families: list[list[_Alike]], ways: dict[int, _Way]) -> list[Segment]:
         """All segments of the chains of some, and of those that lead to these; large ones first."""
         wanted: set[int] = set()
         for chain in {chain for family in families for chain, _, _ in family}:

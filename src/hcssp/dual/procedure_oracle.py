@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hcssp.checker.format import Segment
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
@@ -23,7 +24,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
 from hcssp.dual.crossing import cross, crossings
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.exchangeable import Exchangeable, Listed
+from hcssp.dual.exchangeable import Exchangeable
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_policies import KnownPolicies
@@ -383,7 +384,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return self._exchangeable.rounding
 
     @property
-    def segments(self) -> list[Listed]:
+    def segments(self) -> list[Segment]:
         """The segments whose plans :meth:`orbit` exchanges, see :class:`Exchangeable`."""
         return self._exchangeable.segments
 
