@@ -299,8 +299,7 @@ class ActivityPlanner:
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
         if warm is None:
-            first = self._plan_of_twin(weights) or (self._first_rows(weights), None)
-            optimum = self.solver.minimise(weights, allowed, *first)
+            optimum = self.solver.minimise(weights, allowed, *self._first_plan(weights))
         else:
             optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
@@ -320,26 +319,20 @@ class ActivityPlanner:
         if same and self.counted == other.counted:
             self._near = other
 
-    def _plan_of_twin(self, weights: FloatArray) -> tuple[IntArray, FloatArray | None] | None:
-        """The best rows of the activity with the same moves, and their values if these are the same too."""
-        twin, price = self.twin, self._price(weights)
-        if twin is None or price is None:
-            return None
-        curve = twin._curves.get(frozenset())
-        piece = None if curve is None else curve.at(price)
-        mine, theirs = self.balance.costs, twin.balance.costs
-        if piece is None or not np.array_equal(weights @ mine, weights @ theirs):
-            return None
-        return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None
-
-    def _first_rows(self, weights: FloatArray) -> IntArray | None:
-        """The plan that a similar activity has under such weights, to start from."""
-        if self._near is None or self._index is None or weights[0] != 1.0:
-            return None
-        price = 0.0 if self._index == UNPRICED else float(weights[self._index])
-        curve = self._near._curves.get(frozenset())
+    def _first_plan(self, weights: FloatArray) -> tuple[IntArray | None, FloatArray | None]:
+        """Rows to start from, and their values if these are known: the plan of an activity like this one."""
+        price = self._price(weights)
+        if price is None:
+            return None, None
+        if self.twin is not None:
+            curve = self.twin._curves.get(frozenset())
+            piece = None if curve is None else curve.at(price)
+            mine, theirs = self.balance.costs, self.twin.balance.costs
+            if piece is not None and np.array_equal(weights @ mine, weights @ theirs):
+                return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None
+        curve = None if self._near is None else self._near._curves.get(frozenset())
         piece = None if curve is None else curve.nearest(price)
-        return None if piece is None else piece.plan.rows
+        return None if piece is None else piece.plan.rows, None
 
     def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""
