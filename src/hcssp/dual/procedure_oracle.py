@@ -10,9 +10,9 @@ The decision states are those of the flat problem: events first, then the activi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,24 +20,20 @@ from hcssp.checker.format import Segment
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
-from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import AlikeActivities, Slots, are_alike, first_alike, sizes_of
-from hcssp.dual.crossing import cross, crossings
+from hcssp.dual.activity_planners import ActivityPlanners
+from hcssp.dual.alike_activities import AlikeActivities, Slots
+from hcssp.dual.crossing import crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable
-from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
+from hcssp.dual.procedure_repair import improved, towards
 from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.dual.repair import Part, improve
 from hcssp.dual.settlement import settle
-from hcssp.dual.surface_lookup import SurfaceLookup
-from hcssp.dual.twins import pair_up
 from hcssp.parallel import MIN_STATES_FOR_THREADS, Answer, parallel_map
 from hcssp.procedure.flattening import Flattening
-from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
@@ -47,14 +43,6 @@ PATIENCE = 100
 PLAN_TOLERANCE = 1e-11
 """Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
 the sake of less."""
-
-
-class _View(NamedTuple):
-    """What an oracle asks, depending on which bounds are finite."""
-
-    planners: list[ActivityPlanner]
-    spreads: list[FloatArray]
-    surfaces: SurfaceLookup | None
 
 
 class ProcedureOracle(AffordableOracle[ProcedureVertex]):
@@ -84,7 +72,10 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             [(j, c.counts[k]) for j, c in enumerate(problem.constraints) if k in c.counts]
             for k in range(problem.num_activities)
         ]
-        self.planners = self._every_planner = self._make_planners(like)
+        self._activities: ActivityPlanners = ActivityPlanners(
+            problem.activities, self.counts, self._zeros, None if like is None else like._activities
+        )
+        self.planners = self._activities.every
         sizes = [planner.balance.num_live for planner in self.planners]
         rows = [planner.balance.num_rows for planner in self.planners]
         self.state_offset: IntArray = np.cumsum([self.procedure.num_states, *sizes], dtype=np.int64)
@@ -94,7 +85,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         for planner, offset in zip(self.planners, self.row_offset[:-1], strict=True):
             starts.append(planner.row_start[:-1] + offset)
         super().__init__(problem.bounds, np.append(np.concatenate(starts), self.row_offset[-1]))
-        self._views: dict[bytes, _View] = {}
         self._count_bounded()
         dead_ends = [planner.dead_end for planner in self.planners]
         impossible = np.array([each is not None for each in dead_ends], dtype=np.bool_)
@@ -109,18 +99,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def _count_bounded(self) -> None:
         """Let activities expect weights of those costs only that a finite bound counts."""
         self._is_bounded: BoolArray = np.isfinite(self._bounds)
-        key = self._is_bounded.tobytes()
-        if key not in self._views:
-            planners = []
-            for planner, counts in zip(self._every_planner, self.counts, strict=True):
-                counted = {index for constraint, index in counts if self._is_bounded[constraint]}
-                planners.append(planner.counting(planner.counted & counted))
-            spreads = self._make_spreads(planners)
-            is_surface = not all(planner.priced for planner in planners)
-            self._views[key] = _View(
-                planners, spreads, SurfaceLookup(planners, spreads) if is_surface else None
-            )
-        self.planners, self._spreads, self._surfaces = self._views[key]
+        self.planners, self._spreads, self._surfaces = self._activities.counting(self._is_bounded)
 
     def minimise(
         self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
@@ -208,65 +187,16 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             known[slot] = answer
         return known
 
-    def _make_planners(self, like: ProcedureOracle | None) -> list[ActivityPlanner]:
-        """The planner of each activity; those with equal arrays that count the same have one together."""
-        activities = self.flattening.problem.activities
-        first = first_alike([activity.cssp for activity in activities], self._counted())
-        distinct = sorted(set(first))
-        self._num_states = sum(activities[index].cssp.num_states for index in distinct)
-        planners = {} if like is None else self._planners_of(like, distinct)
-        missing = [index for index in distinct if index not in planners]
-        planners |= zip(missing, parallel_map(self._planner, missing, self._num_states), strict=True)
-        if like is not None:
-            named = {each.name: index for index, each in enumerate(like.flattening.problem.activities)}
-            for index in missing:
-                if activities[index].name in named:
-                    planners[index].begin_near(like._every_planner[named[activities[index].name]])
-        if self._num_states <= MIN_STATES_FOR_THREADS:
-            # Otherwise each of them is asked by a thread of its own.
-            pair_up(planner for _, planner in sorted(planners.items()))
-        return [planners[index] for index in first]
-
-    def _counted(self) -> list[frozenset[tuple[int, bool]]]:
-        """Which of its costs each activity counts, and whether that is taken out."""
-        return [
-            frozenset((index, constraint in self._zeros) for constraint, index in counts)
-            for counts in self.counts
-        ]
-
-    def _planners_of(self, like: ProcedureOracle, wanted: Sequence[int]) -> dict[int, ActivityPlanner]:
-        """The planners of another oracle for the `wanted` activities that are alike in both."""
-        theirs = [each.cssp for each in like.flattening.problem.activities]
-        known: dict[tuple[Hashable, ...], list[int]] = {}
-        for index, (cssp, what) in enumerate(zip(theirs, like._counted(), strict=True)):
-            known.setdefault((*sizes_of(cssp), what), []).append(index)
-        activities, counted = self.flattening.problem.activities, self._counted()
-        found: dict[int, ActivityPlanner] = {}
-        for index in wanted:
-            cssp = activities[index].cssp
-            for other in known.get((*sizes_of(cssp), counted[index]), ()):
-                if are_alike(cssp, theirs[other]):
-                    found[index] = like._every_planner[other]
-                    break
-        return found
-
-    def _planner(self, activity: int) -> ActivityPlanner:
-        cssp = self.flattening.problem.activities[activity].cssp
-        # What a bound of nought counts is taken out, so no price is ever put on it.
-        none = frozenset(index for constraint, index in self.counts[activity] if constraint in self._zeros)
-        counted = frozenset(index for _, index in self.counts[activity]) - none
-        return ActivityPlanner(cssp, counted, free_rows(cssp, tuple(index - 1 for index in none)))
-
     def _each(self, ask: Callable[[int], Answer], slots: Slots, wanted: Sequence[int]) -> list[Answer]:
         """The answers for the slots that are `wanted`, several at once where that pays."""
-        if self._num_states <= MIN_STATES_FOR_THREADS:
+        if self._activities.num_states <= MIN_STATES_FOR_THREADS:
             return [ask(slot) for slot in wanted]
         # Only one thread at a time may ask a planner.
         by_planner: dict[int, list[int]] = {}
         for slot in wanted:
             by_planner.setdefault(id(self.planners[slots.activities[slot]].solver), []).append(slot)
         turns = list(by_planner.values())
-        answers = parallel_map(lambda turn: [ask(slot) for slot in turn], turns, self._num_states)
+        answers = parallel_map(lambda turn: [ask(slot) for slot in turn], turns, self._activities.num_states)
         answer = {
             slot: each
             for turn, found in zip(turns, answers, strict=True)
@@ -286,20 +216,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         for constraint, index in self.counts[activity]:
             own[index] += weights[1 + constraint]
         return own
-
-    def _make_spreads(self, planners: Sequence[ActivityPlanner]) -> list[FloatArray]:
-        """What the costs of each activity that may have weights are to the whole problem."""
-        made: dict[tuple[Any, ...], FloatArray] = {}
-        spreads = []
-        for planner, counts in zip(planners, self.counts, strict=True):
-            key = (*planner.weighted.tolist(), *counts)
-            if key not in made:
-                made[key] = np.zeros((len(planner.weighted), 1 + len(self.flattening.problem.bounds)))
-                made[key][0, 0] = 1.0
-                for constraint, own in counts:
-                    made[key][planner.weighted == own, 1 + constraint] = 1.0
-            spreads.append(made[key])
-        return spreads
 
     def totals(self, executions: FloatArray, plans: Sequence[ActivityPlan | None]) -> FloatArray:
         """The whole procedure's expected costs: the primary, then one for each constraint."""
@@ -470,49 +386,12 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def improve(
         self, vertex: ProcedureVertex, rounds: int, known_cost: float = np.inf, least: float = -np.inf
     ) -> ProcedureVertex | None:
-        parts: dict[int, Part] = {}
-        first: dict[tuple[Hashable, ...], Part] = {}
-        for index, plan in enumerate(vertex.plans):
-            executions = float(vertex.executions[index])
-            if plan is not None and executions > 0.0:
-                planner, counts = self.planners[index], self.counts[index]
-                part = Part(
-                    planner.balance, planner.system, counts, executions, plan.rows, plan.values, plan.visits
-                )
-                parts[index] = part
-                other = first.setdefault((id(plan), *counts), part)
-                part.alike = None if other is part else other
-        if improve(list(parts.values()), vertex.costs, self._bounds, rounds, known_cost, least) is None:
-            return None
-        plans = list(vertex.plans)
-        for index, part in parts.items():
-            if part.changed:
-                optimum = ScalarOptimum(part.rows, part.values, part.balance.initial @ part.values, -np.inf)
-                plans[index] = ActivityPlan(optimum, part.system)
-        costs = self.with_choices(self.totals(vertex.executions, plans), vertex.choices)
-        return ProcedureVertex(self, vertex.choices, vertex.executions, tuple(plans), costs)
+        return improved(self, vertex, self._bounds, rounds, known_cost, least)
 
     def between(self, support: tuple[ProcedureVertex, ...]) -> ProcedureVertex | None:
-        return crossings(support, self._bounds, self._towards)
-
-    def _towards(self, kept: ProcedureVertex, broken: ProcedureVertex) -> ProcedureVertex | None:
-        """A policy with some choices and plans of the one that breaks a bound."""
-        plans = zip(kept.plans, broken.plans, strict=True)
-        items = [(True, event) for event in np.flatnonzero(kept.choices != broken.choices).tolist()]
-        items += [(False, n) for n, (own, other) in enumerate(plans) if not (other is None or own is other)]
-
-        def mixed(taken: list[tuple[bool, int]]) -> ProcedureVertex | None:
-            choices = kept.choices.copy()
-            # What only the other one executes may have no plan in this one.
-            plans = [own or other for own, other in zip(kept.plans, broken.plans, strict=True)]
-            for is_event, index in taken:
-                if is_event:
-                    choices[index] = broken.choices[index]
-                else:
-                    plans[index] = broken.plans[index]
-            return self.vertex_of(choices, tuple(plans))
-
-        return cross(kept, items, mixed, self._bounds)
+        return crossings(
+            support, self._bounds, lambda kept, broken: towards(self, kept, broken, self._bounds)
+        )
 
     def vertex_of(self, choices: IntArray, plans: tuple[ActivityPlan | None, ...]) -> ProcedureVertex | None:
         """The policy of these choices and plans with its costs; None if it does not end or lacks a plan."""
