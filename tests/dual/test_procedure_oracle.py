@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -231,6 +232,32 @@ def test_a_row_has_the_same_name_in_another_problem_or_none() -> None:
     assert [oracle.same_row(row, alike, unchanged=True) for row in rows] == list(rows)
     # A flat problem has no events and activities to be called by.
     assert oracle.same_row(0, FlatOracle(Flattening(retrying()).cssp)) is None
+
+
+def test_a_problem_is_stricter_if_nothing_is_cheaper_and_no_bound_looser() -> None:
+    problem = retrying()
+    oracle = ProcedureOracle(Flattening(problem))
+    name, cssp = problem.activities[0].name, problem.activities[0].cssp
+
+    def is_stricter(other: HCSSP) -> bool:
+        return ProcedureOracle(Flattening(other), like=oracle).is_stricter(oracle)
+
+    dearer, cheaper = cssp.costs.copy(), cssp.costs.copy()
+    dearer[0, 0] *= 2.0
+    cheaper[0, 0] = np.nextafter(cheaper[0, 0], 0.0)
+    assert is_stricter(problem)
+    assert is_stricter(problem.with_activities({name: cssp.derive(costs=dearer)}))
+    assert not is_stricter(problem.with_activities({name: cssp.derive(costs=cheaper)}))
+    assert is_stricter(problem.with_bounds({"damage": 1.5}))
+    assert not is_stricter(problem.with_bounds({"damage": 2.5}))
+    # What leads elsewhere, or another choice, may cost less whatever the steps cost.
+    states = np.arange(cssp.num_states)[::-1]
+    assert not is_stricter(problem.with_activities({name: cssp.derive(initial=cssp.initial[states])}))
+    renamed = tuple(replace(choice, name=choice.name + " again") for choice in problem.choices)
+    assert not is_stricter(replace(problem, choices=renamed))
+    others = (*problem.activities[:-1], replace(problem.activities[-1], name="another"))
+    assert not is_stricter(replace(problem, activities=others))
+    assert not oracle.is_stricter(FlatOracle(Flattening(problem).cssp))
 
 
 @pytest.mark.parametrize("seed", some(range(20), 4))

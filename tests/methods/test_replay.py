@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
 
 import hcssp
@@ -98,6 +99,33 @@ def test_a_plan_is_found_where_the_best_one_was(plan: Plan, root: Dual) -> None:
     reporter = reporter_of(plan, oracle, inf)
     begin_with(plan.record, oracle, SearchRecord(), root, reporter)
     assert reporter.search.upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
+
+
+def test_what_was_proven_is_taken_over_where_nothing_is_cheaper(plan: Plan) -> None:
+    cssp = plan.problem.activities[4].cssp
+    factors = np.full(cssp.num_rows, 1.5)
+    factors[[row for row in plan.policy.activities[4].tolist() if row >= 0]] = 1.0
+    before = sorted(plan.record.claim(leaf).bound for leaf in plan.record.leaves())
+    looked: list[Region] = []
+    for is_cheaper in (False, True):
+        if is_cheaper:
+            # By the last digit of a single step: then nothing is believed.
+            factors[0] = np.nextafter(1.0, 0.0)
+        world = plan.problem.with_activities({"leave-through-door": cssp.derive(costs=cssp.costs * factors)})
+        oracle = Memory(plan.memory).oracle(world)
+        root, record = maximise(oracle, Region()), SearchRecord()
+        record.begin(oracle)
+        reporter = reporter_of(plan, oracle, plan.upper_bound)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(oracle, "approximate", lambda weights, region, *more: looked.append(region))
+            nodes = begin_with(plan.record, oracle, record, root, reporter)
+        if is_cheaper:
+            assert looked
+            continue
+        assert not looked
+        assert [record.claim(node.number).bound for node in nodes] == [each for each in before if each < inf]
+        assert all(record.region(node.number) == node.region for node in nodes)
+        assert all(node.bound <= maximise(oracle, node.region).bound * (1 + 1e-12) for node in nodes)
 
 
 def test_what_is_no_longer_there_is_left_out(plan: Plan) -> None:

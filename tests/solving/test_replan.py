@@ -19,6 +19,7 @@ from hcssp.scenarios.building import Room
 from hcssp.scenarios.evacuation import SMALL
 from random_nestings import random_limits
 from random_procedures import random_procedure
+from volume import some
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,27 @@ def test_the_regions_of_the_old_search_prove_as_much(seed: int, cycles: bool) ->
     if anew.found:
         assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
         assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", some(range(40)))
+def test_what_is_dearer_elsewhere_leaves_the_plan_and_its_proof(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_procedure(seed, cycles=bool(seed % 2), num_constraints=1 + seed % 2)
+    plan = hcssp.solve(problem)
+    if not plan.found:
+        return
+    changed = {}
+    for activity, rows in zip(problem.activities, plan.policy.activities, strict=True):
+        factors = 1.0 + rng.integers(0, 2, activity.cssp.num_rows) * rng.random(activity.cssp.num_rows)
+        # Now and then something that the plan may not know how to use is cheaper.
+        factors[rng.random(len(factors)) < 0.02] = 0.97
+        factors[rows[rows >= 0]] = 1.0
+        changed[activity.name] = activity.cssp.derive(costs=factors * activity.cssp.costs)
+    world = problem.with_activities(changed)
+    again, anew = plan.replan(problem=world), hcssp.solve(world)
+    assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
+    verdict = hcssp.check(world, again.certificate, exact=True)
+    assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
 
 
 def test_a_wall_where_the_plan_went(plan: Plan) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import Counts, are_alike, first_alike, sizes_of
+from hcssp.dual.alike_activities import Counts, are_alike, first_alike, is_dearer, sizes_of
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.surface_lookup import SurfaceLookup
 from hcssp.dual.twins import pair_up
@@ -108,6 +108,21 @@ class ActivityPlanners:
         none = frozenset(index for index, taken_out in self._counted[activity] if taken_out)
         counted = frozenset(index for index, _ in self._counted[activity]) - none
         return ActivityPlanner(cssp, counted, free_rows(cssp, tuple(index - 1 for index in none)))
+
+    def are_dearer(self, than: ActivityPlanners) -> bool:
+        """Whether they are those of activities of the same names and rows, in which no step costs less."""
+        mine, theirs = self._activities, than._activities
+        if [(each.name, each.entries) for each in mine] != [(each.name, each.entries) for each in theirs]:
+            return False
+        return all(
+            planner is other
+            # A row that is not among those of the other would be in none of its regions.
+            or (
+                is_dearer(one.cssp, before.cssp)
+                and np.array_equal(planner.prepared.rows, other.prepared.rows)
+            )
+            for planner, other, one, before in zip(self.every, than.every, mine, theirs, strict=True)
+        )
 
     def counting(self, is_bounded: BoolArray) -> View:
         """The planners that expect weights of those costs only that a constraint with a bound counts."""

@@ -170,6 +170,13 @@ def are_alike(one: CSSP, other: CSSP) -> bool:
     return one is other or all(np.array_equal(*pair) for pair in pairs)
 
 
+def is_dearer(one: CSSP, other: CSSP) -> bool:
+    """Whether a problem has the moves of another one, of which none costs less; they may be equal."""
+    (costs, *moves), (others, *their_moves) = _arrays(one), _arrays(other)
+    same = costs.shape == others.shape and all(map(np.array_equal, moves, their_moves))
+    return one is other or (same and bool((costs >= others).all()))
+
+
 def digest_of(cssp: CSSP) -> bytes:
     """What tells a problem's arrays from others of the same sizes."""
     digest = hashlib.blake2b(digest_size=16)

@@ -416,6 +416,13 @@ class Oracle(ABC, Generic[V]):
         """
         return None
 
+    def is_stricter(self, than: Oracle[Any]) -> bool:
+        """Whether it has the rows of another oracle, of which none costs less, and no bound above its bounds.
+
+        What was proven about a region there then holds here. By default False: it is not known.
+        """
+        return False
+
     def round_up(self, bound: float) -> float:
         """The least cost not below `bound` that a deterministic policy can have, where that is known."""
         return bound

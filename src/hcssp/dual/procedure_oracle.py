@@ -370,6 +370,21 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             local = found
         return int(self.row_offset[activity]) + local
 
+    def is_stricter(self, than: Oracle[Any]) -> bool:
+        if not isinstance(than, ProcedureOracle):
+            return False
+        mine, theirs = self.flattening.problem, than.flattening.problem
+        return (
+            (mine.events, mine.start, mine.end, mine.choices)
+            == (theirs.events, theirs.start, theirs.end, theirs.choices)
+            and (self.counts, self._zeros) == (than.counts, than._zeros)
+            # What a limit of a use lets choices cost is not compared.
+            and self._choice_costs is None is than._choice_costs
+            and self.asked_bounds.shape == than.asked_bounds.shape
+            and bool((self.asked_bounds <= than.asked_bounds).all())
+            and self._activities.are_dearer(than._activities)
+        )
+
     @cached_property
     def _activity_numbers(self) -> dict[str, int]:
         return {each.name: index for index, each in enumerate(self.flattening.problem.activities)}

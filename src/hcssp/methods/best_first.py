@@ -169,7 +169,8 @@ class BestFirst(Generic[Node, Solution]):
 
     def offer(self, cost: float, solution: Solution) -> bool:
         """Take a feasible solution as incumbent if it is better; says whether it was."""
-        if not cost < self.upper_bound:
+        # A cost that somebody else has computed is rounded in another way.
+        if not cost < (self.floor if self.incumbent is None else self.upper_bound):
             return False
         self.upper_bound = cost
         self.incumbent = solution

@@ -6,6 +6,9 @@ partition will do, so nothing depends on how alike the two problems are but the 
 something that is no longer there is left out, and so are those on all that has changed if it was split
 elsewhere now.
 
+Where nothing has become cheaper and no bound looser, as when a hazard has grown, what was proven of a region
+still holds, and there is nothing to look at if that is enough.
+
 The region of which least was proven held the best plan: a policy of it is near the best one here, too.
 """
 
@@ -26,7 +29,7 @@ from hcssp.errors import OutOfPrecision
 from hcssp.methods.branching import Node, offer, split
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import excess
-from hcssp.proofs.search_record import SearchRecord
+from hcssp.proofs.search_record import Claim, SearchRecord
 from hcssp.ssp.region import Region
 
 logger = logging.getLogger(__name__)
@@ -58,12 +61,17 @@ class Leaf(NamedTuple):
     ----------
     node
         The same here, of which no more is proven than of all policies.
-    before
-        What was proven of it there.
+    claim
+        What was learnt about it there; None if nothing was.
     """
 
     node: Node
-    before: float
+    claim: Claim | None
+
+    @property
+    def before(self) -> float:
+        """What was proven of it there."""
+        return inf if self.claim is None else self.claim.bound
 
 
 def is_guide(guide: SearchRecord | None, oracle: Oracle[Any]) -> bool:
@@ -91,25 +99,53 @@ def begin_with(
     """
     if guide.oracle is None or not 1 < len(guide) <= MOST_REGIONS:
         return []
-    leaves = replayed(guide, oracle, SearchRecord(), root)
+    splits = SearchRecord()
+    leaves = replayed(guide, oracle, splits, root)
+    # Where rows were exchanged, the regions here are larger than those that something was proven of.
+    holds = not guide.exchanges and oracle.is_stricter(guide.oracle)
+    if holds and _leave_little(leaves, reporter.search.cutoff, root.bound):
+        return _taken_over(leaves, splits, record, root)
     _find_plan(oracle, leaves[0].node, root, reporter)
     if guide.exchanges:
         # A search of its own exchanges what is alike again; one by one, these regions are many times as many.
         return []
     looks = _Looks(oracle, root, reporter)
-    unchanged = not looks.are_good(leaves, MOST_OPEN)
-    if unchanged:
-        fewer = replayed(guide, oracle, SearchRecord(), root, unchanged)
+    if not looks.are_good(leaves, MOST_OPEN):
+        splits = SearchRecord()
+        fewer = replayed(guide, oracle, splits, root, unchanged=True)
         if len(fewer) == len(leaves) or not looks.are_good(fewer, MOST_OPEN_UNCHANGED):
             return []
-    nodes = []
-    for node, _ in replayed(guide, oracle, record, root, unchanged):
-        bound = looks.bound(node)
+        leaves = fewer
+    numbers, nodes = record.graft([record.root], splits), []
+    for node, _ in leaves:
+        bound, number = looks.bound(node), numbers[node.number]
         if bound == inf:
-            record.empty(node.number)
+            record.empty(number)
         else:
-            record.bounded(node.number, bound, node.prices)
-            nodes.append(replace(node, bound=max(root.bound, bound)))
+            record.bounded(number, bound, node.prices)
+            nodes.append(replace(node, number=number, bound=max(root.bound, bound)))
+    return nodes
+
+
+def _leave_little(leaves: Sequence[Leaf], cutoff: float, least: float) -> bool:
+    """Whether what was proven of some regions is enough, if it holds where all policies cost `least`."""
+    if len(leaves) == 1 or not 0.0 < cutoff - least < inf or any(leaf.claim is None for leaf in leaves):
+        return False
+    left = sum(max(0.0, cutoff - leaf.before) for leaf in leaves)
+    return left <= MOST_OPEN * (cutoff - least) * len(leaves)
+
+
+def _taken_over(
+    leaves: Sequence[Leaf], splits: SearchRecord, record: SearchRecord, root: Dual[Any]
+) -> list[Node]:
+    """Regions of which all that was learnt still holds, written down again."""
+    numbers, nodes = record.graft([record.root], splits), []
+    for node, claim in leaves:
+        if claim is None:
+            raise ValueError("nothing was learnt about a region")
+        record.learn(numbers[node.number], claim)
+        if claim.bound < inf:
+            nodes.append(replace(node, number=numbers[node.number], bound=max(root.bound, claim.bound)))
     return nodes
 
 
@@ -205,7 +241,7 @@ def replayed(
             priced = weights is not None and weights[0] == 1.0 and len(weights) == 1 + len(root.prices)
             near = np.where(bounded, weights[1:], 0.0) if weights is not None and priced else root.prices
             node = Node(region, near, root.bound, number, proven=False)
-            found.append(Leaf(node, inf if claim is None else claim.bound))
+            found.append(Leaf(node, claim))
             continue
         row = oracle.same_row(guide.row(theirs), known, unchanged)
         if row is None or row in region.forbidden:

@@ -118,7 +118,7 @@ class SearchRecord:
             self._regions[number].children = tuple(here[child] for child in region.children)
         for number, region in zip(here, parts._regions, strict=True):
             if region.claim is not None:
-                self._learn(number, region.claim.bound, region.claim.weights)
+                self.learn(number, region.claim)
         return here
 
     @classmethod
@@ -263,6 +263,10 @@ class SearchRecord:
     def empty(self, region: int) -> None:
         """No policy of a region ends with certainty."""
         self._learn(region, inf, None)
+
+    def learn(self, region: int, claim: Claim) -> None:
+        """What was found out about the same region elsewhere."""
+        self._learn(region, claim.bound, claim.weights)
 
     def row(self, region: int) -> int:
         """The row that a region was split on; -1 for a leaf."""
