@@ -369,7 +369,7 @@ class Plan:
         return Run(self.policy, self.replan)
 
     def save(self, path: Any) -> None:
-        """Write the plan to a file; see :mod:`hcssp.files.plan`."""
+        """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
         verb("plan.save")(path, self)
 
     def save_certificate(self, path: Any) -> None:

@@ -54,7 +54,7 @@ def left_at(
     spent: Mapping[str, float] | None,
     charged: Mapping[str, float],
 ) -> dict[str, float]:
-    """What is left of each constraint of `world` at a position; see the module, and :func:`rest_of`."""
+    """What is left of each constraint of `world` at a position; see the module."""
     if spent is None:
         return _expected_to_be_left(plan.as_procedure(), world, at, charged)
     known = {*world.constraint_names, world.primary_name}
