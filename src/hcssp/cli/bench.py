@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import add_output_arguments, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.terminal import style_of
 from hcssp.cli.workers import job_count
 
@@ -94,8 +94,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     pairs = [(each, name) for each in suite(arguments.suite, arguments.domain) for name in contestants]
     make_folder(arguments.out)
     known = ResultsFile(arguments.out / "results.jsonl")
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
         found = _measure(pairs, limit, arguments, known, printer)

@@ -20,7 +20,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import load_problem, title_of, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.terminal import style_of
 from hcssp.cli.workers import add_worker_arguments, workers_of
 from hcssp.errors import UnknownName
@@ -90,8 +90,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         check_writable(arguments.csv)
     if arguments.plot is not None:
         check_picture("--plot", arguments.plot)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
         interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)

@@ -72,6 +72,12 @@ class ProgressPrinter:
     _told: tuple[float, float] | None = field(default=None, init=False)
     _open: bool = field(default=False, init=False)
 
+    @classmethod
+    def wanted(cls, arguments: argparse.Namespace, counts: str = "nodes") -> ProgressPrinter:
+        """One for standard error, that tells as much as the user wants."""
+        talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
+        return cls(sys.stderr, talk, counts)
+
     def __call__(self, progress: Progress) -> None:
         """Tell about `progress`, if it is time to."""
         if not self._due(progress):
@@ -126,8 +132,7 @@ class ProgressPrinter:
 @contextmanager
 def notes_on(arguments: argparse.Namespace, interruption: Interruption) -> Iterator[ProgressPrinter]:
     """A printer for a command that can be interrupted and has nothing to save; it is closed at the end."""
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     interruption.begin()
     try:
         yield printer

@@ -21,7 +21,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import PlanSaver, read_plan
 from hcssp.cli.problems import load_problem, named_problem, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.solve import criteria_of, tell
 from hcssp.cli.work import work
 
@@ -98,8 +98,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if path is not None:
             check_writable(path)
     method = find_method(arguments.method)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk, method.counts)
+    printer = ProgressPrinter.wanted(arguments, method.counts)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     interruption.begin()
     interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)

@@ -21,7 +21,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import read_plan, verified
 from hcssp.cli.problems import load_problem, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.work import work
 from hcssp.errors import UnknownName
 
@@ -97,8 +97,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         raise UsageError("--certificate: name the PLAN that it is about")
     if arguments.points > _MAX_POINTS:
         raise UsageError(f"--points {arguments.points}: a page can hold the plans of {_MAX_POINTS} at most")
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
         if arguments.plan is None:

@@ -21,7 +21,7 @@ from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, where_it_was
 from hcssp.cli.problems import load_problem, title_of, with_bounds
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
 from hcssp.cli.work import Faulty, work
@@ -121,8 +121,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     method = find_method(arguments.method)
     solver = make_solver(method, arguments)
     _check_options(arguments, solver)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk, method.counts)
+    printer = ProgressPrinter.wanted(arguments, method.counts)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     # Made before anything is solved: what cannot be written is to be known by then.
     prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)

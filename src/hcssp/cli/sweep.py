@@ -22,7 +22,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.problems import asked_of, named_problem, question_of
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.terminal import style_of
 from hcssp.cli.workers import add_worker_arguments, workers_of
 
@@ -187,8 +187,7 @@ def _range(text: str, first: Fraction, last: Fraction, step: Fraction) -> list[F
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve the points, and answer with them in every form that was asked for."""
     _check_outputs(arguments)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
         found = _compute(arguments, printer, interruption)

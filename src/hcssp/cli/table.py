@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import add_output_arguments, number, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, SOLVED
-from hcssp.cli.progress import ProgressPrinter, Talk
+from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     modes = tuple(dict.fromkeys(arguments.modes or MODES))
     for mode in modes:
         find_mode(mode)
-    talk = Talk.suited_to(sys.stderr, quiet=arguments.quiet, verbose=arguments.verbose)
-    printer = ProgressPrinter(sys.stderr, talk)
+    printer = ProgressPrinter.wanted(arguments)
     style = style_of(sys.stdout)
     problem = named_problem(PROBLEM)
     rows: list[TableRow] = []
