@@ -17,17 +17,26 @@ on the state it was entered in.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.cssp.reachability import reachable
-from hcssp.procedure.elements import Activity
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.reachability import closure, reachable
+from hcssp.procedure.elements import Activity, Outcome
 from hcssp.procedure.model import HCSSP
 
 EventState = tuple[int, Hashable | None]
 """An event, and the label of the state it was entered in (None where there is none)."""
+
+
+def reached_events(problem: HCSSP, ways: Iterable[tuple[int, Outcome]]) -> BoolArray:
+    """The events that some outcomes, each of a choice at an event, lead to from the start."""
+    edges = [(event, reached) for event, outcome in ways for reached in outcome.events]
+    tails, heads = zip(*edges, strict=True) if edges else ((), ())
+    graph = csr_array((np.ones(len(edges)), (tails, heads)), shape=(problem.num_events,) * 2)
+    return closure(graph, np.arange(problem.num_events) == problem.start)
 
 
 def reachable_event_states(problem: HCSSP) -> tuple[tuple[EventState, ...], list[str]]:

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.reachability import closure
 from hcssp.procedure.elements import Choice, Constraint, Outcome, PerExecution
+from hcssp.procedure.entries import reached_events
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
@@ -67,8 +66,12 @@ def part_of(problem: HCSSP, choices: BoolArray, *, only_likely: bool = False) ->
         [each for each in choice.outcomes if not only_likely or each.probability > 0.0]
         for choice in problem.choices
     ]
-    reached = _reached(problem, choices, outcomes)
-    kept = [c for c in np.flatnonzero(choices).tolist() if reached[problem.choices[c].event]]
+    chosen = np.flatnonzero(choices).tolist()
+    reached = reached_events(
+        problem, ((problem.choices[c].event, each) for c in chosen for each in outcomes[c])
+    )
+    reached[problem.end] = True
+    kept = [c for c in chosen if reached[problem.choices[c].event]]
     activities = sorted({each.runs for c in kept for each in outcomes[c] if each.runs is not None})
     place = _Places(
         events={event: new for new, event in enumerate(np.flatnonzero(reached).tolist())},
@@ -122,19 +125,3 @@ class _Places:
         return replace(
             per, losses={self.choices[c]: loss for c, loss in per.losses.items() if c in self.choices}
         )
-
-
-def _reached(problem: HCSSP, kept: BoolArray, outcomes: Sequence[Sequence[Outcome]]) -> BoolArray:
-    """The events that the kept choices lead to from the start, and the end."""
-    edges = [
-        (choice.event, event)
-        for index, choice in enumerate(problem.choices)
-        if kept[index]
-        for outcome in outcomes[index]
-        for event in outcome.events
-    ]
-    tails, heads = zip(*edges, strict=True) if edges else ((), ())
-    graph = csr_array((np.ones(len(edges)), (tails, heads)), shape=(problem.num_events,) * 2)
-    reached = closure(graph, np.arange(problem.num_events) == problem.start)
-    reached[problem.end] = True
-    return reached

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import bound_violations
-from hcssp.cssp.reachability import Backwards, closure
+from hcssp.cssp.reachability import Backwards
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.elements import Choice, Constraint, Outcome
-from hcssp.procedure.entries import reachable_event_states
+from hcssp.procedure.entries import reachable_event_states, reached_events
 from hcssp.procedure.model import HCSSP
 
 
@@ -172,15 +172,8 @@ def _listed(names: Iterable[Hashable]) -> str:
 
 def _reachability(problem: HCSSP) -> Iterator[str]:
     """Events, and so activities, that no choices lead to."""
-    edges = [
-        (choice.event, event)
-        for choice in problem.choices
-        for outcome in choice.outcomes
-        for event in outcome.events
-    ]
-    tails, heads = zip(*edges, strict=True) if edges else ((), ())
-    graph = csr_array((np.ones(len(edges)), (tails, heads)), shape=(problem.num_events,) * 2)
-    reached = closure(graph, np.arange(problem.num_events) == problem.start)
+    ways = ((choice.event, outcome) for choice in problem.choices for outcome in choice.outcomes)
+    reached = reached_events(problem, ways)
     start = problem.events[problem.start]
     for event, name in enumerate(problem.events):
         if not reached[event]:
