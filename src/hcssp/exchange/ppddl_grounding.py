@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hcssp.errors import InvalidProblem, did_you_mean
 
@@ -28,6 +28,7 @@ class Situation(NamedTuple):
 Test = Callable[[Situation], bool]
 Number = Callable[[Situation], Fraction]
 Binding = Mapping[str, str]
+Answer = TypeVar("Answer")
 
 
 def written(atom: Atom) -> str:
@@ -152,12 +153,7 @@ class Vocabulary:
         if kind in ("Forall", "Exists"):
             each_binding = self.bindings(tree.parameters, binding)
             return _joined([self.test(tree.sub_formula, each) for each in each_binding], kind == "Forall")
-        compare = _COMPARISONS[kind]
-        left, right = self.number(tree.lhs, binding), self.number(tree.rhs, binding)
-        if isinstance(left, Fraction) and isinstance(right, Fraction):
-            return compare(left, right)
-        first, second = as_function(left), as_function(right)
-        return lambda situation: compare(first(situation), second(situation))
+        return self._combined(_COMPARISONS[kind], tree, binding)
 
     def _atom_test(self, tree: Any, binding: Binding) -> Test | bool:
         if tree.name == "=":
@@ -198,12 +194,17 @@ class Vocabulary:
             if isinstance(inner, Fraction):
                 return -inner
             return lambda situation: -inner(situation)
-        operate = _OPERATIONS[kind]
+        return self._combined(_OPERATIONS[kind], tree, binding)
+
+    def _combined(
+        self, combine: Callable[[Fraction, Fraction], Answer], tree: Any, binding: Binding
+    ) -> Callable[[Situation], Answer] | Answer:
+        """What is made of the numbers on both sides: itself if they never change, else a function."""
         left, right = self.number(tree.lhs, binding), self.number(tree.rhs, binding)
         if isinstance(left, Fraction) and isinstance(right, Fraction):
-            return operate(left, right)
+            return combine(left, right)
         first, second = as_function(left), as_function(right)
-        return lambda situation: operate(first(situation), second(situation))
+        return lambda situation: combine(first(situation), second(situation))
 
     def value(self, what: Atom) -> Number | Fraction:
         """The value of a number: itself if it never changes, else a function."""
