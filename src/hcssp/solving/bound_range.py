@@ -16,7 +16,7 @@ from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.ssp.region import Region
 
 
-def bound_range(problem: Problem, constraint: str, memory: Memory | None = None) -> tuple[float, float]:
+def bound_range(problem: Problem, constraint: str) -> tuple[float, float]:
     """The least that some plan can keep to, and what the best plan uses if it need not keep to anything.
 
     Below the first there is no plan, above the second nothing changes. The other bounds are kept in the
@@ -32,23 +32,17 @@ def bound_range(problem: Problem, constraint: str, memory: Memory | None = None)
         A problem with constraints.
     constraint
         The name of the one whose bound is to vary.
-    memory
-        What was learnt about the problem before.
 
     Raises
     ------
     InvalidProblem
         If there is no such constraint, or no plan keeps the other bounds.
     """
-    names = problem.constraint_names
-    if constraint not in names:
-        known = ", ".join(repr(name) for name in names) or "none"
-        raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
-    index = names.index(constraint)
+    index = constraint_index(problem, constraint)
     if isinstance(problem, HCSSP) and problem.constraints[index].per is not None:
-        return _limit_range(problem, constraint, memory or Memory())
+        return _limit_range(problem, constraint)
     with explaining_dead_ends(problem):
-        oracle = (memory or Memory()).oracle(problem)
+        oracle = Memory().oracle(problem)
     bounds = oracle.asked_bounds.copy()
     bounds[index] = inf
     free = oracle.under(bounds)
@@ -63,11 +57,26 @@ def bound_range(problem: Problem, constraint: str, memory: Memory | None = None)
     return low, max(low, used)
 
 
-def _limit_range(problem: HCSSP, constraint: str, memory: Memory) -> tuple[float, float]:
+def constraint_index(problem: Problem, constraint: str) -> int:
+    """Which of the problem's constraints has that name.
+
+    Raises
+    ------
+    InvalidProblem
+        If none has; the message lists them.
+    """
+    names = problem.constraint_names
+    if constraint not in names:
+        known = ", ".join(repr(name) for name in names) or "none"
+        raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
+    return names.index(constraint)
+
+
+def _limit_range(problem: HCSSP, constraint: str) -> tuple[float, float]:
     """Of a limit for each execution: from nothing to what the best plans without it cost each time."""
     free = problem.with_bounds({constraint: inf})
     with explaining_dead_ends(free):
-        oracle = memory.oracle(free)
+        oracle = Memory().oracle(free)
     dual = maximise(oracle, Region())
     if dual.infeasible or not dual.support:
         raise InvalidProblem([f"no plan keeps the other bounds, whatever {constraint!r} may be; relax them"])

@@ -36,25 +36,28 @@ def least_potential(
         What it falls by beyond the least.
     """
     num_groups = falls.shape[1]
-    above, below = np.full(num_groups, np.inf), np.full(num_groups, -np.inf)
-    above[goal] = below[goal] = 0.0
     matrix, limits = -falls, -(least + margin)
     if of_choices.any():
         matrix = vstack([matrix, falls[of_choices]], format="csr")
         limits = np.concatenate([limits, np.full(int(of_choices.sum()), 3.0 * margin)])
-    return _solved(np.ones(num_groups), csr_array(matrix), limits, np.column_stack([below, above]))
+    return _solved(np.ones(num_groups), csr_array(matrix), limits, _free_but(goal, num_groups))
 
 
 def what_rows_lack(falls: SparseMatrix, least: FloatArray, goal: int) -> FloatArray | None:
     """What each row lacks under the potential that lacks least in all; None if that cannot be told."""
     num_rows, num_groups = falls.shape
-    above, below = np.full(num_groups, np.inf), np.full(num_groups, -np.inf)
-    above[goal] = below[goal] = 0.0
     matrix = hstack([-falls, -eye_array(num_rows)], format="csr")
     objective = np.concatenate([np.zeros(num_groups), np.ones(num_rows)])
     missing = np.column_stack([np.zeros(num_rows), np.full(num_rows, np.inf)])
-    found = _solved(objective, matrix, -least, np.vstack([np.column_stack([below, above]), missing]))
+    found = _solved(objective, matrix, -least, np.vstack([_free_but(goal, num_groups), missing]))
     return None if found is None else found[num_groups:]
+
+
+def _free_but(goal: int, num_groups: int) -> FloatArray:
+    """The least and the greatest value of each group: any, but for 0 at the goal."""
+    limits = np.tile([-np.inf, np.inf], (num_groups, 1))
+    limits[goal] = 0.0
+    return limits
 
 
 def _solved(

@@ -33,6 +33,7 @@ from hcssp.frames import frame
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
+from hcssp.solving.bound_range import constraint_index
 from hcssp.solving.curve_point import CurvePoint, Enough, at_least, finished_point, raised, unkept
 from hcssp.solving.curve_workers import be_ready, points_by_workers
 from hcssp.solving.solve import solve
@@ -160,14 +161,10 @@ def trade_off(
         On Ctrl-C; the points that are done by then have been told to `on_point`.
     """
     began = time.perf_counter()
-    names = problem.constraint_names
-    if constraint not in names:
-        known = ", ".join(repr(name) for name in names) or "none"
-        raise InvalidProblem([f"there is no constraint {constraint!r}; the constraints are {known}"])
+    index = constraint_index(problem, constraint)
     asked = sorted({float(point) for point in points})
     if not asked or not all(isfinite(point) for point in asked):
         raise InvalidProblem([f"points {list(points)}: give at least one, and only finite numbers"])
-    index = names.index(constraint)
     if isinstance(executor, Workers) and len(asked) > 1:
         # They take a moment to start, and so do the tangents.
         executor.warm_up(be_ready, min(executor.helpers, len(asked) - 1))
