@@ -299,6 +299,9 @@ def test_a_share_of_a_potential_is_one() -> None:
         upper_bound=inf,
     )
     assert check(PROBLEM, proof).lower_bound == 2.249
+    # Nothing of a potential is nothing.
+    halves_and_none = statement((1.0, 0.25), 2.5, (0, 0, 0.5), (0, 1, 0.5), (0, 1, 0.0))
+    assert check(PROBLEM, replace(proof, statements=(halves_and_none,))).lower_bound == 2.249
     more = replace(proof, statements=(statement((1.0, 0.25), 2.5, (0, 0, 0.5), (0, 1, 0.75)),))
     with pytest.raises(NotProven, match=r"add up to a weight of 1\.25 on cost 0, above 1\.0"):
         check(PROBLEM, more)

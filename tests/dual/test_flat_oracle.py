@@ -229,6 +229,9 @@ def test_what_is_too_large_to_be_counted_in_units_is_not_rounded_up() -> None:
     # From 2^53 on, not all numbers are there.
     for bound in (2.0**52 + 1.0, 2.0**53 + 2.0, 2.0**60 + 2.0**10):
         assert oracle.round_up(bound) == (2.0**52 + 2.0**30 if bound < 2.0**53 else bound)
+    # Beside a cost that no integer holds, there is no unit.
+    plan.add_action(here, "crawl", to=out, costs=1e300)
+    assert FlatOracle(plan.build()).round_up(2.0**40 + 1.0) == 2.0**40 + 1.0
 
 
 @pytest.mark.parametrize("unit", [0.75, 1.0, 12.0, 2.0**-30])

@@ -87,7 +87,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/surface_table.py": ("dual/test_surface_lookup.py", "dual/test_procedure_oracle.py"),
     "dual/value_surface.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
     "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
-    "checker/checking.py": ("checker/test_tampering.py", "proofs/test_builder.py"),
+    "checker/checking.py": ("checker/test_check.py", "checker/test_tampering.py", "proofs/test_builder.py"),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/layout.py": ("checker/test_check.py", "checker/test_segments.py", "checker/test_tampering.py"),
     "proofs/assembly.py": (
