@@ -10,7 +10,8 @@ import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.dual.ascent import Ascent
-from hcssp.dual.several_bounds import CuttingPlanes, Master, MasterOptimum, cut_planes, seek_feasible
+from hcssp.dual.master import Master, MasterOptimum
+from hcssp.dual.several_bounds import CuttingPlanes, cut_planes, seek_feasible
 from hcssp.errors import OutOfPrecision
 from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.solving.solve import solve
