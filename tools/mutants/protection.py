@@ -62,6 +62,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_open_duals.py",
     ),
     "dual/envelope_oracle.py": ("ssp/test_envelope.py",),
+    "dual/event_factors.py": ("dual/test_event_solver.py", "dual/test_doors_vertex.py"),
     "dual/event_rows.py": ("dual/test_doors_oracle.py", "proofs/test_assembly.py"),
     "dual/event_solver.py": ("dual/test_procedure_oracle.py",),
     "dual/exchangeable.py": ("dual/test_procedure_oracle.py", "methods/test_policy_branching.py"),

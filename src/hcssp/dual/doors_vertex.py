@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import fsum, inf
-from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csc_array, eye_array
 
-from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.door_planner import DoorPlan, DoorPlanner
+from hcssp.dual.event_factors import ENDLESS, ChainFactors, DenseFactors, SparseFactors
 from hcssp.dual.event_rows import EventRows
 from hcssp.dual.oracle import Vertex, estimated_rounding
 from hcssp.errors import ImproperPolicy
@@ -279,10 +277,10 @@ class _Chain:
             self._leaving[index] = fsum(others.values())
             entries += [(index, place[after], each) for after, each in others.items() if after in place]
         if not self._leaving.all():
-            raise ImproperPolicy("the choices do not reach the end almost surely")
-        self._factors = _Factors(len(steps), entries, self._leaving)
+            raise ImproperPolicy(ENDLESS)
+        self._factors = _factors(len(steps), entries, self._leaving)
         # Counted from one departure to the next, so that no digits are lost on what repeats itself.
-        departures = self._factors.solve(layout.begins[self.states], transposed=True)
+        departures = self._factors.solve_transposed(layout.begins[self.states])
         self.visits = np.maximum(departures, 0.0) / self._leaving
 
     def values(self) -> FloatArray:
@@ -292,30 +290,12 @@ class _Chain:
         return np.maximum(self._factors.solve(self.costs / self._leaving[:, np.newaxis]), 0.0)
 
 
-class _Factors:
+def _factors(size: int, entries: Sequence[tuple[int, int, float]], leaving: FloatArray) -> ChainFactors:
     """The factorised system of a chain: dense for as long as that is quicker."""
-
-    def __init__(self, size: int, entries: Sequence[tuple[int, int, float]], leaving: FloatArray) -> None:
-        tails, heads, moves = zip(*entries, strict=True) if entries else ((), (), ())
-        shares = np.array(moves) / leaving[list(tails)]
-        self._sparse: Any = None
-        if size <= MAX_DENSE_EVENTS:
-            system = np.eye(size)
-            system[list(tails), list(heads)] -= shares
-            self._dense, self._pivots, singular = dgetrf(system)
-        else:
-            inside = csc_array((shares, (tails, heads)), shape=(size, size))
-            try:
-                self._sparse, singular = factorise(csc_array(eye_array(size) - inside)), 0
-            except RuntimeError:
-                singular = 1
-        if singular:
-            raise ImproperPolicy("the choices do not reach the end almost surely")
-
-    def solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
-        solution: FloatArray
-        if self._sparse is not None:
-            solution = self._sparse.solve(right, trans="T" if transposed else "N")
-        else:
-            solution, _ = dgetrs(self._dense, self._pivots, right, trans=int(transposed))
-        return solution
+    tails, heads, moves = zip(*entries, strict=True) if entries else ((), (), ())
+    shares = np.array(moves) / leaving[list(tails)]
+    if size <= MAX_DENSE_EVENTS:
+        system = np.eye(size)
+        system[list(tails), list(heads)] -= shares
+        return DenseFactors(system)
+    return SparseFactors(eye_array(size) - csc_array((shares, (tails, heads)), shape=(size, size)))

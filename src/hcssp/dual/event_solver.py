@@ -15,16 +15,15 @@ As in :mod:`hcssp.ssp.balance`, an event that may repeat itself is counted from 
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
-from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse import csr_array, eye_array
 
-from hcssp.cssp.factorisation import factorise
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
+from hcssp.dual.event_factors import ENDLESS, ChainFactors, DenseFactors, NoFactors, SparseFactors
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.potential import ROUNDINGS, Certifier, Steps, lowered, lowering
@@ -48,70 +47,12 @@ MAX_DENSE_ENTRIES = 10_000
 """With more entries, events times rows, arrays are sparse: there they are quicker and take less memory."""
 
 
-class _Factors(Protocol):
-    """A factorised system of equations."""
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """The solution for a right-hand side."""
-
-    def solve_transposed(self, right: FloatArray) -> FloatArray:
-        """The solution of the transposed system."""
-
-
-class _NoFactors:
-    """Where nothing is chosen, since the procedure ends where it starts: a system without equations."""
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        return right
-
-    def solve_transposed(self, right: FloatArray) -> FloatArray:
-        return right
-
-
-class _DenseFactors:
-    """By LAPACK."""
-
-    def __init__(self, system: FloatArray) -> None:
-        self._factors, self._pivots, singular = dgetrf(system)
-        if singular:
-            raise ImproperPolicy(ENDLESS)
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = dgetrs(self._factors, self._pivots, right)[0]
-        return found
-
-    def solve_transposed(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = dgetrs(self._factors, self._pivots, right, trans=1)[0]
-        return found
-
-
-class _SparseFactors:
-    """By SuperLU."""
-
-    def __init__(self, system: SparseMatrix) -> None:
-        try:
-            self._factors: Any = factorise(csc_array(system))
-        except RuntimeError as error:
-            raise ImproperPolicy(ENDLESS) from error
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = self._factors.solve(right)
-        return found
-
-    def solve_transposed(self, right: FloatArray) -> FloatArray:
-        found: FloatArray = self._factors.solve(right, trans="T")
-        return found
-
-
-ENDLESS = "the choices do not reach the end almost surely"
-
-
 class _Chain(NamedTuple):
     """The Markov chain of some choices: where they lead, factorised, and how often."""
 
     states: IntArray
     chosen: IntArray
-    factors: _Factors
+    factors: ChainFactors
     visits: FloatArray
     executions: FloatArray
 
@@ -284,13 +225,13 @@ class ProcedureSolver:
         chosen = rows[states]
         if not self._departs[chosen].all():
             raise ImproperPolicy(ENDLESS)
-        factors: _Factors
+        factors: ChainFactors
         if not len(states):
-            factors = _NoFactors()
+            factors = NoFactors()
         elif isinstance(self._moves, np.ndarray):
-            factors = _DenseFactors(np.eye(len(states)) - self._moves[np.ix_(chosen, states)])
+            factors = DenseFactors(np.eye(len(states)) - self._moves[np.ix_(chosen, states)])
         else:
-            factors = _SparseFactors(eye_array(len(states)) - self._moves[chosen][:, states])
+            factors = SparseFactors(eye_array(len(states)) - self._moves[chosen][:, states])
         initial = (states == self.start).astype(np.float64)
         visits = np.zeros(self.num_states)
         visits[states] = np.maximum(factors.solve_transposed(initial), 0.0) / self._leaving[chosen]
