@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcssp.dual.activity_curve import ActivityPlan, BudgetCurve, Frontier, Piece
+from hcssp.dual.activity_curve import ActivityPlan, BudgetCurve, Piece
 from hcssp.dual.activity_planner import ActivityPlanner
+from hcssp.dual.frontier import Frontier
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.policy_system import PolicySystem

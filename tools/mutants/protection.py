@@ -69,6 +69,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/expanding_oracle.py": ("methods/test_heuristic_search.py",),
     "dual/flat_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
+    "dual/frontier.py": ("dual/test_activity_curve.py", "dual/test_activity_budget.py"),
     "dual/master.py": ("dual/test_several_bounds.py", "dual/test_ascent.py"),
     "dual/near_best.py": ("dual/test_settlement.py",),
     "dual/one_bound.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),

@@ -5,7 +5,7 @@ dual's lower bound, the multipliers that give it, and the best plan within the l
 
 **Method.** With one counted cost the answer lies on the lower convex hull of the activity's :math:`(g, f)`:
 the bound is the hull at the limit, the plan its best vertex below, see
-:class:`hcssp.dual.activity_curve.Frontier`. With several counted costs the same is asked of
+:class:`hcssp.dual.frontier.Frontier`. With several counted costs the same is asked of
 :func:`hcssp.dual.ascent.maximise`, and the answer is kept by its limits.
 
 **Guarantee.** Every bound is a certified Lagrangian value of the activity, whatever the multipliers.
@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.activity_curve import ActivityPlan, Frontier
+from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import lagrangian_bound, maximise
+from hcssp.dual.frontier import Frontier
 from hcssp.dual.oracle import Minimum, Oracle, Vertex
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.region import Region
