@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.ssp.region import Region
 
 

@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     from hcssp.dual.oracle import Minimum as Minimum
     from hcssp.dual.oracle import Oracle as Oracle
     from hcssp.dual.oracle import Settlement as Settlement
-    from hcssp.dual.oracle import Vertex as Vertex
     from hcssp.dual.stochastic import StochasticOptimum as StochasticOptimum
     from hcssp.dual.stochastic import stationary as stationary
+    from hcssp.dual.vertex import Vertex as Vertex
     from hcssp.errors import BudgetSpent as BudgetSpent
     from hcssp.errors import CannotWrite as CannotWrite
     from hcssp.errors import CostOverflow as CostOverflow
@@ -357,7 +357,7 @@ _HOME = {
     "Use": "hcssp.procedure.nesting",
     "Verdict": "hcssp.checker.checking",
     "Verification": "hcssp.contract.proof",
-    "Vertex": "hcssp.dual.oracle",
+    "Vertex": "hcssp.dual.vertex",
     "why": "hcssp.solving.why",
     "with_capacities": "hcssp.procedure.capacities",
     "with_giving_up": "hcssp.cssp.preprocessing",

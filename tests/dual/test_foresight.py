@@ -11,8 +11,9 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import maximise
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.foresight import MAX_TURNS, Turns, turning_point, turning_point_of
-from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
+from hcssp.dual.vertex import V
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.region import Region

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hcssp.dual.affordable_oracle import zero_bounds
 from hcssp.dual.ascent import maximise
-from hcssp.dual.oracle import zero_bounds
 from hcssp.methods.policy_branching import prove
 from hcssp.ssp.region import Region
 from menus import Dish, Menu

@@ -10,9 +10,9 @@ from brute_force_procedures import brute_force
 from hcssp.cssp.model import FloatArray
 from hcssp.dual import several_bounds
 from hcssp.dual.ascent import Ascent, Dual, maximise
-from hcssp.dual.oracle import CLEARLY_VISITED
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
+from hcssp.dual.vertex import CLEARLY_VISITED
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 from random_procedures import random_procedure

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.oracle import Vertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
+from hcssp.dual.vertex import Vertex
 from hcssp.ssp.region import Region
 from random_procedures import random_procedure
 from volume import some

@@ -12,7 +12,7 @@ import pytest
 from hcssp.dual.activity_curve import Piece, chord
 from hcssp.dual.ascent import lagrangian_bound
 from hcssp.dual.door_planner import DoorAnswer, DoorPlanner
-from hcssp.dual.oracle import estimated_rounding
+from hcssp.dual.vertex import estimated_rounding
 from hcssp.numerics import tolerated
 
 NOTHING = Fraction(1, 10**14)

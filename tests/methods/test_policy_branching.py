@@ -16,7 +16,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.flat_oracle import FlatOracle
-from hcssp.dual.oracle import Vertex
+from hcssp.dual.vertex import Vertex
 from hcssp.errors import DeadEnd
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.branching import split, undecided_row

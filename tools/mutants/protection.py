@@ -40,6 +40,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "dual/test_ascent.py",
         "contract/test_memory.py",
     ),
+    "dual/affordable_oracle.py": (
+        "dual/test_oracle.py",
+        "methods/test_own_oracle.py",
+        "contract/test_memory.py",
+    ),
     "dual/alike_activities.py": ("dual/test_procedure_oracle.py",),
     "dual/ascent.py": (
         "dual/test_roundings_of_duals.py",
@@ -89,6 +94,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/surface_lookup.py": ("dual/test_procedure_oracle.py",),
     "dual/surface_table.py": ("dual/test_surface_lookup.py", "dual/test_procedure_oracle.py"),
     "dual/value_surface.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
+    "dual/vertex.py": (
+        "dual/test_roundings_of_duals.py",
+        "methods/test_own_oracle.py",
+        "dual/test_several_bounds.py",
+    ),
     "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/checking.py": ("checker/test_check.py", "checker/test_tampering.py", "proofs/test_builder.py"),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),

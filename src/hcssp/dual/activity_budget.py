@@ -26,7 +26,8 @@ from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.ascent import lagrangian_bound, maximise
 from hcssp.dual.frontier import Frontier
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.numerics import is_feasible, tolerated
 from hcssp.ssp.region import Region
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.foresight import Turns, turns_of
-from hcssp.dual.oracle import CLEARLY_VISITED, estimated_rounding
+from hcssp.dual.vertex import CLEARLY_VISITED, estimated_rounding
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.system import System

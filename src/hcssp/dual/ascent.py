@@ -28,9 +28,10 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.one_bound import intersect_lines
-from hcssp.dual.oracle import Minimum, Oracle, V
+from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.dual.several_bounds import cut_planes
+from hcssp.dual.vertex import V
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import tolerated
 from hcssp.ssp.potential import ROUNDINGS

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.oracle import V
+from hcssp.dual.vertex import V
 from hcssp.numerics import tolerated
 
 MAX_TRIES = 40

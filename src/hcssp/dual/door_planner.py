@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
-from hcssp.dual.oracle import own_bytes
+from hcssp.dual.vertex import own_bytes
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, Certificate, levels_of

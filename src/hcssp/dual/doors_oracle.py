@@ -23,6 +23,7 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import Prepared, hollow, prepare
+from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.circle import Circle
 from hcssp.dual.door_layout import DoorLayout
 from hcssp.dual.door_planner import DoorPlan, DoorPlanner
@@ -30,7 +31,7 @@ from hcssp.dual.door_repair import improved
 from hcssp.dual.doors_vertex import DoorsVertex
 from hcssp.dual.event_rows import EventRows
 from hcssp.dual.flat_oracle import Evaluation, free_rows, system_of
-from hcssp.dual.oracle import AffordableOracle, Minimum
+from hcssp.dual.oracle import Minimum
 from hcssp.errors import DeadEnd
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.region import Region
@@ -57,7 +58,7 @@ class DoorsOracle(AffordableOracle[DoorsVertex]):
         How policies of the activities are evaluated, see :class:`~hcssp.dual.flat_oracle.FlatOracle`.
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
-        :func:`~hcssp.dual.oracle.zero_bounds`.
+        :func:`~hcssp.dual.affordable_oracle.zero_bounds`.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.door_planner import DoorPlan, DoorPlanner
 from hcssp.dual.event_factors import ENDLESS, ChainFactors, DenseFactors, SparseFactors
 from hcssp.dual.event_rows import EventRows
-from hcssp.dual.oracle import Vertex, estimated_rounding
+from hcssp.dual.vertex import Vertex, estimated_rounding
 from hcssp.errors import ImproperPolicy
 
 MAX_ROUNDING = 1e-9

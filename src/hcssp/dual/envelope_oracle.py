@@ -16,7 +16,8 @@ import numpy as np
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
 from hcssp.dual.floors import Floors
-from hcssp.dual.oracle import Minimum, estimated_rounding
+from hcssp.dual.oracle import Minimum
+from hcssp.dual.vertex import estimated_rounding
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.envelope import EnvelopeOptimum, envelope_reached, envelope_visits, minimise_above
 from hcssp.ssp.policy_system import PolicySystem

@@ -20,7 +20,8 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import almost_sure
 from hcssp.dual.ascent import lagrangian_bound
 from hcssp.dual.floors import Floors
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
 from hcssp.ssp.caution import close_cautiously, share_of_sure_states

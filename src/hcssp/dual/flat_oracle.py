@@ -13,10 +13,12 @@ from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
 from hcssp.cssp.superfluous import superfluous_rows
+from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.crossing import MAX_TRIES, cross, crossings
 from hcssp.dual.foresight import TurningPoint, turning_point
-from hcssp.dual.oracle import CLEARLY_VISITED, AffordableOracle, Minimum, Vertex, estimated_rounding
+from hcssp.dual.oracle import Minimum
 from hcssp.dual.repair import Part, improve
+from hcssp.dual.vertex import CLEARLY_VISITED, Vertex, estimated_rounding
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_iteration import PolicyIteration
@@ -106,7 +108,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         factorise), or ``"auto"``, by the size of the problem and its graph.
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
-        :func:`~hcssp.dual.oracle.zero_bounds`.
+        :func:`~hcssp.dual.affordable_oracle.zero_bounds`.
     thin
         Whether to take out superfluous rows, see :func:`~hcssp.cssp.superfluous.superfluous_rows`. Those of a
         procedure are those of its activities, so its flattening is not to be thinned.

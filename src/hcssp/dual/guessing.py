@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
-from hcssp.dual.oracle import V
+from hcssp.dual.vertex import V
 
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent

@@ -19,8 +19,8 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.guessing import Guessing
-from hcssp.dual.oracle import V
 from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, Precision
+from hcssp.dual.vertex import V
 from hcssp.numerics import tolerated
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.known_model import LOOK_TOLERANCE, MAX_LOOKS, SUPPORT_TOLERANCE, Model
-from hcssp.dual.oracle import KnownBest, KnownVertices, V
+from hcssp.dual.oracle import KnownBest, KnownVertices
 from hcssp.dual.precision import ending_precision
+from hcssp.dual.vertex import V
 
 if TYPE_CHECKING:
     from hcssp.dual.ascent import Ascent, Dual

@@ -21,6 +21,7 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
 from hcssp.dual.activity_planners import ActivityPlanners
+from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.alike_activities import AlikeActivities, Slots
 from hcssp.dual.crossing import crossings
 from hcssp.dual.event_solver import ProcedureSolver
@@ -28,7 +29,7 @@ from hcssp.dual.exchangeable import Exchangeable
 from hcssp.dual.foresight import TurningPoint, turning_point_of
 from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
-from hcssp.dual.oracle import AffordableOracle, Minimum, Oracle, Settlement
+from hcssp.dual.oracle import Minimum, Oracle, Settlement
 from hcssp.dual.procedure_repair import improved, towards
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.dual.settlement import settle
@@ -54,7 +55,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         The layout of a problem in which every event is entered in one state.
     affordable
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
-        :func:`~hcssp.dual.oracle.zero_bounds`.
+        :func:`~hcssp.dual.affordable_oracle.zero_bounds`.
     like
         The oracle of a problem with some of the same activities: their planners are shared.
     """

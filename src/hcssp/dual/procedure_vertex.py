@@ -11,7 +11,7 @@ import numpy as np
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan
-from hcssp.dual.oracle import Vertex
+from hcssp.dual.vertex import Vertex
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 

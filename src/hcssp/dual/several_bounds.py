@@ -24,7 +24,6 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.known_model import SUPPORT_TOLERANCE, carriers
 from hcssp.dual.master import MAX_ENTRY, Master, MasterOptimum
-from hcssp.dual.oracle import V
 from hcssp.dual.peak import climb
 from hcssp.dual.precision import (
     DUAL_TOLERANCE,
@@ -33,6 +32,7 @@ from hcssp.dual.precision import (
     Precision,
     ending_precision,
 )
+from hcssp.dual.vertex import V
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, is_feasible, scales, tolerated
 

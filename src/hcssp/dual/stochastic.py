@@ -13,7 +13,8 @@ import numpy as np
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.dual.ascent import Dual
-from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.vertex import V
 from hcssp.evaluation.exact import evaluate
 
 

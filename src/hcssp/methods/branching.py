@@ -15,9 +15,10 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, lagrangian_bound, maximise
-from hcssp.dual.oracle import CLEARLY_VISITED, Oracle, V
+from hcssp.dual.oracle import Oracle
 from hcssp.dual.precision import CUTOFF_SHARE
 from hcssp.dual.repair import noticed_at
+from hcssp.dual.vertex import CLEARLY_VISITED, V
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.open_duals import OpenDuals

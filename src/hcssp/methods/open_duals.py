@@ -17,7 +17,7 @@ from collections.abc import Hashable
 from typing import Generic
 
 from hcssp.dual.ascent import Dual
-from hcssp.dual.oracle import V
+from hcssp.dual.vertex import V
 
 DEFAULT_CAPACITY = 2**30
 """Bytes, if nobody says otherwise."""

@@ -31,8 +31,9 @@ from hcssp.contract.solver import Context
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.flat_oracle import Evaluation
-from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.oracle import Oracle
 from hcssp.dual.stochastic import optimum_of
+from hcssp.dual.vertex import V
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import NODE_ROUNDS, Branching, Node, offer
 from hcssp.methods.early_plan import early_plans, has_early_plan

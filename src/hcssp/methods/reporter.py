@@ -15,8 +15,9 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.dual.oracle import Oracle, V
+from hcssp.dual.oracle import Oracle
 from hcssp.dual.stochastic import StochasticOptimum
+from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst

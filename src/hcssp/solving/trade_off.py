@@ -27,7 +27,8 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, maximise
-from hcssp.dual.oracle import Oracle, Vertex
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap, tolerated

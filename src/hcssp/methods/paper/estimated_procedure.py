@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.methods.paper.instance import Instance
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region

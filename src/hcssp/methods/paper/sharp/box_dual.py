@@ -24,7 +24,8 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.activity_budget import BudgetPlanner
 from hcssp.dual.event_solver import ProcedureSolver
-from hcssp.dual.oracle import Minimum, Oracle, Vertex
+from hcssp.dual.oracle import Minimum, Oracle
+from hcssp.dual.vertex import Vertex
 from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.box import Box
 from hcssp.methods.paper.instance import Instance
