@@ -424,6 +424,18 @@ def test_what_is_not_planned_yet_has_a_bound_at_once() -> None:
     assert planner.glimpse_at(2.0, nowhere) == planner.bracket_at(2.0, nowhere)
 
 
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_what_was_not_planned_before_a_change_waits_after_it(is_planned: bool) -> None:
+    room = hazard_grid(14, bound=1.0)
+    before, after = (ActivityPlanner(room.derive(costs=f * room.costs), frozenset({1})) for f in (1.0, 1.1))
+    if is_planned:
+        before.plan_at(0.5, frozenset())
+    after.begin_near(before)
+    found = after.glimpse_at(0.5, frozenset())
+    assert found is not None
+    assert (found.plan is not None) == is_planned
+
+
 def test_where_several_costs_are_counted_there_is_no_price() -> None:
     several = ActivityPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
     for ask in (several.plan_at, several.glimpse_at):

@@ -101,6 +101,16 @@ def test_a_plan_is_found_where_the_best_one_was(plan: Plan, root: Dual) -> None:
     assert reporter.search.upper_bound == pytest.approx(plan.upper_bound, rel=1e-9)
 
 
+def test_the_plan_that_is_known_is_kept_where_others_gain_next_to_nothing(plan: Plan, root: Dual) -> None:
+    # A little looser, so that nothing is taken over.
+    oracle = plan.memory.oracle(plan.problem.with_bounds(damage=float(np.nextafter(2.0, 3.0))))
+    for share, is_kept in ((1e-8, True), (1e-2, False)):
+        record, reporter = SearchRecord(), reporter_of(plan, oracle, plan.upper_bound * (1 + share))
+        record.begin(oracle)
+        assert begin_with(plan.record, oracle, record, root, reporter)
+        assert (reporter.search.incumbent is None) == is_kept
+
+
 def test_what_was_proven_is_taken_over_where_nothing_is_cheaper(plan: Plan) -> None:
     cssp = plan.problem.activities[4].cssp
     factors = np.full(cssp.num_rows, 1.5)

@@ -214,7 +214,9 @@ class ActivityPlanner:
         curve = self._curve(forbidden)
         if curve.pieces:
             return curve.bracket(price)
-        bound = None if self._impossible or self._near else self._quick_bound(price)
+        # What was planned elsewhere is soon planned here, and probably executed.
+        is_planned = self._near is not None and self._near._warm_start(frozenset()) is not None
+        bound = None if self._impossible or is_planned else self._quick_bound(price)
         return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
 
     def _quick_bound(self, price: float) -> float | None:

@@ -51,7 +51,8 @@ FIRST_ROUNDS = 12
 """So many switches improve a policy of the region that held the best plan."""
 
 NO_BETTER = 1e-3
-"""None does where all but this share of what is missing is proven."""
+"""None does where all but this share of what is missing is proven, and a policy that is better by no more than it
+and met by a look does not take the place of the plan that is known."""
 
 
 class Leaf(NamedTuple):
@@ -105,11 +106,13 @@ def begin_with(
     holds = not guide.exchanges and oracle.is_stricter(guide.oracle)
     if holds and _leave_little(leaves, reporter.search.cutoff, root.bound):
         return _taken_over(leaves, splits, record, root)
-    _find_plan(oracle, leaves[0].node, root, reporter)
+    looks = _Looks(oracle, root, reporter)
+    if guide.exchanges or not looks.are_good(leaves, NO_BETTER):
+        _find_plan(oracle, leaves[0].node, root, reporter)
+        looks = _Looks(oracle, root, reporter)
     if guide.exchanges:
         # A search of its own exchanges what is alike again; one by one, these regions are many times as many.
         return []
-    looks = _Looks(oracle, root, reporter)
     if not looks.are_good(leaves, MOST_OPEN):
         splits = SearchRecord()
         fewer = replayed(guide, oracle, splits, root, unchanged=True)
@@ -177,6 +180,8 @@ class _Looks:
         self._reporter = reporter
         self._cutoff = reporter.search.cutoff
         self._missing = self._cutoff - root.bound
+        # The plan that is known is kept for as long as others gain next to nothing.
+        self._noticed = self._cutoff - NO_BETTER * self._missing if self._missing < inf else inf
         self._known: dict[Region, float] = {}
 
     def are_good(self, leaves: Sequence[Leaf], most_open: float) -> bool:
@@ -206,7 +211,8 @@ class _Looks:
             return -inf
         if least is None:
             return inf
-        self._reporter.offer(least.vertex)
+        if least.vertex.costs[0] < self._noticed:
+            self._reporter.offer(least.vertex)
         return lagrangian_bound(least.bound, node.prices, oracle.bounds)
 
 
