@@ -51,8 +51,8 @@ FIRST_ROUNDS = 12
 """So many switches improve a policy of the region that held the best plan."""
 
 NO_BETTER = 1e-3
-"""None does where all but this share of what is missing is proven, and a policy that is better by no more than it
-and met by a look does not take the place of the plan that is known."""
+"""None does where all but this share of what is missing is proven, and no policy that is better by no more
+takes the place of the plan that is known."""
 
 
 class Leaf(NamedTuple):
