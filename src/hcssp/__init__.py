@@ -172,8 +172,8 @@ if TYPE_CHECKING:
     from hcssp.scenarios.evacuation import evacuation as evacuation
     from hcssp.scenarios.evacuation import evacuation_text as evacuation_text
     from hcssp.scenarios.evacuation import small_building as small_building
+    from hcssp.solving.findings import UnsoundResult as UnsoundResult
     from hcssp.solving.maximisation import maximise as maximise
-    from hcssp.solving.solve import UnsoundResult as UnsoundResult
     from hcssp.solving.solve import solve as solve
     from hcssp.solving.sweep import sweep as sweep
     from hcssp.solving.sweep_grid import SweepAxis as SweepAxis
@@ -352,7 +352,7 @@ _HOME = {
     "TurningPoint": "hcssp.dual.foresight",
     "UnboundedReward": "hcssp.errors",
     "UnknownName": "hcssp.errors",
-    "UnsoundResult": "hcssp.solving.solve",
+    "UnsoundResult": "hcssp.solving.findings",
     "UnsupportedProblem": "hcssp.errors",
     "Use": "hcssp.procedure.nesting",
     "Verdict": "hcssp.checker.checking",

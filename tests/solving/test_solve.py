@@ -28,7 +28,8 @@ from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.solving.solve import UnsoundResult, solve
+from hcssp.solving.findings import UnsoundResult
+from hcssp.solving.solve import solve
 from known_optima import knapsack, roads
 from small_procedures import retrying
 
