@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hcssp.cssp import state_numbers
-from hcssp.cssp.expansion import BEYOND, Expansion
+from hcssp.cssp.expanded_part import BEYOND
+from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.transition_batch import TransitionBatch

@@ -18,7 +18,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.trace import Trace
-from hcssp.cssp.expansion import ExpandedCSSP
+from hcssp.cssp.expanded_part import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval

@@ -14,12 +14,13 @@ policy of the part that never comes to the frontier is a policy of the whole, wi
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from hcssp.cssp.expanded_part import BEYOND, ExpandedCSSP, under_bounds_of
+from hcssp.cssp.gathered import Gathered
 from hcssp.cssp.growing import Growing
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
@@ -32,51 +33,9 @@ from hcssp.errors import InvalidProblem
 if TYPE_CHECKING:
     from hcssp.cssp.implicit import ImplicitCSSP
 
-BEYOND = "(beyond what was expanded)"
-"""The label of the goal that stands for all that was not looked into, and of the action that leads there."""
 
 CONSISTENCY_TOLERANCE = 1e-9
 """A heuristic may exceed what a row allows by this share before it is called inconsistent: rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class ExpandedCSSP(CSSP):
-    """What was expanded of an implicit problem, as a problem of its own; see :mod:`hcssp.cssp.expansion`.
-
-    Attributes
-    ----------
-    source
-        The implicit problem; None if nobody knows it any more, as after unpickling.
-    frontier
-        The states that were not expanded. Each has one action, which costs what the heuristic says.
-    priced_at
-        The weights under which the heuristic knows more about all costs together; then each state of the
-        frontier has an action for every cost (:mod:`hcssp.cssp.priced_part`). None if it does not.
-    """
-
-    source: ImplicitCSSP | None = field(default=None, repr=False)
-    frontier: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
-    priced_at: tuple[float, ...] | None = field(default=None, repr=False)
-
-    @property
-    def num_expanded(self) -> int:
-        """How many states were expanded."""
-        return int(np.count_nonzero(np.diff(self.row_start)) - np.count_nonzero(self.frontier))
-
-    def unexpanded(self) -> ImplicitCSSP:
-        """The implicit problem under the bounds of this part.
-
-        Raises
-        ------
-        InvalidProblem
-            If it is not known any more.
-        """
-        if self.source is None:
-            raise InvalidProblem(
-                ["the implicit problem behind this part is not known any more; give it instead of the part"]
-            )
-        bounds = dict(zip(self.constraint_names, self.bounds.tolist(), strict=True))
-        return self.source.with_bounds(bounds)
 
 
 class Expansion:
@@ -433,67 +392,6 @@ class Expansion:
         if not isinstance(part, ExpandedCSSP):
             raise TypeError("a part of another kind")
         return part, place
-
-
-def under_bounds_of(part: ExpandedCSSP, problem: ImplicitCSSP) -> ExpandedCSSP:
-    """The same part under the bounds of `problem`."""
-    changed = part.derive(bounds=problem.bounds, source=problem)
-    if not isinstance(changed, ExpandedCSSP):
-        raise TypeError("a part of another kind")
-    return changed
-
-
-def lifted(policy: DeterministicPolicy, part: ExpandedCSSP) -> DeterministicPolicy:
-    """A policy of an earlier part of the same expansion, as one of `part`."""
-    rows = np.full(part.num_states, NO_ROW, dtype=np.int64)
-    states = np.flatnonzero(policy.rows != NO_ROW)
-    rows[states] = policy.rows[states] - policy.problem.row_start[states] + part.row_start[states]
-    return DeterministicPolicy(part, rows)
-
-
-class Gathered:
-    """The rows of some expanded states, and their transitions, side by side.
-
-    Attributes
-    ----------
-    rows
-        The rows, state by state.
-    begins
-        Where the rows of each state begin among them; a state without rows must not be among the states.
-    starts, lengths, successors, probabilities
-        Where the transitions of each row begin, how many they are, and what they are.
-    """
-
-    def __init__(
-        self, expansion: Expansion, states: IntArray, probabilities: FloatArray | None = None
-    ) -> None:
-        counts = expansion.rows_of_state[states]
-        self.begins: IntArray = np.cumsum(counts) - counts
-        self.counts: IntArray = counts
-        self.rows: IntArray = np.repeat(expansion.first_row[states] - self.begins, counts) + np.arange(
-            int(counts.sum())
-        )
-        lengths = expansion.entries_of_row[self.rows]
-        self.starts: IntArray = np.cumsum(lengths) - lengths
-        entries = np.repeat(expansion.first_entry[self.rows] - self.starts, lengths)
-        entries += np.arange(int(lengths.sum()))
-        self.lengths: IntArray = lengths
-        self.successors: IntArray = expansion.successor[entries]
-        shares = expansion.probability if probabilities is None else probabilities
-        self.probabilities: FloatArray = shares[entries]
-
-    def expected(self, values: FloatArray) -> FloatArray:
-        """For each row, the expected value of the next state."""
-        if not len(self.rows):
-            return np.zeros(0)
-        expected: FloatArray = np.add.reduceat(self.probabilities * values[self.successors], self.starts)
-        return expected
-
-    def least(self, options: FloatArray) -> tuple[FloatArray, IntArray]:
-        """For each state the least of its rows' options, and the position of the first row that has it."""
-        least = np.minimum.reduceat(options, self.begins)
-        attained = np.flatnonzero(options == np.repeat(least, self.counts))
-        return least, attained[np.searchsorted(attained, self.begins)]
 
 
 class _Asked(LazyLabels):

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.expansion import BEYOND, ExpandedCSSP, Expansion
+from hcssp.cssp.expanded_part import BEYOND, ExpandedCSSP
+from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.labels import RepeatedNames
 from hcssp.cssp.model import FloatArray

@@ -26,7 +26,7 @@ from hcssp.contract.stop import (
     memory_limit_of,
     time_limit_of,
 )
-from hcssp.cssp.expansion import ExpandedCSSP
+from hcssp.cssp.expanded_part import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.priced_part import settled_part

@@ -24,7 +24,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.expansion import Expansion, Gathered
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.gathered import Gathered
 from hcssp.cssp.model import BoolArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure

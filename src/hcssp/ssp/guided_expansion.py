@@ -24,7 +24,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.expansion import Expansion, Gathered
+from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.gathered import Gathered
 from hcssp.cssp.growing import Growing
 from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
