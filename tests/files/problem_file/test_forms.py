@@ -21,21 +21,17 @@ from hcssp.files.problem_file import format as problem_format
 from hcssp.files.problem_file import grid_format
 from hcssp.files.problem_file.findings import Findings
 from hcssp.files.problem_file.forms import (
-    WRITTEN,
     Definitions,
     Form,
-    bound,
     constant,
     letter,
     list_of,
     map_of,
     name_text,
     nothing,
-    number,
-    numbers,
     text,
-    whole,
 )
+from hcssp.files.problem_file.number_forms import WRITTEN, bound, number, numbers, whole
 from hcssp.files.problem_file.parameters import Parameters
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.records import Part, record

@@ -10,7 +10,8 @@ import pytest
 from hcssp.errors import InvalidProblem
 from hcssp.files import Limits
 from hcssp.files.problem_file.findings import Findings
-from hcssp.files.problem_file.forms import Definitions, list_of, number, text
+from hcssp.files.problem_file.forms import Definitions, list_of, text
+from hcssp.files.problem_file.number_forms import number
 from hcssp.files.problem_file.parsing import parse_document
 from hcssp.files.problem_file.records import NotBeside, OneOf, Part, optional, record, required
 from hcssp.files.problem_file.tree import Field

@@ -16,18 +16,13 @@ from typing import ClassVar
 from hcssp.files.problem_file.forms import (
     Definitions,
     Form,
-    bound,
     constant,
     list_of,
     map_of,
     name_text,
     nothing,
-    number,
-    numbers,
-    parameter,
     parameter_name,
     text,
-    whole,
 )
 from hcssp.files.problem_file.grid_format import (
     AMOUNTS,
@@ -49,6 +44,7 @@ from hcssp.files.problem_file.grid_format import (
     ListedGrid,
     Sides,
 )
+from hcssp.files.problem_file.number_forms import bound, number, numbers, parameter, whole
 from hcssp.files.problem_file.records import (
     NotBeside,
     OneOf,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hcssp.files.problem_file.forms import letter, list_of, map_of, number, numbers, text, whole
+from hcssp.files.problem_file.forms import letter, list_of, map_of, text
+from hcssp.files.problem_file.number_forms import number, numbers, whole
 from hcssp.files.problem_file.records import AnyOf, NotBeside, Part, optional, record, required
 
 LARGEST_COST = 1e100

@@ -1,7 +1,8 @@
 """Records: mappings with given keys, declared as dataclasses whose fields name the forms of the values.
 
 >>> from hcssp.files.problem_file.findings import Findings
->>> from hcssp.files.problem_file.forms import number, text
+>>> from hcssp.files.problem_file.forms import text
+>>> from hcssp.files.problem_file.number_forms import number
 >>> from hcssp.files.problem_file.parsing import parse_document
 >>> from hcssp.files.problem_file.source import Limits
 >>> @dataclass(frozen=True)
