@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from math import fsum
 from pathlib import Path
-from typing import Any
 
 from hcssp.cssp.alike_tables import AlikeTables
 from hcssp.cssp.grid_map import Cell
@@ -21,15 +19,15 @@ from hcssp.errors import InvalidProblem, did_you_mean
 from hcssp.files.problem_file.capacities import Carried, note_negative
 from hcssp.files.problem_file.csv_table import read_csv_table
 from hcssp.files.problem_file.drn_table import read_drn_table
-from hcssp.files.problem_file.format import Activity, Model, Problem, Target
-from hcssp.files.problem_file.grids import GridModel, Places, note_violations, read_grid
+from hcssp.files.problem_file.ends import Aim, ends_of, goals_of, starts_of
+from hcssp.files.problem_file.format import Activity, Model, Problem
+from hcssp.files.problem_file.grids import GridModel, note_violations, read_grid
 from hcssp.files.problem_file.model_table import SUFFIXES as MODEL_SUFFIXES
 from hcssp.files.problem_file.model_table import read_model_table
 from hcssp.files.problem_file.other_numbers import changes_model, with_other_numbers
 from hcssp.files.problem_file.source import Limits, Unreadable, find_beside, read_beside
 from hcssp.files.problem_file.tables import TableModel, label_text, read_table, state_label
 from hcssp.files.problem_file.tree import Field
-from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure import HCSSP
 from hcssp.procedure.expansion import OTHER_EXIT, cost_names, procedure_exits
 
@@ -68,32 +66,14 @@ class LoadedActivity:
 
 
 @dataclass(frozen=True, eq=False)
-class _Aim:
-    """A start or a goal, how probable it is as a start, and where the file says so."""
-
-    target: Target
-    probability: float
-    field: Field
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """The cells or states where an activity starts and ends, and where the file says so."""
-
-    starts: dict[Any, float]
-    goals: tuple[Any, ...]
-    places: Places
-
-
-@dataclass(frozen=True, eq=False)
 class _Spec:
     """A model or an activity before references are followed."""
 
     name: str
     part: Model
     model: GridModel | TableModel | None
-    start: list[_Aim] | None
-    goal: list[_Aim] | None
+    start: list[Aim] | None
+    goal: list[Aim] | None
     broken: bool
 
     @property
@@ -117,8 +97,8 @@ class _Followed:
     """Where references lead: the model, the nearest start, goal and price, and the numbers that change it."""
 
     model: _Spec
-    start: list[_Aim] | None
-    goal: list[_Aim] | None
+    start: list[Aim] | None
+    goal: list[Aim] | None
     giving_up: Model
     changes: tuple[Model, ...]
 
@@ -214,7 +194,7 @@ class ActivityReader:
         findings = part.place.findings
         before = len(findings)
         model = self._model(part)
-        start, goal = _starts(part), _goals(part)
+        start, goal = starts_of(part), goals_of(part)
         return _Spec(name, part, model, start, goal, not part.sound or len(findings) > before)
 
     def _model(self, part: Model) -> GridModel | TableModel | None:
@@ -291,7 +271,7 @@ class ActivityReader:
             spec.part.place, levels * model.num_states, levels * model.num_transitions
         ):
             return None
-        ends = _ends(model, start, goal)
+        ends = ends_of(model, start, goal)
         if ends is None:
             return None
         if isinstance(model, TableModel):
@@ -395,34 +375,6 @@ def _position(part: Model) -> Cell | None:
     return None if part.position is None else (part.position[0], part.position[1])
 
 
-def _starts(part: Model) -> list[_Aim] | None:
-    """The start of a model, or several with their probabilities; None if it says none, or nothing sound."""
-    if not isinstance(part.start, list):
-        return None if part.start is None else [_Aim(part.start, 1.0, part.where("start"))]
-    aims = [
-        _Aim(each.at, each.probability, each.where("at"))
-        for each in part.start
-        if each is not None and each.at is not None and each.probability is not None
-    ]
-    if len(aims) < len(part.start):
-        return None
-    total = fsum(aim.probability for aim in aims)
-    if abs(total - 1.0) > PROBABILITY_TOLERANCE:
-        part.where("start").wrong(f"the probabilities sum to {total:.10g}, not 1")
-    return aims
-
-
-def _goals(part: Model) -> list[_Aim] | None:
-    """The goals of a model; None if it says none, or nothing sound."""
-    if not isinstance(part.goal, list):
-        return None if part.goal is None else [_Aim(part.goal, 1.0, part.where("goal"))]
-    return [
-        _Aim(target, 1.0, part.where("goal", number))
-        for number, target in enumerate(part.goal)
-        if target is not None
-    ]
-
-
 def _price(part: Model, cost_names: tuple[str, ...]) -> dict[str, float] | None:
     """What giving up costs; None if that is not allowed. Costs that there are not are noted."""
     if part.give_up is None:
@@ -431,32 +383,3 @@ def _price(part: Model, cost_names: tuple[str, ...]) -> dict[str, float] | None:
         if name not in cost_names:
             part.where("give_up", name).wrong(unknown_cost(name, cost_names))
     return {name: cost or 0.0 for name, cost in part.give_up.items() if name in cost_names}
-
-
-def _ends(model: GridModel | TableModel, start: list[_Aim] | None, goal: list[_Aim] | None) -> _Ends | None:
-    """Where an activity starts and ends; as the model says where it says nothing.
-
-    None, and the mistakes noted, if there is no such place.
-    """
-    found = {aim: model.find(aim.target, aim.field) for aim in (*(start or ()), *(goal or ()))}
-    if not all(found.values()):
-        return None
-    starts: dict[Any, float] = {}
-    goals: dict[Any, None] = {}
-    places: Places = {}
-    for aim in start or ():
-        for place in found[aim]:
-            if isinstance(place, str):
-                aim.field.wrong(f"{place!r} is an exit, where an activity ends; start in a cell")
-                return None
-            if place not in starts:
-                places["start", len(starts)] = aim.field
-            starts[place] = starts.get(place, 0.0) + aim.probability / len(found[aim])
-    for aim in goal or ():
-        for place in found[aim]:
-            if place not in goals:
-                places["goal", len(goals)] = aim.field
-            goals[place] = None
-    if start is None:
-        starts = dict.fromkeys(model.starts, 1.0 / len(model.starts))
-    return _Ends(starts, model.goals if goal is None else tuple(goals), places)
