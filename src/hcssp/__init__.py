@@ -103,13 +103,13 @@ if TYPE_CHECKING:
     from hcssp.errors import UnknownName as UnknownName
     from hcssp.errors import UnsupportedProblem as UnsupportedProblem
     from hcssp.evaluation.chain import is_proper as is_proper
-    from hcssp.evaluation.exact import ActivityEvaluation as ActivityEvaluation
-    from hcssp.evaluation.exact import Evaluation as Evaluation
-    from hcssp.evaluation.exact import LimitEvaluation as LimitEvaluation
-    from hcssp.evaluation.exact import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.exact import evaluate as evaluate
     from hcssp.evaluation.nature import Influence as Influence
     from hcssp.evaluation.procedure_simulation import ProcedureSimulation as ProcedureSimulation
+    from hcssp.evaluation.records import ActivityEvaluation as ActivityEvaluation
+    from hcssp.evaluation.records import Evaluation as Evaluation
+    from hcssp.evaluation.records import LimitEvaluation as LimitEvaluation
+    from hcssp.evaluation.records import ProcedureEvaluation as ProcedureEvaluation
     from hcssp.evaluation.robustness import Robustness as Robustness
     from hcssp.evaluation.robustness import robustness as robustness
     from hcssp.evaluation.simulation import Estimate as Estimate
@@ -197,7 +197,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ActionHandle": "hcssp.cssp.builder",
     "Activity": "hcssp.procedure.elements",
-    "ActivityEvaluation": "hcssp.evaluation.exact",
+    "ActivityEvaluation": "hcssp.evaluation.records",
     "ActivityHandle": "hcssp.procedure.builder",
     "Alternative": "hcssp.solving.why",
     "Anytime": "hcssp.methods.anytime",
@@ -225,7 +225,7 @@ _HOME = {
     "evacuation": "hcssp.scenarios.evacuation",
     "evacuation_text": "hcssp.scenarios.evacuation",
     "evaluate": "hcssp.evaluation.exact",
-    "Evaluation": "hcssp.evaluation.exact",
+    "Evaluation": "hcssp.evaluation.records",
     "EventHandle": "hcssp.procedure.builder",
     "ExpandedCSSP": "hcssp.cssp.expanded_part",
     "Expansion": "hcssp.cssp.expansion",
@@ -267,7 +267,7 @@ _HOME = {
     "is_proper": "hcssp.evaluation.chain",
     "KnownBest": "hcssp.dual.oracle",
     "KnownVertices": "hcssp.dual.oracle",
-    "LimitEvaluation": "hcssp.evaluation.exact",
+    "LimitEvaluation": "hcssp.evaluation.records",
     "Limits": "hcssp.files.problem_file.source",
     "LinearProgram": "hcssp.methods.highs.linear_program",
     "load": "hcssp.files.problem_file.loading",
@@ -298,7 +298,7 @@ _HOME = {
     "prepare": "hcssp.cssp.preprocessing",
     "Prepared": "hcssp.cssp.preprocessing",
     "ProcedureBuilder": "hcssp.procedure.builder",
-    "ProcedureEvaluation": "hcssp.evaluation.exact",
+    "ProcedureEvaluation": "hcssp.evaluation.records",
     "ProcedurePlan": "hcssp.contract.plan",
     "ProcedurePolicy": "hcssp.procedure.policy",
     "ProcedureSimulation": "hcssp.evaluation.procedure_simulation",

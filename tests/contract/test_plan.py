@@ -16,7 +16,8 @@ from hcssp.contract.stop import MaxIterations
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.ascent import Infeasibility
 from hcssp.errors import HcsspError, InvalidProblem, NoSolution, UnknownName
-from hcssp.evaluation.exact import ProcedureEvaluation, evaluate
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.records import ProcedureEvaluation
 from hcssp.methods.highs.linear_program import LinearProgram
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.procedure import ProcedurePolicy

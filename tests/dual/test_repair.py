@@ -14,7 +14,8 @@ from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, Part, _acceptable, _merit, _pairs, improve
-from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.records import Evaluation
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
 from hcssp.ssp.balance import Balance

@@ -10,7 +10,8 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation import by_activity
-from hcssp.evaluation.exact import ProcedureEvaluation, evaluate
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.records import ProcedureEvaluation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
 from hcssp.solving.solve import solve

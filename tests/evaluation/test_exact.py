@@ -14,7 +14,8 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import CostOverflow, ImproperPolicy, InvalidProblem
 from hcssp.evaluation import is_proper, narrate, simulate
-from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, Remaining, evaluate, expected_remaining
+from hcssp.evaluation.exact import Remaining, evaluate, expected_remaining
+from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
 from hcssp.procedure import ProcedurePolicy
 from random_problems import cssps, random_cssp
 from random_procedures import random_procedure

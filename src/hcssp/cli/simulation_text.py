@@ -16,8 +16,8 @@ from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
 
 if TYPE_CHECKING:
-    from hcssp.evaluation.exact import ProcedureEvaluation
     from hcssp.evaluation.procedure_simulation import Leg, ProcedureSimulation
+    from hcssp.evaluation.records import ProcedureEvaluation
     from hcssp.evaluation.simulation import Estimate
     from hcssp.procedure import HCSSP
 

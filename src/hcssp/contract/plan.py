@@ -24,7 +24,8 @@ from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem, NoSolution
-from hcssp.evaluation.exact import Evaluation, ProcedureEvaluation, evaluate
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
 from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
 from hcssp.procedure.model import HCSSP

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.contract.plan import Plan
-from hcssp.evaluation.exact import Evaluation
+from hcssp.evaluation.records import Evaluation
 from hcssp.procedure.aim import Aim
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.units import called, expected

@@ -20,7 +20,8 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable
 from hcssp.errors import InvalidPlan, InvalidProblem
-from hcssp.evaluation.exact import Evaluation, evaluate
+from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation.records import Evaluation
 from hcssp.numerics import CLAIM_TOLERANCE, FEASIBILITY_TOLERANCE, Tolerances
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.search_record import SearchRecord
