@@ -97,7 +97,7 @@ def test_bounds_that_nothing_keeps(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize(
-    "interrupted", ["hcssp.solving.trade_off._on_curve", "hcssp.methods.policy_branching.branch"]
+    "interrupted", ["hcssp.solving.trade_off.on_curve", "hcssp.methods.policy_branching.branch"]
 )
 def test_a_signal_leaves_the_points_finished_so_far(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, interrupted: str
