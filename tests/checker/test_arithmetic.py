@@ -227,11 +227,11 @@ def test_moderate_numbers_are_those_between_the_limits_and_zero() -> None:
 
 
 @pytest.mark.parametrize("extreme", [2.0 * MODERATE, 0.5 / MODERATE, 5e-324, np.inf, np.nan])
-@pytest.mark.parametrize("where", ["cost", "weight", "value"])
+@pytest.mark.parametrize("where", ["chance", "cost", "weight", "value"])
 def test_extreme_numbers_are_left_to_integers(extreme: float, where: str) -> None:
-    if where == "cost" and not np.isfinite(extreme):
+    if where in ("chance", "cost") and not np.isfinite(extreme):
         return
-    block = chain([1.0], [[extreme if where == "cost" else 1.0]])
+    block = chain([extreme if where == "chance" else 1.0], [[extreme if where == "cost" else 1.0]])
     weights = np.array([extreme if where == "weight" else 1.0])
     values = np.array([extreme if where == "value" else 1.0, 0.0])
     computed, error = slack(block, weights, values)

@@ -102,7 +102,12 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/checking.py": ("checker/test_check.py", "checker/test_tampering.py", "proofs/test_builder.py"),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
-    "checker/layout.py": ("checker/test_check.py", "checker/test_segments.py", "checker/test_tampering.py"),
+    "checker/layout.py": (
+        "checker/test_arithmetic.py",
+        "checker/test_check.py",
+        "checker/test_segments.py",
+        "checker/test_tampering.py",
+    ),
     "proofs/assembly.py": (
         "proofs/test_search_record.py",
         "dual/test_exchangeable.py",
