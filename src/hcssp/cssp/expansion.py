@@ -25,6 +25,7 @@ from hcssp.cssp.growing import Growing
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.to_come import ToCome
 from hcssp.cssp.transition_batch import SortedBatch, sorted_batch
 from hcssp.cssp.validation import validated
@@ -344,18 +345,14 @@ class Expansion:
         row_start = np.zeros(size + 1, dtype=np.int64)
         np.cumsum(self.rows_of_state + frontier, out=row_start[1 : count + 1])
         row_start[size] = row_start[count]
-        own = np.arange(self.num_rows)
-        place = row_start[self.row_state] + own - self.first_row[self.row_state]
+        place = row_start[self.row_state] + np.arange(self.num_rows) - self.first_row[self.row_state]
         num_rows = int(row_start[size])
-        order = np.full(num_rows, -1, dtype=np.int64)
-        order[place] = own
         beyond = row_start[edge]
         lengths = np.ones(num_rows, dtype=np.int64)
         lengths[place] = self.entries_of_row
-        starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
         first = np.zeros(num_rows, dtype=np.int64)
         first[place] = self.first_entry
-        chosen = np.repeat(first - starts[:-1], lengths) + np.arange(int(starts[-1]))
+        chosen, starts = joined_spans(first, lengths)
         is_beyond = np.zeros(num_rows, dtype=np.bool_)
         is_beyond[beyond] = True
         entry_beyond = np.repeat(is_beyond, lengths)
@@ -363,7 +360,7 @@ class Expansion:
         data = np.ones(len(chosen))
         indices[~entry_beyond] = self.successor[chosen[~entry_beyond]]
         data[~entry_beyond] = self.probability[chosen[~entry_beyond]]
-        transitions = csr_array((data, indices, starts), shape=(num_rows, size))
+        transitions = csr_array((data, indices, np.append(starts, len(chosen))), shape=(num_rows, size))
         transitions.sum_duplicates()
         costs = np.empty((len(problem.cost_names), num_rows))
         costs[:, place] = self.costs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.spans import first_in_each, joined_spans
 
 if TYPE_CHECKING:
     from hcssp.cssp.expansion import Expansion
@@ -29,16 +30,10 @@ class Gathered:
         self, expansion: Expansion, states: IntArray, probabilities: FloatArray | None = None
     ) -> None:
         counts = expansion.rows_of_state[states]
-        self.begins: IntArray = np.cumsum(counts) - counts
         self.counts: IntArray = counts
-        self.rows: IntArray = np.repeat(expansion.first_row[states] - self.begins, counts) + np.arange(
-            int(counts.sum())
-        )
-        lengths = expansion.entries_of_row[self.rows]
-        self.starts: IntArray = np.cumsum(lengths) - lengths
-        entries = np.repeat(expansion.first_entry[self.rows] - self.starts, lengths)
-        entries += np.arange(int(lengths.sum()))
-        self.lengths: IntArray = lengths
+        self.rows, self.begins = joined_spans(expansion.first_row[states], counts)
+        self.lengths: IntArray = expansion.entries_of_row[self.rows]
+        entries, self.starts = joined_spans(expansion.first_entry[self.rows], self.lengths)
         self.successors: IntArray = expansion.successor[entries]
         shares = expansion.probability if probabilities is None else probabilities
         self.probabilities: FloatArray = shares[entries]
@@ -53,5 +48,4 @@ class Gathered:
     def least(self, options: FloatArray) -> tuple[FloatArray, IntArray]:
         """For each state the least of its rows' options, and the position of the first row that has it."""
         least = np.minimum.reduceat(options, self.begins)
-        attained = np.flatnonzero(options == np.repeat(least, self.counts))
-        return least, attained[np.searchsorted(attained, self.begins)]
+        return least, first_in_each(options == np.repeat(least, self.counts), self.begins)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.spans import first_in_each
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.ssp.region import Region
@@ -42,8 +43,7 @@ class KnownPolicies:
         self._oracle, self._slots, self._plans = oracle, slots, plans
         self._costs = np.concatenate(costs)
         counts = [len(each) for each in costs]
-        self._own: IntArray = np.arange(len(counts))
-        self._owner = np.repeat(self._own, counts)
+        self._owner = np.repeat(np.arange(len(counts)), counts)
         self._starts: IntArray = np.cumsum([0, *counts[:-1]])
         rows = oracle.procedure.num_rows
         self._allowed = Region(slots.choices).allowed(rows) if slots.choices else None
@@ -57,8 +57,7 @@ class KnownPolicies:
         if answer is None:
             return None
         choices = answer[0]
-        attained = np.flatnonzero(values == least[self._owner])
-        chosen = attained[np.searchsorted(self._owner[attained], self._own)]
+        chosen = first_in_each(values == least[self._owner], self._starts)
         executions = self._slots.executions(oracle.procedure.executions(choices))
         costs = oracle.with_choices(executions @ self._costs[chosen], choices)
         return KnownPolicy(self, choices, chosen, costs)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.spans import first_in_each
 from hcssp.dual.activity_curve import ROUNDED_DOWN, ActivityPlan, Bracket
 from hcssp.dual.value_surface import ValueSurface
 
@@ -101,7 +102,6 @@ class SurfaceTable:
                 block = Block.of(surface, spread, own, self._size)
             self._blocks.append(block)
         blocks = self._blocks
-        self._own: IntArray = np.arange(len(blocks))
         self._plans = [block.plans for block in blocks]
         self._costs = np.concatenate([block.costs for block in blocks])
         self._shares = np.concatenate([block.shares for block in blocks])
@@ -141,17 +141,14 @@ class SurfaceTable:
         """What the best plan of each surface costs, and which of its plans it is."""
         values = self._costs @ weights
         least = np.minimum.reduceat(values, self._first_plans)
-        attained = np.flatnonzero(values == least[self._owner])
-        chosen = attained[np.searchsorted(self._owner[attained], self._own)]
-        return least, chosen - self._first_plans
+        return least, first_in_each(values == least[self._owner], self._first_plans) - self._first_plans
 
     def _lower_bounds(self, weights: FloatArray) -> FloatArray:
         """The best known combination of each surface, rounded down; 0 where none amounts to `weights`."""
         shares = self._shares @ weights
         worth = np.where(shares.min(axis=1) >= 0.0, (shares * self._bounds).sum(axis=1), 0.0)
         most = np.maximum.reduceat(worth, self._first_bounds)
-        attained = np.flatnonzero(worth == most[self._of])
-        best = attained[np.searchsorted(self._of[attained], self._own)]
+        best = first_in_each(worth == most[self._of], self._first_bounds)
         taken = np.maximum(shares[best], 0.0)
         loads = (taken[:, np.newaxis, :] @ self._points[best])[:, 0, :] / (self._spreads @ weights)
         sums = (taken * self._bounds[best]).sum(axis=1)

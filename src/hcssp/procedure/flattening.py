@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
 from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
@@ -182,8 +183,8 @@ class Flattening:
             data, local, pointers = matrix.data.copy(), matrix.indices, matrix.indptr.copy()
         else:
             lengths = matrix.indptr[rows + 1] - matrix.indptr[rows]
-            pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-            entries = np.repeat(matrix.indptr[rows] - pointers[:-1], lengths) + np.arange(pointers[-1])
+            entries, begins = joined_spans(matrix.indptr[rows], lengths)
+            pointers = np.append(begins, len(entries))
             data, local = matrix.data[entries], matrix.indices[entries]
         # A goal that cannot be reached has no flat state; the rows that mention it are never used.
         states = np.maximum(self.flat_state(activity), 0).astype(index_type(self.num_states))

@@ -32,6 +32,7 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.labels import LazyLabels
 from hcssp.cssp.least_costs import ExpectedCosts
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
@@ -200,8 +201,7 @@ class ProcedureSpace:
         flat = self._flat
         counts = flat.row_start[states + 1] - flat.row_start[states]
         owners = np.repeat(np.arange(len(states)), counts)
-        starts = np.cumsum(counts) - counts
-        rows = np.repeat(flat.row_start[states] - starts, counts) + np.arange(int(counts.sum()))
+        rows, _ = joined_spans(flat.row_start[states], counts)
         chosen = flat.transitions[rows].tocoo()
         row, head, share = chosen.row.astype(np.int64), chosen.col.astype(np.int64), chosen.data
         successors = np.stack((np.zeros(len(head), dtype=np.int64), head), axis=1)

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
+from hcssp.cssp.spans import joined_spans
 from hcssp.ssp.potential import (
     ROUNDINGS,
     SCALING_LOSS,
@@ -148,8 +149,7 @@ class Balance:
         """The rows of some live states, where those of each begin among them, and how many each has."""
         firsts = self.row_start[states]
         counts = self.row_start[states + 1] - firsts
-        begins = np.cumsum(counts) - counts
-        return np.repeat(firsts - begins, counts) + np.arange(int(counts.sum())), begins, counts
+        return *joined_spans(firsts, counts), counts
 
     def reached(self, rows: IntArray, begins: BoolArray | None = None) -> BoolArray:
         """The live states that the policy `rows` enters from the start, or `begins`, however improbably."""

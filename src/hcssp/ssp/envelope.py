@@ -27,6 +27,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
+from hcssp.cssp.spans import first_in_each
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.policy_system import LARGEST_VALUE
@@ -226,8 +227,7 @@ class _Envelope:
         if problem.allowed is not None:
             reduced[~problem.allowed[rows]] = np.inf
         least = np.minimum.reduceat(reduced, begins)
-        attained = np.flatnonzero(reduced == np.repeat(least, counts))
-        first = attained[np.searchsorted(attained, begins)]
+        first = first_in_each(reduced == np.repeat(least, counts), begins)
         return rows[first], least, bool(np.isinf(least).any())
 
 

@@ -29,6 +29,7 @@ from hcssp.cssp.gathered import Gathered
 from hcssp.cssp.growing import Growing
 from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
+from hcssp.cssp.spans import joined_spans
 
 DEAD = 1e200
 """The value of a state from which no goal can be reached: larger than any other, and a number still."""
@@ -129,8 +130,7 @@ class Layer:
         """Where the `mass` of each state goes by its chosen row, and how much of it goes there."""
         gathered = self._gathered
         lengths = gathered.lengths[chosen]
-        starts = np.cumsum(lengths) - lengths
-        entries = np.repeat(gathered.starts[chosen] - starts, lengths) + np.arange(int(lengths.sum()))
+        entries, _ = joined_spans(gathered.starts[chosen], lengths)
         share = gathered.probabilities[entries] * np.repeat(mass, lengths)
         heads, which = np.unique(gathered.successors[entries], return_inverse=True)
         moved: FloatArray = np.bincount(which.reshape(-1), weights=share).astype(np.float64)

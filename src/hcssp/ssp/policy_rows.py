@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.spans import first_in_each, joined_spans
 from hcssp.ssp.guided_expansion import GuidedExpansion
 
 
@@ -23,8 +24,7 @@ def best_rows(expansion: Expansion, options: FloatArray) -> IntArray:
     begins = np.flatnonzero(np.diff(owner, prepend=-1))
     counts = np.diff(np.append(begins, len(owner)))
     least = np.minimum.reduceat(options, begins)
-    attained = np.flatnonzero(options == np.repeat(least, counts))
-    first = attained[np.searchsorted(attained, begins)]
+    first = first_in_each(options == np.repeat(least, counts), begins)
     rows = np.full(expansion.num_states, NO_ROW, dtype=np.int64)
     rows[owner[begins]] = np.where(np.isfinite(least), first, NO_ROW)
     return rows
@@ -38,8 +38,7 @@ def policy_chain(search: GuidedExpansion, rows: IntArray) -> SparseMatrix:
     lengths = np.zeros(expansion.num_states, dtype=np.int64)
     lengths[states] = expansion.entries_of_row[own]
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
-    entries = np.repeat(expansion.first_entry[own] - starts[:-1][states], lengths[states])
-    entries += np.arange(int(starts[-1]))
+    entries, _ = joined_spans(expansion.first_entry[own], lengths[states])
     count = expansion.num_states
     chain = csr_array(
         (search.departures.probability[entries], expansion.successor[entries], starts), shape=(count, count)
