@@ -100,6 +100,19 @@ def forking() -> HCSSP:
     return plan.build(start=start, end=out)
 
 
+def passing_through() -> ProcedurePolicy:
+    """A fork, taken to the right, where the corridor after it begins in its goal."""
+    plan = ProcedureBuilder()
+    start, hall, out = (plan.add_event(name) for name in ("start", "hall", "out"))
+    choose = plan.add_activity("choose", fork())
+    walk = plan.add_activity("walk", corridor(("left", "other", "right")))
+    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
+    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
+    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
+    problem = plan.build(start=start, end=out)
+    return ProcedurePolicy.compose(problem, choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+
+
 def fork_in_the_middle(limit: float = 3.0) -> HCSSP:
     """A room, then a fork and the corridor behind it or a detour round both, then a room."""
     plan = ProcedureBuilder()

@@ -6,28 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from hcssp.cssp import CSSP
 from hcssp.cssp.conversion import as_array, as_sequence
 from hcssp.cssp.labels import TupleLabels
 from hcssp.errors import InvalidProblem
-
-
-def loose_parts() -> dict[str, Any]:
-    """The attributes of a valid problem."""
-    return {
-        "transitions": csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
-        "row_start": np.array([0, 2, 2]),
-        "costs": np.array([[3.0, 1.0], [0.0, 4.0]]),
-        "initial": np.array([1.0, 0.0]),
-        "goals": np.array([False, True]),
-        "cost_names": ("time", "damage"),
-        "bounds": np.array([1.0]),
-        "state_labels": ["home", "out"],
-        "action_labels": ["walk", "run"],
-    }
-
+from loose_parts import loose_parts
 
 SIZES = "2 states, 2 rows and 2 costs"
 NO_LABEL = "a label must be hashable; give a text, a number or a tuple of them"

@@ -13,6 +13,7 @@ from hcssp.cssp import CSSP, CSSPBuilder, GridWorld, explore, from_arrays, prepa
 from hcssp.cssp.validation import violations
 from hcssp.errors import InvalidProblem
 from hcssp.scenarios.racetrack import racetrack
+from loose_parts import loose_parts
 from small_procedures import forking
 
 
@@ -37,21 +38,6 @@ def arrays(problem: CSSP) -> dict[str, np.ndarray]:
     """Every array of a problem, those of the sparse matrix included."""
     parts = {name: getattr(problem, name) for name in ("row_start", "costs", "initial", "goals", "bounds")}
     return parts | {part: getattr(problem.transitions, part) for part in ("data", "indices", "indptr")}
-
-
-def loose_parts() -> dict[str, Any]:
-    """The attributes of a valid problem, in arrays that are the caller's own."""
-    return {
-        "transitions": csr_array(np.array([[0.0, 1.0], [0.5, 0.5]])),
-        "row_start": np.array([0, 2, 2]),
-        "costs": np.array([[3.0, 1.0], [0.0, 4.0]]),
-        "initial": np.array([1.0, 0.0]),
-        "goals": np.array([False, True]),
-        "cost_names": ("time", "damage"),
-        "bounds": np.array([1.0]),
-        "state_labels": ["home", "out"],
-        "action_labels": ["walk", "run"],
-    }
 
 
 COPIES = {

@@ -26,6 +26,7 @@ from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import FEASIBILITY_TOLERANCE, tolerated
 from hcssp.ssp.region import Region
+from known_optima import roads
 from menus import Dish, Menu
 from mixtures import best_mixture
 from random_problems import random_cssp
@@ -130,16 +131,6 @@ def test_it_stops_once_the_bound_reaches_what_is_asked() -> None:
         assert dual.bound <= whole.bound + 1e-9 * (1.0 + whole.bound)
         stopped += len(dual.vertices) < len(whole.vertices)
     assert stopped > 0
-
-
-def roads(**bounds: float) -> CSSP:
-    """Three roads: (time, damage, fuel) of (10, 0, 4), (6, 2, 3) and (4, 6, 8)."""
-    plan = CSSPBuilder(cost_names=("time", "damage", "fuel"), bounds=bounds)
-    here, out = plan.add_state("here"), plan.add_goal("out")
-    plan.add_action(here, "round", to=out, costs=(10.0, 0.0, 4.0))
-    plan.add_action(here, "through", to=out, costs=(6.0, 2.0, 3.0))
-    plan.add_action(here, "dash", to=out, costs=(4.0, 6.0, 8.0))
-    return plan.build()
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.procedure_simulation import ProcedureSimulation, narrate_procedure
 from hcssp.evaluation.simulation import Simulation, simulate
-from hcssp.procedure import Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.procedure import ProcedurePolicy
 from random_procedures import random_procedure
-from small_procedures import corridor, dash_last, fork, forking, retrying
+from small_procedures import dash_last, forking, passing_through, retrying
 from volume import some
 
 
@@ -51,15 +51,8 @@ def test_the_same_seed_gives_the_same_runs() -> None:
 
 
 def test_passing_straight_through_is_an_execution() -> None:
-    plan = ProcedureBuilder()
-    start, hall, out = (plan.add_event(name) for name in ("start", "hall", "out"))
-    choose = plan.add_activity("choose", fork())
-    walk = plan.add_activity("walk", corridor(("left", "other", "right")))
-    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
-    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
-    problem = plan.build(start=start, end=out)
-    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    policy = ProcedurePolicy.compose(problem, choices, (np.array([1, -1, -1]), np.array([0, -1, -1])))
+    policy = passing_through()
+    problem = policy.problem
     assert simulate(problem, policy, runs=20).executions.tolist() == [[1, 1]] * 20
     assert evaluate(problem, policy).activity("walk").expected_executions == pytest.approx(1)
 

@@ -13,7 +13,7 @@ from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import start_in_goal, two_starts
 from random_problems import random_cssp
-from small_procedures import corridor, dash_last, fork, forking, retrying, risky_room
+from small_procedures import dash_last, forking, passing_through, retrying, risky_room
 from solved_building import solved_building
 from volume import some
 
@@ -147,15 +147,7 @@ def test_outcome_and_state_are_told_together_where_neither_suffices() -> None:
 
 
 def test_an_activity_that_begins_at_its_goal_is_passed_through() -> None:
-    plan = ProcedureBuilder()
-    start, hall, out = (plan.add_event(name) for name in ("start", "hall", "out"))
-    choose = plan.add_activity("choose", fork())
-    walk = plan.add_activity("walk", corridor(("left", "other", "right")))
-    plan.add_choice(start, "choose", to=[Outcome(1.0, hall, runs=choose)])
-    plan.add_choice(hall, "walk", to=[Outcome(1.0, out, runs=walk)])
-    choices = {(0, None): 0, (1, "left"): 1, (1, "right"): 1}
-    problem = plan.build(start=start, end=out)
-    run = Run(ProcedurePolicy.compose(problem, choices, (np.array([1, -1, -1]), np.array([0, -1, -1]))))
+    run = Run(passing_through())
     for told in (None, "fork", "right"):
         decision = run.step(told)
     assert (decision.event, decision.action) == ("hall", "walk")
