@@ -12,8 +12,9 @@ from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual import repair
 from hcssp.dual.flat_oracle import FlatOracle
 from hcssp.dual.oracle import Oracle
+from hcssp.dual.policy_part import Part
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, Part, _acceptable, _merit, _pairs, improve
+from hcssp.dual.repair import GAIN_TOLERANCE, MAX_EVALUATED, _acceptable, _merit, _pairs, improve
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation
 from hcssp.numerics import is_feasible

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.preprocessing import prepare
-from hcssp.dual.repair import Part
+from hcssp.dual.policy_part import Part
 from hcssp.dual.switch_sets import MAX_PAIRED, Couplings, cheapest_sets, promising
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_system import PolicySystem

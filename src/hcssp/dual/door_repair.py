@@ -15,7 +15,8 @@ import numpy as np
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.door_planner import DoorPlan
 from hcssp.dual.doors_vertex import DoorsVertex
-from hcssp.dual.repair import LATER_STEPS, Part, improve, noticed_at
+from hcssp.dual.policy_part import Part
+from hcssp.dual.repair import LATER_STEPS, improve, noticed_at
 from hcssp.errors import ImproperPolicy
 from hcssp.numerics import is_feasible
 

@@ -17,7 +17,8 @@ from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.crossing import MAX_TRIES, cross, crossings
 from hcssp.dual.foresight import TurningPoint, turning_point
 from hcssp.dual.oracle import Minimum
-from hcssp.dual.repair import Part, improve
+from hcssp.dual.policy_part import Part
+from hcssp.dual.repair import improve
 from hcssp.dual.vertex import CLEARLY_VISITED, Vertex, estimated_rounding
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance

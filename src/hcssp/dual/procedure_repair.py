@@ -10,8 +10,9 @@ import numpy as np
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.activity_curve import ActivityPlan
 from hcssp.dual.crossing import cross
+from hcssp.dual.policy_part import Part
 from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.dual.repair import Part, improve
+from hcssp.dual.repair import improve
 from hcssp.ssp.policy_iteration import ScalarOptimum
 
 if TYPE_CHECKING:
