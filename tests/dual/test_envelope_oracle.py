@@ -11,6 +11,7 @@ from hcssp.errors import DeadEnd
 from hcssp.methods.policy_branching import prove
 from hcssp.scenarios.racetrack import racetrack
 from hcssp.ssp.region import Region
+from known_optima import roads
 from random_problems import random_cssp
 from volume import some
 
@@ -103,3 +104,11 @@ def test_floors_of_several_prices_hold_too_and_only_the_latest_are_kept() -> Non
         floors.add(np.array([1.0, 2.0, 1.0]), np.array([9.0 - number / 100, 8.0]), frozenset({number}))
     assert floors.at(np.array([1.0, 2.0, 1.0]), frozenset({0})).tolist() == [4.0, 8.0]
     assert floors.at(np.array([1.0, 2.0, 1.0]), frozenset({1, 2})).tolist() == [8.99, 8.0]
+
+
+def test_what_a_bound_of_nothing_forbids_is_left_out_if_that_is_asked_for() -> None:
+    problem = roads(damage=0.0)
+    for oracle, cost in ((EnvelopeOracle(problem), 4.0), (EnvelopeOracle(problem, affordable=True), 10.0)):
+        cheapest = oracle.minimise(np.array([1.0, 0.0, 0.0]), Region())
+        assert cheapest is not None
+        assert cheapest.vertex.costs[0] == cost

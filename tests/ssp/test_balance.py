@@ -125,6 +125,18 @@ def test_what_is_reached_and_what_ends_are_those_of_the_graph(seed: int) -> None
         assert balance.is_proper(rows) == bool(ends.all())
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_rows_of_some_states_are_theirs_in_the_order_of_the_states(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    balance = Balance(random_cssp(rng))
+    states = rng.permutation(balance.num_live)[: 1 + balance.num_live // 2]
+    rows, begins, counts = balance.rows_of(states)
+    for state, begin, count in zip(states.tolist(), begins.tolist(), counts.tolist(), strict=True):
+        own = range(balance.row_start[state], balance.row_start[state + 1])
+        assert rows[begin : begin + count].tolist() == list(own)
+    assert len(rows) == counts.sum()
+
+
 def test_departures_are_counted_by_costs_that_every_step_has() -> None:
     problem = proper_problem(1)
     costs = np.array([np.full(problem.num_rows, 0.5), np.arange(problem.num_rows, dtype=np.float64)])
