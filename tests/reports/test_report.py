@@ -64,7 +64,10 @@ def test_a_single_problem_on_a_grid_has_a_page(plan: Plan, tmp_path: Path) -> No
     assert data["samples"]["seed"] == 3
     shown = data["plans"][data["reported"]]
     assert shown["costs"] == pytest.approx({name: plan.cost(name) for name in ("time", "damage")})
-    assert (shown["limit"], shown["own"]) == (plan.lower_bound, plan.upper_bound)
+    # What the search for another bound of the curve has proven may be higher by a rounding.
+    assert plan.lower_bound <= shown["limit"] <= plan.upper_bound
+    assert shown["limit"] == pytest.approx(plan.lower_bound, rel=1e-12)
+    assert shown["own"] == plan.upper_bound
     assert shown["activities"][0]["executions"] == 1.0
     assert shown["runs"][0]["finished"]
     # The slider moves the only bound there is.
