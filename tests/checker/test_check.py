@@ -106,6 +106,11 @@ def test_a_potential_that_is_too_high_by_one_ulp_or_more(exact: bool, level: flo
         check(PROBLEM, spoilt, exact=exact)
 
 
+def test_what_a_bound_of_nothing_allows_is_nothing_at_any_price() -> None:
+    proof = replace(ROOT_ONLY, bounds=(0.0,), leaves=((0, 3.0),))
+    assert check(walk_or_run(0.0), proof).lower_bound == 3.0
+
+
 def test_no_plan_at_all() -> None:
     # Under a bound of -1 the other leaf is refuted as well.
     problem = walk_or_run(bound=-1.0)
