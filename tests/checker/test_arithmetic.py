@@ -8,19 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from hcssp.checker.arithmetic import (
-    GRAIN,
-    MODERATE,
-    UNIT,
-    decimal,
-    grains,
-    holds,
-    integers,
-    is_moderate,
-    slack,
-    spans,
-)
+from hcssp.checker.arithmetic import GRAIN, MODERATE, UNIT, grains, holds, is_moderate, slack
 from hcssp.checker.layout import Block
+from hcssp.cssp.decimals import decimal, integers
 from hcssp.cssp.model import CSSP, FloatArray
 from random_problems import random_cssp
 
@@ -81,11 +71,6 @@ def test_integers_have_one_divisor() -> None:
 def test_grains_are_exact(number: float, share: float) -> None:
     assert Fraction(grains(number, share.as_integer_ratio()), 2**GRAIN) == Fraction(number) * Fraction(share)
     assert Fraction(grains(number), 2**GRAIN) == Fraction(number)
-
-
-def test_spans_follow_one_another() -> None:
-    assert spans(np.array([5, 2, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
-    assert spans(np.array([], dtype=np.int64), np.array([], dtype=np.int64)).tolist() == []
 
 
 @given(st.integers(0, 2**32 - 1))

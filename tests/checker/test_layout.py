@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from hcssp.checker.arithmetic import decimal
 from hcssp.checker.layout import Block, Layout
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reachability import almost_sure
 from hcssp.errors import InvalidProblem
@@ -216,8 +216,8 @@ def procedure(probability: float) -> HCSSP:
 
 def test_the_fingerprint_knows_everything_but_bounds_and_names() -> None:
     problem = retrying()
-    fingerprint = Layout(problem).fingerprint
-    assert Layout(problem.with_bounds({"damage": 7.0})).fingerprint == fingerprint
+    fingerprint = Layout(problem).flat.digest
+    assert Layout(problem.with_bounds({"damage": 7.0})).flat.digest == fingerprint
     assert len(fingerprint) == 64
     room = problem.activities[0].cssp
     changes = [
@@ -234,7 +234,7 @@ def test_the_fingerprint_knows_everything_but_bounds_and_names() -> None:
     choice = problem.choices[1]
     shifted = tuple(replace(o, probability=1.0 - o.probability) for o in choice.outcomes)
     others.append(replace(problem, choices=(problem.choices[0], replace(choice, outcomes=shifted))))
-    fingerprints = {fingerprint, *(Layout(each).fingerprint for each in others)}
+    fingerprints = {fingerprint, *(Layout(each).flat.digest for each in others)}
     assert len(fingerprints) == 1 + len(others)
 
 

@@ -366,22 +366,16 @@ def many(uses: int, plans: int) -> HCSSP:
     return plan.build(start=events[0], end=events[-1])
 
 
-@pytest.mark.parametrize(("uses", "plans", "counted"), [(20, 2, False), (13, 3, False), (100, 2, True)])
-def test_many_alike_uses_have_small_and_complete_certificates(uses: int, plans: int, counted: bool) -> None:
+@pytest.mark.parametrize(("uses", "plans"), [(20, 2), (13, 3), (100, 2)])
+def test_many_alike_uses_have_small_and_complete_certificates(uses: int, plans: int) -> None:
     problem = many(uses, plans)
-    found = solve(problem)
+    found = solve(problem, PolicyBranching(counts=False))
     assert found.gap < 1e-6
-    # Where the search has counted, another one goes by regions alone.
-    assert found.record.counted == counted
-    if counted:
-        shown = claimed_interval(certificate_of(problem, found.record, None))[0]
-        assert shown < found.lower_bound * (1.0 - 1e-4)
     assert 1 < len(found.certificate.leaves) <= 12
     for exact in (False, True):
         verdict = check(problem, found.certificate, exact=exact)
         assert verdict.lower_bound >= found.lower_bound * (1.0 - 1e-9)
         assert verdict.upper_bound <= found.upper_bound * (1.0 + 1e-9)
-    assert not solve(problem, PolicyBranching(counts=False)).record.counted
 
 
 def ends_without(after: list[list[int]], event: int, end: int, closed: int | None = None) -> bool:

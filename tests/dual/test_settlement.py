@@ -8,9 +8,8 @@ from hcssp.checker.checking import check
 from hcssp.contract.solver import Context
 from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise
-from hcssp.dual.near_best import NearBestPlans
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.dual.settlement import SLACK, _find_plans, _uses, settle
+from hcssp.dual.settlement import SLACK, OneBudget, _uses, settle
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
@@ -173,8 +172,10 @@ def test_several_bounds_and_what_is_of_no_interest_are_left_alone() -> None:
     dual = maximise(oracle, Region())
     assert settle(oracle, Region(), dual.prices, dual.bound, dual.bound) is None
     assert settle(oracle.under(np.array([np.inf])), Region(), dual.prices, dual.bound, np.inf) is None
-    # A few activities are told apart by branching, which has a certificate.
-    assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=1) is None
+    # At the root it is tried with a few looks, and then where more of them are less work than the search.
+    assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=1) is not None
+    assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=2) is None
+    assert oracle.settle(Region(), dual.prices, dual.bound, np.inf, expanded=1_000) is not None
 
 
 def test_where_plans_are_too_many_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,16 +215,21 @@ def test_costs_in_any_unit_are_settled_alike(unit: float) -> None:
 def test_plans_are_looked_for_again_where_the_gap_is_wider_than_what_is_known() -> None:
     room = step([(1.0, 1.0), (2.0, 0.5), (4.0, 0.0)])
     oracle = ProcedureOracle(steps([room] * 3, 2.5, [1.0] * 3).flattening)
-    slots = oracle.alike.slots(Region())
-    uses = _uses(oracle, slots, np.ones(3), 0, 0.0)
-    assert uses is not None
-    assert [each.activities for each in uses] == [(0, 1, 2)]
-    known: list[NearBestPlans | None] = [None]
-    # At no price the plans cost 1, 2 and 4.
+    whole = OneBudget.of(oracle, Region(), np.zeros(1))
+    assert whole is not None
+    assert [each.activities for each in whole.uses] == [(0, 1, 2)]
+    # At no price the plans cost 1, 2 and 4, and all of them together 3 at least.
     for gap, number in ((0.5, 1), (0.9, 1), (1.5, 2), (2.5, 2), (3.5, 3), (0.5, 3)):
-        assert _find_plans(oracle, slots, uses, 0.0, gap, known)
-        assert known[0] is not None
-        assert len(known[0].plans) == number
+        found = whole.plans_below(3.0 + gap)
+        assert found is not None
+        assert len(found[0].plans) == number
+    # What is known takes no looks; one is too few to tell that there is nothing else.
+    whole.looks = 1
+    assert whole.plans_below(3.5) is not None
+    again = OneBudget.of(oracle, Region(), np.zeros(1))
+    assert again is not None
+    again.looks = 1
+    assert again.plans_below(3.5) is None
 
 
 def test_activities_that_are_too_large_are_left_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,12 +258,40 @@ def test_a_region_in_which_a_step_has_no_plan_is_not_settled() -> None:
     assert _uses(oracle, slots, np.ones(3), 0, 1.0) is None
 
 
-def test_who_wants_a_certificate_of_everything_has_nothing_counted() -> None:
+def counted(record: SearchRecord) -> bool:
+    """Whether what is known about some leaf was found out by counting."""
+    return any(claim is not None and claim.counted for claim in map(record.claim, record.leaves()))
+
+
+def test_what_is_counted_has_a_certificate_as_what_is_branched_has() -> None:
     kinds = [step([(1.0, 1.0), (2.0, 0.0)]), step([(1.0, 1.0), (1.7, 0.35), (2.0, 0.0)])]
     problem = steps(kinds * 10, 6.6, [1.0] * 20)
-    assert solve(problem, stop=[]).record.counted
-    record = SearchRecord()
-    *_, end = PolicyBranching(counts=False).iterate(problem, Context(record=record))
-    assert end.upper_bound == pytest.approx(33.7)
-    assert not record.counted
-    assert claimed_interval(certificate_of(problem, record))[0] == pytest.approx(33.7)
+    for counts in (True, False):
+        record = SearchRecord()
+        *_, end = PolicyBranching(counts=counts).iterate(problem, Context(record=record))
+        assert end.upper_bound == pytest.approx(33.7)
+        assert counted(record) == counts
+        certificate = certificate_of(problem, record)
+        assert (len(certificate.leaves) == 1) == counts
+        assert claimed_interval(certificate)[0] == pytest.approx(33.7)
+        assert check(problem, certificate).lower_bound == pytest.approx(33.7)
+
+
+@pytest.mark.parametrize("seed", some(range(6), 2))
+def test_dozens_of_steps_that_differ_a_little_have_a_certificate(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rooms = [
+        step(
+            [(round(1.0 + 0.1 * a, 3), round(1.0 + 0.05 * b, 3)), (round(1.6 + 0.1 * c, 3), 0.4), (2.0, 0.0)],
+            slip,
+        )
+        for a, b, c, slip in zip(*rng.random((3, 24)), rng.choice([0.0, 0.1], 24), strict=True)
+    ]
+    chances = rng.choice([1.0, 0.5], len(rooms)).tolist()
+    plan = solve(steps(rooms, 5.0, chances, retry=float(rng.choice([0.0, 0.3]))), stop=[])
+    assert plan.status == "optimal"
+    assert counted(plan.record)
+    verdict = check(plan.problem, plan.certificate)
+    assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-12)
+    assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=1e-12)
+    assert not verdict.for_lots

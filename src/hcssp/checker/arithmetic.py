@@ -1,28 +1,23 @@
-r"""Does a potential hold on a row? In integers, and in double precision that errs on the safe side.
-
-A row of state :math:`s` with probabilities :math:`p_t`, divided by their sum :math:`S`, and costs :math:`c_i`
-holds under weights :math:`w` for a potential :math:`U` if
-:math:`R = S \sum_i w_i c_i + \sum_t p_t (U(t) - U(s)) \ge 0`. Probabilities and costs mean the shortest
-decimals that are read as these doubles; weights and potentials are the doubles. :func:`holds` decides in
-integers. A :func:`slack` not below its error proves the same.
-"""
+"""Whether potentials hold on rows, and a budget is too small: in integers, or in doubles on the safe side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hcssp.cssp.decimals import integers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.spans import joined_spans
 
 if TYPE_CHECKING:
     from hcssp.checker.layout import Block
 
 UNIT = 2.0**-53  # the largest relative error of one rounding, and of a decimal's double
 MODERATE = 2.0**300  # numbers between this and its inverse keep all products clear of over- and underflow
+MAX_WAYS = 1 << 23  # to spread a budget; if there are more at once, nothing is proven
 GRAIN = 2148  # every product of two doubles is a multiple of 2 ** -GRAIN
 
 
@@ -32,27 +27,10 @@ def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
     return numerator * share[0] << GRAIN + 1 - (divisor * share[1]).bit_length()
 
 
-def decimal(number: float) -> Fraction:
-    """What a number of the problem means: 0.05 is one twentieth."""
-    return Fraction(repr(float(number)))
-
-
-def integers(numbers: Iterable[Fraction]) -> tuple[Any, int]:
-    """The numbers as an array of Python's integers, and what to divide them all by."""
-    fractions = list(numbers)
-    divisor = lcm(*{each.denominator for each in fractions})
-    return np.array([each.numerator * (divisor // each.denominator) for each in fractions], object), divisor
-
-
-def spans(begins: IntArray, lengths: IntArray) -> IntArray:
-    """The integers from each of `begins`, as many as `lengths` says, one span after the other."""
-    return np.repeat(begins - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-
-
 def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray) -> BoolArray:
-    """Whether the potential `values` holds on each of `rows`, of which there is one at least."""
+    """Whether R = S w c + p (U(t) - U(s)), added up, is not negative on each of `rows`, some at least."""
     lengths = np.diff(block.pointers)[rows]
-    begins, entries = np.cumsum(lengths) - lengths, spans(block.pointers[rows], lengths)
+    entries, begins = joined_spans(block.pointers[rows], lengths)
     states, places = np.unique([block.entry_state[entries], block.successors[entries]], return_inverse=True)
     before, after = places.reshape(2, -1)
     probabilities, costs, cost_divisor = block.exact[0][entries], *block.exact[1:]
@@ -86,3 +64,21 @@ def is_moderate(numbers: FloatArray) -> bool:
     """Whether every number is zero, or neither huge nor tiny."""
     sizes = np.abs(numbers)
     return bool(np.count_nonzero((sizes >= 1.0 / MODERATE) & (sizes <= MODERATE)) == np.count_nonzero(sizes))
+
+
+def reaches(aim: int, budget: int, options: Sequence[IntArray]) -> bool:
+    """Whether who takes a row of each, of cost, use and sum at least, has the aim or is beyond the budget."""
+    sums = [np.maximum(own[:, 0] + own[:, 1], own[:, 2]) for own in options]
+    rest = sum(int(both.min()) for both in sums)
+    costs, uses, room = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), aim + budget - rest
+    for own, both in zip(options, sums, strict=True):
+        own, rest = own[both - both.min() < room], rest - int(both.min())
+        if len(costs) * len(own) > MAX_WAYS:
+            return False
+        costs, uses = (np.add.outer(each, own[:, n]).ravel() for n, each in enumerate((costs, uses)))
+        order = np.lexsort((costs, uses))
+        cheaper = np.diff(np.minimum.accumulate(np.append(aim, costs[order]))) < 0
+        costs, uses = costs[order[cheaper]], uses[order[cheaper]]
+        undecided = (uses <= budget) & (costs + uses + rest < aim + budget)
+        costs, uses = costs[undecided], uses[undecided]
+    return len(costs) == 0

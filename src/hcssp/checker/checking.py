@@ -1,29 +1,28 @@
-"""The check of a certificate: inequalities, sums and searches, but no equations.
-
-All rests on one theorem (docs/certificates.md): if a number for every flat state, at most 0 at the end, holds
-under some weights on all rows but forbidden ones and dead ends, that of the start is a lower bound on what
-proper policies cost under these weights that avoid the forbidden rows.
-"""
+"""The check of a certificate: inequalities, sums and searches, but no equations; see docs/certificates.md."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress
-from math import ceil, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
-from hcssp.checker.arithmetic import GRAIN, decimal, grains, holds, slack, spans
-from hcssp.checker.format import Branching, Certificate, Potential, Statement
+from hcssp.checker.arithmetic import GRAIN, grains, holds, reaches, slack
+from hcssp.checker.format import Branching, Certificate, Potential, Statement, Use
 from hcssp.checker.layout import Layout, Segments
+from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
+from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.model import HCSSP
 
-Parts = list[tuple[Potential, tuple[int, int]]]  # what potentials an activity uses; the ratio says how much
+Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio says how much of each
+Begun = dict[int | None, list[tuple[int, Fraction]]]  # states in which an activity begins, and how often
 
 
 @dataclass(frozen=True)
@@ -48,25 +47,25 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
     If it does not prove that, NotProven says where; if it is not about `problem`, InvalidCertificate how.
     """
     layout = Layout(problem)
-    if certificate.fingerprint != layout.fingerprint:
+    if certificate.fingerprint != layout.flat.digest:
         raise InvalidCertificate("it is for another problem: the fingerprints differ")
-    if certificate.bounds != (bounds := tuple(each.at_most for each in layout.procedure.constraints)):
-        raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, but the problem has {bounds}")
+    if certificate.bounds != layout.bounds:
+        raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {layout.bounds}")
     try:
-        lower, for_lots = inf, len(certificate.leaves) == 1
-        evidence = Evidence(layout, certificate.potentials, certificate.plan)
+        for_lots = len(certificate.leaves) == 1 and not any(each.parts for each in certificate.statements)
+        lower, evidence = inf, Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
         regions = leaf_regions(certificate.tree, Segments(layout, certificate.segments), evidence.never)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
-            proven = leaf_bound(f"leaf {number}", evidence, statement, region)
+            proven = evidence.bound(f"leaf {number}", statement, region, bound)
             if proven is not None and bound < inf and proven < Fraction(bound) and layout.unit:
                 proven, for_lots = ceil(proven / layout.unit) * layout.unit, False
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
         costs = plan_costs(evidence, certificate) if len(certificate.plan) else ()
-    except (IndexError, ValueError, OverflowError) as error:
+    except (LookupError, ValueError, ArithmeticError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
         raise NotProven(f"the plan: there is none for the upper bound {certificate.upper_bound}")
@@ -80,8 +79,10 @@ class Evidence:
         self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
-        self.potentials, self.most = potentials, tolerated([c.at_most for c in layout.procedure.constraints])
-        none = [1 + index for index, most in enumerate(self.most) if most == 0]  # nobody may spend any of it
+        self.potentials, share = potentials, decimal(FEASIBILITY_TOLERANCE)
+        # The largest costs that count as keeping the bounds. Of some, nobody may spend anything.
+        self.most = [b if b == inf else decimal(b) + share * abs(decimal(b)) for b in layout.bounds]
+        none = [1 + index for index, most in enumerate(self.most) if most == 0]
         self.never: BoolArray = layout.superfluous | (layout.flat.costs[none] > 0.0).any(axis=0)
 
     def check_potential(self, number: int, exact: bool) -> int:
@@ -103,7 +104,7 @@ class Evidence:
     def least(self, where: str, given: Statement, weights: Sequence[float], region: BoolArray) -> Fraction:
         """What proper policies that avoid the flat rows of `region` cost at least under `weights`."""
         prices, events = [grains(weight) for weight in weights], [grains(value) for value in given.events]
-        parts = self.parts(where, given, prices, region)
+        parts = self.parts(where, given.uses, prices, region)
         if (end := given.events[self.flattening.end]) > 0.0:
             raise NotProven(f"{where}: the potential of the end is {end}, not 0")
         for row in np.flatnonzero(~region[: self.flattening.num_event_rows]).tolist():
@@ -112,10 +113,10 @@ class Evidence:
                 raise NotProven(f"{where}: it does not hold in {self.flattening.row_name(row)}")
         return Fraction(given.events[self.flattening.start])
 
-    def parts(self, where: str, given: Statement, prices: list[int], region: BoolArray) -> list[Parts]:
+    def parts(self, where: str, uses: Sequence[Use], prices: list[int], region: BoolArray) -> Uses:
         """What each activity uses, if it may do so under `prices` and where `region` is forbidden."""
-        found: list[Parts] = [[] for _ in self.layout.blocks]
-        for activity, number, share in given.uses:
+        found: Uses = defaultdict(list)
+        for activity, number, share in uses:
             potential, wrong = self.potentials[number], f"its share is {share}" if share < 0.0 else ""
             own, of_plan = region[self.rows[activity]], region is self.beside_plan
             # Of the plan it is only in its own activity; elsewhere, all regions forbid superfluous rows.
@@ -127,8 +128,9 @@ class Evidence:
             if wrong:
                 raise NotProven(f"{where}, activity {activity}, potential {number}: {wrong}")
             found[activity].append((potential, share.as_integer_ratio()))
-        ways = [way for *_, each in compress(self.layout.event_rows, ~region) for way in each]
-        for activity in {activity for _, activity, _ in ways if activity is not None}:
+        # What is run and uses nothing has weights of 0.
+        run = compress(self.layout.event_rows, ~region) if min(prices) < 0 else ()
+        for activity in {*found, *(each for *_, ways in run for _, each, _ in ways if each is not None)}:
             for cost, limit in enumerate(self.layout.own_weights(activity, prices)):
                 used = sum(grains(potential.weights[cost], share) for potential, share in found[activity])
                 if used > limit:
@@ -136,7 +138,25 @@ class Evidence:
                     raise NotProven(f"{where}, activity {activity}: its potentials add up to {told}")
         return found
 
-    def gain(self, row: int, events: list[int], parts: list[Parts], prices: list[int]) -> Fraction | int:
+    def begun(self, where: str, visits: Sequence[float], region: BoolArray) -> Begun:
+        """Where activities begin and how often, at least, if that is how often event states are come to."""
+        begun, come = Begun(), [Fraction(state == self.flattening.start) for state in range(len(visits))]
+        for rows in self.layout.choices:
+            allowed = [self.layout.event_rows[row] for row in rows if not region[row]]
+            for state, _, ways in allowed if len(allowed) == 1 else ():
+                share = Fraction(visits[state]) / sum(chance for chance, _, _ in ways)
+                for chance, run, start in ways:
+                    begun.setdefault(run, []).append((start, share * chance))
+                    after = {start} if run is None else {event for _, event in self.layout.exits[run]}
+                    if len(after) == 1:
+                        come[after.pop()] += share * chance
+        ends = self.layout.flat.almost_sure(~region)[0]
+        for state, times in enumerate(visits):
+            if times and not (0.0 < times <= come[state] and ends[state]):
+                raise NotProven(f"{where}: event state {state} may be come to less than {times} times")
+        return begun
+
+    def gain(self, row: int, events: list[int], parts: Uses, prices: list[int]) -> Fraction | int:
         """What a choice costs, which is something if a limit counts it, and what the potential rises by."""
         state, costs, ways = self.layout.event_rows[row]
         gain: Fraction | int = 0
@@ -152,8 +172,46 @@ class Evidence:
             gain += probability * (after - before)
         return gain
 
+    def bound(self, where: str, given: Statement | None, region: BoolArray, claim: float) -> Fraction | None:
+        """The primary cost that no plan in `region` is below; None if no plan there keeps the bounds."""
+        if given is None:
+            if self.layout.flat.almost_sure(~region)[0][self.flattening.start]:
+                raise NotProven(f"{where}: it is not empty, the end can be reached almost surely")
+            return None
+        if given.weights[0] not in (0.0, 1.0) or min(given.weights) < 0.0:
+            raise NotProven(f"{where}: the weights {given.weights} are not 0 or 1 and prices from 0")
+        pairs = zip(given.weights[1:], self.most, strict=True)
+        if (budget := sum(Fraction(price) * most for price, most in pairs if price)) == inf:
+            raise NotProven(f"{where}: a cost without a bound has a price in {given.weights[1:]}")
+        if given.parts:
+            self.spread(where, given, region, Fraction(budget), claim)
+            return Fraction(claim)
+        proven = self.least(where, given, given.weights, region) - Fraction(budget)
+        if given.weights[0] == 0.0 and proven <= 0:
+            raise NotProven(f"{where}: that no plan keeps the bounds does not follow from {float(proven)!r}")
+        return proven if given.weights[0] else None
 
-def level(parts: Parts, state: int) -> int:
+    def spread(self, where: str, given: Statement, region: BoolArray, budget: Fraction, claim: float) -> None:
+        """All plans in `region` whose priced costs are within the budget must cost the claim at least."""
+        prices, none = [grains(weight) for weight in given.weights], Segments(self.layout, ())
+        kinds = [prices[0], *[0] * len(prices[1:])], [0, *prices[1:]], prices
+        begun, options = self.begun(where, given.events, region), []
+        grid = Fraction(1 << 60, len(given.parts)) / (Fraction(claim) + budget)  # sums stay below 2 ** 63
+        aim, most = ceil(Fraction(claim) * grid), floor(budget * grid)
+        for activity, tree, classes in given.parts:
+            entries, exits, amounts = begun.pop(activity), self.layout.exits[activity], list[int]()
+            for own, every in zip(leaf_regions(tree, none, region), classes, strict=True):
+                for weights, uses in zip(kinds, every, strict=True):
+                    parts = self.parts(where, uses, weights, own)[activity]
+                    highest = max(level(parts, goal) for goal, _ in exits)
+                    spent = sum(times * max(level(parts, start) - highest, 0) for start, times in entries)
+                    amounts.append(min(floor(spent * grid / 2**GRAIN), aim + most))
+            options.append(np.array(amounts, dtype=np.int64).reshape(-1, 3))
+        if not reaches(aim, most, options):
+            raise NotProven(f"{where}: plans within the budget may cost less than {claim!r}")
+
+
+def level(parts: Sequence[tuple[Potential, tuple[int, int]]], state: int) -> int:
     """The potential of an activity in one of its states."""
     return sum(grains(potential.values.item(state), share) for potential, share in parts)
 
@@ -177,34 +235,16 @@ def leaf_regions(tree: Sequence[Branching], segments: Segments, whole: BoolArray
         raise ValueError(f"the tree lacks {len(waiting)} leaves")
 
 
-def leaf_bound(where: str, evidence: Evidence, given: Statement | None, region: BoolArray) -> Fraction | None:
-    """The primary cost that no plan in `region` is below; None if no plan there keeps the bounds."""
-    if given is None:
-        if evidence.layout.flat.almost_sure(~region)[0][evidence.flattening.start]:
-            raise NotProven(f"{where}: it is not empty, the end can be reached almost surely")
-        return None
-    if given.weights[0] not in (0.0, 1.0) or min(given.weights) < 0.0:
-        raise NotProven(f"{where}: the weights {given.weights} are not 0 or 1 and prices from 0")
-    proven = evidence.least(where, given, given.weights, region)
-    for price, most in zip(given.weights[1:], evidence.most, strict=True):
-        if price and most is None:
-            raise NotProven(f"{where}: a cost without a bound has the price {price}")
-        proven -= Fraction(price) * (most or 0)
-    if given.weights[0] == 0.0 and proven <= 0:
-        raise NotProven(f"{where}: that no plan keeps the bounds does not follow from {float(proven)!r} > 0")
-    return proven if given.weights[0] else None
-
-
 def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, ...]:
     """At most what the plan costs, if it ends, keeps its bounds and costs no more than is claimed."""
     plan, flat, end = evidence.plan, evidence.layout.flat, evidence.flattening.end
     goes, ranks = plan >= 0, np.asarray(certificate.ranks)
     if not np.array_equal(flat.row_state[rows := plan[goes]], np.flatnonzero(goes)):
         raise NotProven("the plan: it takes a row in a state that does not have it")
-    lengths = flat.pointers[rows + 1] - flat.pointers[rows]
-    after = flat.successors[spans(flat.pointers[rows], lengths)]
+    entries, begins = joined_spans(flat.pointers[rows], np.diff(flat.pointers)[rows])
+    after = flat.successors[entries]
     # Wherever it goes, it may go on to a state of smaller rank, or it is at the end.
-    nearer, goes[end] = np.minimum.reduceat(ranks[after], np.cumsum(lengths) - lengths) < ranks[goes], True
+    nearer, goes[end] = np.minimum.reduceat(ranks[after], begins) < ranks[goes], True
     if not (goes[evidence.flattening.start] and goes[after].all() and nearer.all()):
         raise NotProven("the plan: it does not reach the end almost surely")
     limits, costs = [Fraction(certificate.upper_bound), *evidence.most], []
@@ -212,12 +252,6 @@ def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, 
         weights = [-float(index == cost) for index in range(len(limits))]
         where, statement = f"the plan, cost {cost}", certificate.statements[number]
         costs.append(-evidence.least(where, statement, weights, evidence.beside_plan))
-        if limit is not None and costs[-1] > limit:
+        if costs[-1] > limit:
             raise NotProven(f"{where}: it may be {float(costs[-1])!r}, above {float(limit)!r}")
     return tuple(costs)
-
-
-def tolerated(bounds: Sequence[float]) -> list[Fraction | None]:
-    """The largest costs that count as keeping the bounds, with the tolerance; None: every cost does."""
-    share, exact = decimal(FEASIBILITY_TOLERANCE), [decimal(b) if b < inf else None for b in bounds]
-    return [None if each is None else each + share * abs(each) for each in exact]

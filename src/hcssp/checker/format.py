@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from hcssp.cssp.model import FloatArray, IntArray
 
 Branching = int | tuple[int, ...]
-Segment = tuple[tuple[int, ...], tuple[int, ...], int]
+Segment = tuple[tuple[int, ...], tuple[int, ...], int]  # event states, the entry first; activities; the exit
+Use = tuple[int, int, float]
+Part = tuple[int, tuple[Branching, ...], tuple[tuple[tuple[Use, ...], ...], ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +31,14 @@ class Statement:
     """Under `weights`, the primary first, a policy costs at least the potential `events` of the start.
 
     A triple of `uses` is an activity, a stored potential, and how much of it is in the activity's potential.
+    With `parts`, a budget is spread over them, and event states are come to as often as `events` at least. A
+    part is an activity, a tree, and for its leaves what is used under the first weight, the others, and all.
     """
 
     weights: tuple[float, ...]
     events: tuple[float, ...]
-    uses: tuple[tuple[int, int, float], ...]
+    uses: tuple[Use, ...]
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +47,8 @@ class Certificate:
 
     `tree` holds the branchings in preorder: a flat row, for "its state uses it" and "it does not", or -1 for
     a leaf. A tuple is a row, a count and numbers of `segments`, of which the first has the row: for "so many
-    use what is there in its place" and "fewer do". A segment is its event states, the entry first, its
-    activities, and the event state that it is left for. `leaves` are pairs of a statement (None: no policy is
-    proper) and the primary cost that no plan there is below. `plan` has a flat row for every flat state, -1
-    for none, costs at most `upper_bound`, has a statement for each cost, negated, and goes to smaller
-    `ranks`; without it these are empty and ``inf``.
+    use what is there in its place" and "fewer do". `leaves` are pairs of a statement (None: no policy is
+    proper) and the primary cost that no plan there is below. Without a plan, what is about it is empty.
     """
 
     fingerprint: str

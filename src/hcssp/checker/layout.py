@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.checker.arithmetic import UNIT, decimal, integers, is_moderate, spans
+from hcssp.checker.arithmetic import UNIT, is_moderate
 from hcssp.checker.format import Segment
+from hcssp.cssp.decimals import exactly
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.errors import InvalidProblem, NotProven
-from hcssp.procedure.entries import entry_distribution
+from hcssp.procedure.exact_choices import exact_choices
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure
@@ -53,17 +55,14 @@ class Block:
         width = -(-len(self.successors) // self.num_rows)
         pieces = -(-np.diff(self.pointers) // width)
         row = np.repeat(np.arange(self.num_rows), pieces)
-        entries = self.pointers[row] + width * spans(0 * pieces, pieces) + np.arange(width)[:, None]
+        entries = self.pointers[row] + width * joined_spans(0 * pieces, pieces)[0] + np.arange(width)[:, None]
         chances = self.probabilities.take(entries, mode="clip") * (entries < self.pointers[row + 1])
         return row, self.row_state[row], self.successors.take(entries, mode="clip"), chances
 
     @cached_property
     def exact(self) -> tuple[Any, Any, int]:
         """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
-        chances, which = np.unique(self.probabilities, return_inverse=True)
-        amounts, where = np.unique(self.costs, return_inverse=True)
-        costs, divisor = integers(map(decimal, amounts))
-        return integers(map(decimal, chances))[0][which], costs[where.reshape(self.costs.shape)], divisor
+        return exactly(self.probabilities)[0], *exactly(self.costs)
 
     def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
         """From which states a policy of `rows` reaches a goal almost surely, and the rows it may take."""
@@ -72,7 +71,7 @@ class Block:
         while True:  # states that cannot reach a goal are taken away, then the rows that may lead to them
             states, layer = self.goals.copy(), np.flatnonzero(self.goals)
             while len(layer):
-                entries = order[spans(begins[layer], begins[layer + 1] - begins[layer])]
+                entries = order[joined_spans(begins[layer], begins[layer + 1] - begins[layer])[0]]
                 sources = self.entry_state[entries[rows[self.entry_row[entries]]]]
                 layer = np.unique(sources[~states[sources]])
                 states[layer] = True
@@ -83,53 +82,29 @@ class Block:
             rows = safe
 
 
-Way = tuple[int, int | None, int]  # chance, up to a common factor; a start of an activity, or an event state
-
-
 class Layout:
     """The problem taken apart: a block for each activity; the state, costs and ways of each choice."""
 
     def __init__(self, problem: CSSP | HCSSP) -> None:
         self.procedure = as_procedure(problem)
-        self.flattening = Flattening(self.procedure)
+        self.flattening = flat = Flattening(self.procedure)
         read = {id(each.cssp): Block(each.cssp) for each in self.procedure.activities}
         same = {block.digest: block for block in read.values()}
         self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
-        self.event_rows, starts = tuple(self._event_rows()), self.flattening.event_row_start.tolist()
-        counts = [*enumerate(each.counts for each in self.procedure.constraints)]
-        self.counted = [[(j, own[a]) for j, own in counts if a in own] for a in range(len(self.blocks))]
+        starts, self.event_rows = flat.event_row_start.tolist(), tuple(exact_choices(flat))
+        self.bounds = tuple(each.at_most for each in self.procedure.constraints)
+        counts = [*enumerate((each.counts for each in self.procedure.constraints), start=1)]
+        every = range(len(self.blocks))
+        self.counted = [[(0, 0), *((n, own[a]) for n, own in counts if a in own)] for a in every]
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
-        self.rows = [self.flattening.rows_of(activity) for activity in range(len(self.blocks))]
+        self.rows, self.exits = [*map(flat.rows_of, every)], [*map(flat.exits, every)]
         rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
         self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them
-        # The goals of each activity that can be reached, and the event states they lead to.
-        after = map(self.flattening.flat_state, range(len(self.blocks)))
-        goals = [np.where(block.goals, to, -1).tolist() for block, to in zip(self.blocks, after, strict=True)]
-        self.exits = [[(goal, to) for goal, to in enumerate(each) if to >= 0] for each in goals]
-
-    def _event_rows(self) -> Iterator[tuple[int, list[tuple[int, Fraction]], list[Way]]]:
-        paid = iter(self.flattening.event_costs.T.tolist())
-        for state, (event, entry) in enumerate(self.flattening.event_states):
-            for choice in self.procedure.choices_at(event):
-                ways: list[tuple[Fraction, int | None, int]] = []
-                for outcome in self.procedure.choices[choice].outcomes:
-                    if outcome.runs is None:
-                        starts, shares = [self.flattening.event_state(outcome.event, entry)], [Fraction(1)]
-                    else:
-                        first = entry_distribution(self.procedure.activities[outcome.runs], entry)
-                        starts, shares = first[0].tolist(), [decimal(share) for share in first[1]]
-                    each, pairs = decimal(outcome.probability) / sum(shares), zip(starts, shares, strict=True)
-                    ways += [(each * share, outcome.runs, start) for start, share in pairs]
-                whole = zip(integers(share for share, _, _ in ways)[0].tolist(), ways, strict=True)
-                costs = [(n, decimal(cost)) for n, cost in enumerate(next(paid)) if cost]
-                yield state, costs, [(p, runs, start) for p, (_, runs, start) in whole if p]
 
     def own_weights(self, activity: int, weights: Sequence[Any]) -> list[Any]:
         """The weights of an activity's own costs that the whole problem's `weights` amount to."""
-        own = [weights[0], *[0] * (len(self.blocks[activity].costs) - 1)]
-        for constraint, cost in self.counted[activity]:
-            own[cost] += weights[1 + constraint]
-        return own
+        own, costs = self.counted[activity], range(len(self.blocks[activity].costs))
+        return [sum(weights[n] for n, counted in own if counted == cost) for cost in costs]
 
     @cached_property
     def flat(self) -> Block:
@@ -143,17 +118,10 @@ class Layout:
         safe, forks = flat.almost_sure(~self.superfluous)[1], np.diff(flat.pointers) > 1
         while not (forks & (rows := safe & reached[flat.row_state])).any():
             if reached[after := flat.successors[rows[flat.entry_row]]].all():
-                costs, divisor = integers(map(decimal, np.unique(flat.costs[0][rows])))
+                costs, divisor = exactly(flat.costs[0][rows])
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """What tells the problem from others, whatever its bounds are: 64 hexadecimal digits."""
-        counts = [sorted(constraint.counts.items()) for constraint in self.procedure.constraints]
-        ends, digests = (self.flattening.start, self.flattening.end), [block.digest for block in self.blocks]
-        return hashlib.sha256(repr((ends, self.event_rows, self.exits, counts, digests)).encode()).hexdigest()
 
 
 class Segments:

@@ -193,8 +193,8 @@ class Plan:
 
         It is made when it is first asked for, and proves what can be proven of what the search told. Methods
         other than the exact one, and plans from files, have a proof of the dual's bound. If the method ended
-        by itself and told more, by boxes of budgets or by counting, the exact method searches once more to
-        prove that, see :mod:`hcssp.solving.proving`.
+        by itself and told more, by boxes of budgets, the exact method searches once more to prove that, see
+        :mod:`hcssp.solving.proving`.
         """
         from hcssp.proofs.assembly import certificate_of, claimed_interval
 
@@ -210,8 +210,7 @@ class Plan:
     def _told_more(self) -> bool:
         """Whether the search came to an end of its own for reasons that regions of policies do not tell."""
         explicit = not isinstance(self.problem, ExpandedCSSP)
-        elsewhere = self.method in _WITHOUT_REGIONS or self.record.counted
-        return explicit and elsewhere and self.ending.reason in _ENDS
+        return explicit and self.method in _WITHOUT_REGIONS and self.ending.reason in _ENDS
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:

@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, dijkstra
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
+from hcssp.cssp.spans import joined_spans
 
 
 def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
@@ -125,9 +126,7 @@ class Backwards:
         """The rows that may lead to one of `states`; a row may come several times."""
         starts = self._into.indptr[states].astype(np.int64)
         counts = self._into.indptr[states + 1] - starts
-        # Positions of all entries of all states: for each, its start and then one after the other.
-        offsets = np.repeat(starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-        rows: IntArray = self._into.indices[offsets + np.arange(len(offsets))]
+        rows: IntArray = self._into.indices[joined_spans(starts, counts)[0]]
         return rows
 
     def can_reach_goal(self, rows: BoolArray | None = None) -> BoolArray:

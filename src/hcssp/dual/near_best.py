@@ -43,6 +43,25 @@ class NearBest(NamedTuple):
     use: float
 
 
+class Class(NamedTuple):
+    """Some plans of the activity: a single one, or those of a region that are all beyond the limit.
+
+    Attributes
+    ----------
+    forbidden
+        The rows that they do not take.
+    cheapest, sparing
+        Of a single plan those under the primary and the counted cost: the same but where it never goes.
+    best
+        Of those that are beyond the limit the best one; None if there is none at all, or they are one plan.
+    """
+
+    forbidden: frozenset[int]
+    cheapest: ActivityPlan | None = None
+    sparing: ActivityPlan | None = None
+    best: ActivityPlan | None = None
+
+
 class NearBestPlans(NamedTuple):
     """All plans below a limit.
 
@@ -52,14 +71,26 @@ class NearBestPlans(NamedTuple):
         The plans.
     complete_to
         A limit up to which they are the same; not below the one that was given.
+    tree
+        How all plans were split in classes, in preorder: a row that is taken in its state, or else is not; -1
+        for a class.
+    classes
+        The classes, in that order.
     """
 
     plans: list[NearBest]
     complete_to: float
+    tree: list[int]
+    classes: list[Class]
 
 
 def near_best_plans(
-    planner: ActivityPlanner, forbidden: frozenset[int], index: int | None, price: float, limit: float
+    planner: ActivityPlanner,
+    forbidden: frozenset[int],
+    index: int | None,
+    price: float,
+    limit: float,
+    looks: float = inf,
 ) -> NearBestPlans | None:
     """The plans without `forbidden` rows that cost less than `limit` at a price; None if there are too many.
 
@@ -75,6 +106,8 @@ def near_best_plans(
         Of a unit of it.
     limit
         Of the primary cost plus `price` times the counted one.
+    looks
+        How many regions may be looked at, :data:`MAX_REGIONS` at most.
     """
     balance = planner.balance
     if balance.num_live > MAX_STATES:
@@ -87,16 +120,19 @@ def near_best_plans(
     found: list[NearBest] = []
     waiting: list[tuple[frozenset[int], ActivityPlan | None]] = [(forbidden, None)]
     looked, complete_to = 0, inf
+    tree: list[int] = []
+    classes: list[Class] = []
     while waiting:
+        # The last one that waits is the part without the row that was branched on last.
         region, near = waiting.pop()
         looked += 1
-        if looked > MAX_REGIONS:
+        if looked > min(looks, MAX_REGIONS):
             return None
         answer = planner.plan_afresh(weights, region, near)
-        if answer is None:
-            continue
-        if answer[1] >= limit:
-            complete_to = min(complete_to, answer[1])
+        if answer is None or answer[1] >= limit:
+            complete_to = complete_to if answer is None else min(complete_to, answer[1])
+            tree.append(-1)
+            classes.append(Class(region, best=None if answer is None else answer[0]))
             continue
         if len(found) >= MAX_PLANS:
             return None
@@ -107,6 +143,7 @@ def near_best_plans(
             own = int(plan.rows[state])
             if any(row != own and row not in only for row in rows):
                 waiting.append((frozenset(only | {own}), plan))
+                tree.append(own)
             only.update(row for row in rows if row != own)
         alone = frozenset(only)
         cost = planner.plan_afresh(primary, alone, plan)
@@ -114,4 +151,6 @@ def near_best_plans(
         if cost is None or (index is not None and spent is None):
             return None
         found.append(NearBest(plan, max(cost[1], 0.0), 0.0 if spent is None else max(spent[1], 0.0)))
-    return NearBestPlans(found, complete_to)
+        tree.append(-1)
+        classes.append(Class(alone, cost[0], None if spent is None else spent[0]))
+    return NearBestPlans(found, complete_to, tree, classes)

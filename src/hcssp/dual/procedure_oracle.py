@@ -38,8 +38,9 @@ from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
 
-PATIENCE = 100
-"""So many regions, times activities, are left to branching before one is settled at once."""
+LOOKS = 8
+"""To settle a region at once, so many regions of an activity may be looked at, in the mean over all of them;
+or one for each region that the search has split, which is less work than splitting it."""
 
 PLAN_TOLERANCE = 1e-11
 """Plans whose costs differ by less than this share of the bound cannot be told apart; nothing is planned for
@@ -282,10 +283,10 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def settle(
         self, region: Region, prices: FloatArray, bound: float, cutoff: float, expanded: int
     ) -> Settlement[ProcedureVertex] | None:
-        # What branching proves has a certificate, and a few activities are soon told apart.
-        if len(self.planners) * expanded < PATIENCE or self._choice_costs is not None:
+        looks = LOOKS * len(self.planners)
+        if self._choice_costs is not None or 1 < expanded < looks:
             return None
-        return settle(self, region, prices, bound, cutoff)
+        return settle(self, region, prices, bound, cutoff, max(looks, expanded))
 
     @cached_property
     def _exchangeable(self) -> Exchangeable:

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from hcssp.dual.procedure_oracle import ProcedureOracle
 
 FIRST_SHARE = 1e-5
+FIRST_PART = 0.125
 WIDER = 8.0
 LAST_SHARE = 4.0
-"""The first cutoff is above the bound by this share; while nothing is below it, the share grows by this
-factor, up to the last: what needs more is left to the search."""
+"""The first cutoff is above the bound by this share of it, or by such a part of what is open if that is more;
+while nothing is below it, it grows by this factor, up to the last share: what needs more is left to the
+search."""
 
 SAME_DIGITS = 12
 """Activities whose executions agree to so many digits are executed equally often: as the least of them."""
@@ -42,8 +44,22 @@ SLACK = 1.0 + 1e-6
 """Plans are looked for a little beyond what the cutoff allows, so that rounding leaves none out."""
 
 
-class _Uses(NamedTuple):
-    """Activities that are alike and executed equally often."""
+class Uses(NamedTuple):
+    """Activities that are alike and executed equally often.
+
+    Attributes
+    ----------
+    slot
+        Theirs, see :class:`~hcssp.dual.alike_activities.Slots`.
+    activities
+        The activities.
+    executions
+        How often each is executed, at least.
+    own
+        Their own cost that is counted; None if none is.
+    least
+        What an execution costs at least, at the price.
+    """
 
     slot: int
     activities: tuple[int, ...]
@@ -52,8 +68,87 @@ class _Uses(NamedTuple):
     least: float
 
 
+class OneBudget:
+    """A region in which all that is left to choose is plans of small activities, under one bound.
+
+    Attributes
+    ----------
+    choices
+        The choices at the events.
+    price, budget
+        Of the one bound.
+    uses
+        The activities that are executed.
+    looks
+        How many more regions of activities may be looked at.
+    """
+
+    looks = inf
+
+    def __init__(
+        self,
+        oracle: ProcedureOracle,
+        slots: Slots,
+        choices: IntArray,
+        uses: list[Uses],
+        constraint: int,
+        price: float,
+    ) -> None:
+        self._oracle, self._slots = oracle, slots
+        self.choices, self.uses, self.price = choices, uses, price
+        self.budget = float(tolerated(oracle.bounds)[constraint])
+        self._level = (
+            sum(len(each.activities) * each.executions * each.least for each in uses) - price * self.budget
+        )
+        self._known: list[NearBestPlans | None] = [None] * len(uses)
+
+    @classmethod
+    def of(cls, oracle: ProcedureOracle, region: Region, prices: FloatArray) -> OneBudget | None:
+        """What a region is in this sense, at `prices`; None if it is not of that kind."""
+        bounded = np.flatnonzero(np.isfinite(oracle.bounds))
+        if len(bounded) != 1:
+            return None
+        constraint = int(bounded[0])
+        slots, procedure = oracle.alike.slots(region), oracle.procedure
+        allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
+        choices = procedure.only_choices(allowed)
+        if choices is None:
+            return None
+        price = float(prices[constraint])
+        uses = _uses(oracle, slots, procedure.executions_at_least(choices), constraint, price)
+        return None if uses is None else cls(oracle, slots, choices, uses, constraint, price)
+
+    def plans_below(self, goal: float) -> list[NearBestPlans] | None:
+        """For each of the uses the plans that a policy which costs less than `goal` may have.
+
+        None if there are none, or they are too many, or take too many looks.
+        """
+        gap = SLACK * (goal - self._level)
+        found: list[NearBestPlans] = []
+        for position, each in enumerate(self.uses):
+            limit = SLACK * each.least + gap / each.executions
+            known = self._known[position]
+            if known is None or limit > known.complete_to:
+                planner, forbidden = (
+                    self._oracle.planners[each.activities[0]],
+                    self._slots.forbidden[each.slot],
+                )
+                known = near_best_plans(planner, forbidden, each.own, self.price, limit, self.looks)
+                if known is None or not known.plans:
+                    return None
+                self.looks -= len(known.plans) + len(known.classes)
+                self._known[position] = known
+            found.append(known)
+        return found
+
+
 def settle(
-    oracle: ProcedureOracle, region: Region, prices: FloatArray, bound: float, cutoff: float
+    oracle: ProcedureOracle,
+    region: Region,
+    prices: FloatArray,
+    bound: float,
+    cutoff: float,
+    looks: float = inf,
 ) -> Settlement[ProcedureVertex] | None:
     """Settle a region; None if it is not of that kind, or nothing more was found out.
 
@@ -65,52 +160,44 @@ def settle(
         The best multipliers, and the bound at them.
     cutoff
         Policies that cost this much are of no interest.
+    looks
+        How many regions of activities may be looked at.
     """
-    bounded = np.flatnonzero(np.isfinite(oracle.bounds))
-    if len(bounded) != 1 or not -inf < bound < cutoff:
+    whole = OneBudget.of(oracle, region, prices) if -inf < bound < cutoff else None
+    if whole is None:
         return None
-    constraint = int(bounded[0])
-    price, budget = float(prices[constraint]), float(tolerated(oracle.bounds)[constraint])
-    slots = oracle.alike.slots(region)
-    procedure = oracle.procedure
-    allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
-    choices = procedure.only_choices(allowed)
-    if choices is None:
-        return None
-    uses = _uses(oracle, slots, procedure.executions_at_least(choices), constraint, price)
-    if uses is None:
-        return None
-    level = sum(len(each.activities) * each.executions * each.least for each in uses) - price * budget
-    best, share, vertex = bound, FIRST_SHARE, None
-    known: list[NearBestPlans | None] = [None] * len(uses)
-    while share <= LAST_SHARE:
-        goal = min(cutoff, bound + share * abs(bound))
-        if not _find_plans(oracle, slots, uses, price, SLACK * (goal - level), known):
+    whole.looks = looks
+    best, vertex = bound, None
+    above = max(FIRST_SHARE * abs(bound), FIRST_PART * (cutoff - bound) if cutoff < inf else 0.0)
+    while above <= LAST_SHARE * abs(bound):
+        goal = min(cutoff, bound + above)
+        found = whole.plans_below(goal)
+        if found is None:
             break
-        plans = [[] if found is None else found.plans for found in known]
+        plans = [each.plans for each in found]
         kinds = [
             Kind(
                 len(each.activities),
                 each.executions * np.array([plan.cost for plan in own]),
                 each.executions * np.array([plan.use for plan in own]),
             )
-            for each, own in zip(uses, plans, strict=True)
+            for each, own in zip(whole.uses, plans, strict=True)
         ]
-        spread = spread_budget(kinds, budget, price, goal)
+        spread = spread_budget(kinds, whole.budget, whole.price, goal)
         if spread is None:
             break
         best = max(best, spread.bound)
         if spread.counts is not None:
-            vertex = _vertex(oracle, choices, uses, plans, spread.counts)
+            vertex = _vertex(oracle, whole, plans, spread.counts)
         if goal == cutoff or spread.bound < goal:
             break
-        share *= WIDER
+        above *= WIDER
     return Settlement(best, vertex) if best > bound or vertex is not None else None
 
 
 def _uses(
     oracle: ProcedureOracle, slots: Slots, executions: FloatArray, constraint: int, price: float
-) -> list[_Uses] | None:
+) -> list[Uses] | None:
     """The activities that are executed, those that are alike together; None if one is too large."""
     groups: dict[tuple[int, str], list[int]] = {}
     for activity in np.flatnonzero(executions > 0.0).tolist():
@@ -130,43 +217,20 @@ def _uses(
         if answer is None:
             return None
         least = float(executions[activities].min())
-        found.append(_Uses(slot, tuple(activities), least, index, max(answer[1], 0.0)))
+        found.append(Uses(slot, tuple(activities), least, index, max(answer[1], 0.0)))
     return found
 
 
-def _find_plans(
-    oracle: ProcedureOracle,
-    slots: Slots,
-    uses: list[_Uses],
-    price: float,
-    gap: float,
-    known: list[NearBestPlans | None],
-) -> bool:
-    """Let `known` be the plans that a policy within the gap may have; False if they are too many."""
-    for position, each in enumerate(uses):
-        planner, limit = oracle.planners[each.activities[0]], SLACK * each.least + gap / each.executions
-        found = known[position]
-        if found is not None and limit <= found.complete_to:
-            continue
-        plans = near_best_plans(planner, slots.forbidden[each.slot], each.own, price, limit)
-        if plans is None or not plans.plans:
-            return False
-        known[position] = plans
-    return True
-
-
 def _vertex(
-    oracle: ProcedureOracle,
-    choices: IntArray,
-    uses: list[_Uses],
-    plans: list[list[NearBest]],
-    counts: list[IntArray],
+    oracle: ProcedureOracle, whole: OneBudget, plans: list[list[NearBest]], counts: list[IntArray]
 ) -> ProcedureVertex:
     """The policy in which so many uses of each kind have each plan."""
     chosen: list[ActivityPlan | None] = [None] * len(oracle.planners)
-    for each, own, taken in zip(uses, plans, counts, strict=True):
+    for each, own, taken in zip(whole.uses, plans, counts, strict=True):
         numbers = np.repeat(np.arange(len(own)), taken).tolist()
         for activity, number in zip(each.activities, numbers, strict=True):
             chosen[activity] = own[number].plan
-    executions = oracle.procedure.executions(choices)
-    return ProcedureVertex(oracle, choices, executions, tuple(chosen), oracle.totals(executions, chosen))
+    executions = oracle.procedure.executions(whole.choices)
+    return ProcedureVertex(
+        oracle, whole.choices, executions, tuple(chosen), oracle.totals(executions, chosen)
+    )

@@ -258,8 +258,9 @@ class Branching(Generic[V]):
         if settled is not None:
             if settled.vertex is not None:
                 self.reporter.offer(settled.vertex)
-            self.record.counted |= settled.bound > waiting
-            waiting = max(waiting, settled.bound)
+            if settled.bound > waiting:
+                waiting = settled.bound
+                self.record.settled(node.number, waiting, parent.prices)
         if waiting < self.search.cutoff:
             self.next_settling = 2 * self.expanded
         return waiting

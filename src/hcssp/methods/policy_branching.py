@@ -63,7 +63,7 @@ class PolicyBranching:
         Makes the oracle of a problem, for one whose shape allows better than ours; None chooses.
     counts
         Whether regions in which nothing but plans of alike activities is left to choose are settled at once,
-        by counting. That is fast, but a certificate cannot show it.
+        by counting; otherwise by branching, too.
     """
 
     evaluation: Evaluation = "auto"

@@ -12,8 +12,9 @@ Everything but `cssp` is cheap: the flat arrays are made when they are first ask
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,7 +25,27 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
 from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import HCSSP, Outcome
+
+
+class EventWay(NamedTuple):
+    """A way that an event row may go.
+
+    Attributes
+    ----------
+    probability
+        That it does.
+    runs
+        The activity that is run; None for none.
+    starts, shares
+        The activity's own states that it begins in and the shares in which it does, or the event state that
+        it leads to.
+    """
+
+    probability: float
+    runs: int | None
+    starts: IntArray
+    shares: FloatArray
 
 
 class Flattening:
@@ -120,15 +141,22 @@ class Flattening:
         """
         cssp = self.problem.activities[activity].cssp
         flat: IntArray = np.cumsum(~cssp.goals, dtype=np.int64) + (self.state_offset[activity] - 1)
-        if activity not in self._goals:
-            entered = goal_event_states(self.problem, activity)
-            self._goals[activity] = (
-                list(entered),
-                [self._position.get(each, -1) for each in entered.values()],
-            )
-        goals, states = self._goals[activity]
+        goals, states = self._goal_states(activity)
         flat[goals] = states
         return flat
+
+    def exits(self, activity: int) -> list[tuple[int, int]]:
+        """The goals of an activity that can be reached, each with the event state that it leads to."""
+        goals = sorted(zip(*self._goal_states(activity), strict=True))
+        return [(goal, state) for goal, state in goals if state >= 0]
+
+    def _goal_states(self, activity: int) -> tuple[list[int], list[int]]:
+        """An activity's goals, and the event states that they are."""
+        if activity not in self._goals:
+            entered = goal_event_states(self.problem, activity)
+            states = [self._position.get(each, -1) for each in entered.values()]
+            self._goals[activity] = list(entered), states
+        return self._goals[activity]
 
     @cached_property
     def event_transitions(self) -> SparseMatrix:
@@ -136,21 +164,12 @@ class Flattening:
         rows: list[IntArray] = []
         columns: list[IntArray] = []
         values: list[FloatArray] = []
-        row = 0
-        for event, entry in self.event_states:
-            for choice in self.problem.choices_at(event):
-                for outcome in self.problem.choices[choice].outcomes:
-                    if outcome.runs is None:
-                        states = np.array([self.event_state(outcome.event, entry)], dtype=np.int64)
-                        probabilities = np.ones(1)
-                    else:
-                        activity = self.problem.activities[outcome.runs]
-                        local, probabilities = entry_distribution(activity, entry)
-                        states = self.flat_state(outcome.runs)[local]
-                    rows.append(np.full(len(states), row, dtype=np.int64))
-                    columns.append(states)
-                    values.append(outcome.probability * probabilities)
-                row += 1
+        for row, ways in enumerate(self.event_ways()):
+            for probability, runs, starts, shares in ways:
+                states = starts if runs is None else self.flat_state(runs)[starts]
+                rows.append(np.full(len(states), row, dtype=np.int64))
+                columns.append(states)
+                values.append(probability * shares)
         if not rows:
             return csr_array((0, self.num_states))
         where = (np.concatenate(rows), np.concatenate(columns))
@@ -158,6 +177,19 @@ class Flattening:
         transitions = csr_array((np.concatenate(values), where), shape=shape)
         transitions.eliminate_zeros()
         return transitions
+
+    def event_ways(self) -> Iterator[list[EventWay]]:
+        """For each event row the ways that it may go, one for each outcome."""
+        for event, entry in self.event_states:
+            for choice in self.problem.choices_at(event):
+                yield [self._way(outcome, entry) for outcome in self.problem.choices[choice].outcomes]
+
+    def _way(self, outcome: Outcome, entry: Hashable | None) -> EventWay:
+        if outcome.runs is not None:
+            begins = entry_distribution(self.problem.activities[outcome.runs], entry)
+            return EventWay(outcome.probability, outcome.runs, *begins)
+        state = np.array([self.event_state(outcome.event, entry)], dtype=np.int64)
+        return EventWay(outcome.probability, None, state, np.ones(1))
 
     @cached_property
     def event_costs(self) -> FloatArray:

@@ -19,8 +19,9 @@ from hcssp.errors import DeadEnd
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.builder import ProofBuilder
 from hcssp.proofs.search_record import Claim, SearchRecord, write_down
-from hcssp.proofs.witnesses import Blocks, Witness, witness_of
+from hcssp.proofs.witnesses import Blocks, ProcedureWitness, Witness, witness_of
 from hcssp.ssp.region import Region
+from hcssp.threads import single_threaded_algebra
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ ENOUGH = 1e-10
 """A leaf that is proven but for this share of what the search told is not planned for anew."""
 
 
+@single_threaded_algebra()
 def certificate_of(
     problem: CSSP | HCSSP,
     record: SearchRecord,
@@ -144,10 +146,16 @@ class _Assembly:
             testimony = self._witness.testify(node, blocks, weights, afresh)
         if testimony is None:
             proof.refute_empty(node)
-        elif weights[0] == 0.0:
-            proof.refute(node, weights[1:].tolist(), *testimony)
-        else:
-            proof.prove(node, weights[1:].tolist(), *testimony)
+            return
+        prices = weights[1:].tolist()
+        if weights[0] == 0.0:
+            proof.refute(node, prices, *testimony)
+            return
+        proof.prove(node, prices, *testimony)
+        if claim.counted and isinstance(self._witness, ProcedureWitness):
+            parts = self._witness.spread(self._record.region(claim.node), weights[1:], claim.bound)
+            if parts is not None:
+                proof.prove_spread(node, prices, parts, claim.bound)
 
     def _is_enough(self, leaf: int, wanted: float) -> bool:
         proven = self._proof.bound(self._places[leaf][0])

@@ -31,17 +31,18 @@ True
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import ceil, fsum, inf
 
 import numpy as np
 import numpy.typing as npt
 
 from hcssp.checker.arithmetic import grains
-from hcssp.checker.checking import Evidence, leaf_bound, leaf_regions, tolerated
-from hcssp.checker.format import Branching, Certificate, Potential, Segment, Statement
+from hcssp.checker.checking import Evidence, leaf_regions
+from hcssp.checker.format import Branching, Certificate, Part, Potential, Segment, Statement, Use
 from hcssp.checker.layout import Block, Layout, Segments
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
@@ -50,12 +51,10 @@ from hcssp.procedure.model import HCSSP
 from hcssp.proofs.events import LOST, event_values, parts_of, rounded_down
 from hcssp.proofs.feasibility import feasible_values
 from hcssp.proofs.plans import ProvenPlan, proven_plan
+from hcssp.proofs.visits import certain_visits
 from hcssp.proofs.ways_out import WaysOut
 
 logger = logging.getLogger(__name__)
-
-Use = tuple[int, int, float]
-"""An activity, a stored potential, and how much of it the activity's potential contains."""
 
 ROOM, SHRINKING = 1.0 - 2.0**-50, 1.0 - 2.0**-48
 """Shares that add up to no more than this part of a weight do so in spite of rounding, which happens four
@@ -64,6 +63,9 @@ smaller by the other factor."""
 
 LEAF = -1
 """Where a certificate's tree branches no more."""
+
+SPREAD_MARGINS = (2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32, 2.0**-26)
+"""By so much of itself a bound that rests on spreading the budget is lowered until the checker accepts it."""
 
 MAX_SHRINKINGS = 20
 MAX_SEARCHES = 1_000
@@ -108,12 +110,12 @@ class ProofBuilder:
         if randomised:
             self.layout.unit = Fraction(0)
         self._bounds = tuple(constraint.at_most for constraint in self.layout.procedure.constraints)
-        self._allowed = tolerated(self._bounds)
         counted = [cost for each in self.layout.procedure.constraints for cost in each.counts.values()]
         self._adds_weights = len(self._bounds) > 1 or 0 in counted
         self._potentials: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
         self._evidence = Evidence(self.layout, self._potentials, ProvenPlan().rows)
+        self._allowed = self._evidence.most
         self._segments, self._listed = Segments(self.layout, ()), tuple[Segment, ...]()
         # For each row the segments that it is in, and where.
         self._places: dict[int, dict[int, int]] = {}
@@ -170,6 +172,20 @@ class ProofBuilder:
             self._numbers[key] = len(self._potentials)
             self._potentials.append(Potential(activity, tuple(prices.tolist()), rows, mended))
         return self._numbers[key]
+
+    def add_dead_end(
+        self, activity: int, weights: Sequence[float], value: float, forbidden: Iterable[int]
+    ) -> int:
+        """Keep a potential that is as high as `value` from where an activity cannot be ended, and its number.
+
+        See :meth:`add_potential` for the other parameters.
+        """
+        block, rows = self.layout.blocks[activity], list(forbidden)
+        avoided = block.superfluous.copy()
+        avoided[rows] = True
+        return self.add_potential(
+            activity, weights, np.where(self._almost_sure(block, avoided)[0], 0.0, value), rows
+        )
 
     def flat_uses(
         self, node: int, weights: Sequence[float], values: npt.ArrayLike
@@ -297,6 +313,39 @@ class ProofBuilder:
         self._settle(node, (1.0, *prices), uses, events)
         return self.bound(node)
 
+    def prove_spread(self, node: int, prices: Sequence[float], parts: Sequence[Part], aim: float) -> float:
+        """Prove a lower bound on all plans of a region by all ways to spread the bounds over activities.
+
+        Parameters
+        ----------
+        node, prices
+            As in :meth:`prove`.
+        parts
+            As in a certificate: an activity, how its plans are split in classes, and the potentials used
+            of each class for the primary cost, for what is priced, and for both.
+        aim
+            The bound that is believed to hold; a little less may be proven.
+
+        Returns
+        -------
+        float
+            The best bound on the region that is proven so far.
+        """
+        region = self.region(node)
+        weights = (1.0, *map(float, prices))
+        statement = Statement(weights, certain_visits(self.layout, region), (), tuple(parts))
+        for margin in SPREAD_MARGINS:
+            claim = aim * (1.0 - margin)
+            try:
+                self._evidence.bound(f"node {node}", statement, region, claim)
+            except NotProven as error:
+                logger.info("a spread proves less than it should: %s", error)
+                continue
+            if claim > self._nodes[node].bound:
+                self._nodes[node].statement, self._nodes[node].bound = statement, claim
+            break
+        return self.bound(node)
+
     def refute(
         self, node: int, weights: Sequence[float], uses: Iterable[Use], events: npt.ArrayLike | None = None
     ) -> bool:
@@ -310,7 +359,7 @@ class ProofBuilder:
     def refute_empty(self, node: int) -> bool:
         """Prove that no policy of a region reaches the end almost surely; says whether that is so."""
         try:
-            leaf_bound("", self._evidence, None, self.region(node))
+            self._evidence.bound("", None, self.region(node), inf)
         except NotProven:
             return False
         self._nodes[node].statement, self._nodes[node].bound = None, inf
@@ -375,13 +424,13 @@ class ProofBuilder:
             leaves.append((number, bound))
         kept = {
             number: new
-            for new, number in enumerate(sorted({n for each in statements for _, n, _ in each.uses}))
+            for new, number in enumerate(sorted({n for each in statements for _, n, _ in _uses_of(each)}))
         }
         plan = ProvenPlan() if self._plan is None else self._plan
         renumbered = [_renumbered(statement, kept) for statement in statements]
         shifted = {number: len(kept) + number for number in range(len(plan.potentials))}
         return Certificate(
-            fingerprint=self.layout.fingerprint,
+            fingerprint=self.layout.flat.digest,
             bounds=self._bounds,
             tree=tuple(tree),
             leaves=tuple(leaves),
@@ -436,9 +485,9 @@ class ProofBuilder:
     def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:
         """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""
         for weight, most in zip(weights[1:], self._allowed, strict=True):
-            if weight < 0 or (weight and most is None):
+            if weight < 0 or (weight and most == inf):
                 raise NotProven(f"node {node}: {float(weight)!r} is no price of a bounded cost")
-            least -= weight * (most or 0)
+            least -= weight * Fraction(most if weight else 0)
         if weights[0] == 0:
             return inf if least > 0 else -inf
         unit = self.layout.unit
@@ -458,7 +507,8 @@ class ProofBuilder:
         for activity, uses in fitting.items():
             plain = plain and self._surely_fits(uses, self.layout.own_weights(activity, prices))
         if not plain:
-            self._evidence.parts(f"node {node}", draft, [grains(weight) for weight in draft.weights], region)
+            exact = [grains(weight) for weight in draft.weights]
+            self._evidence.parts(f"node {node}", draft.uses, exact, region)
 
     def _fitting(self, prices: Sequence[float | Fraction], uses: Sequence[Use]) -> tuple[Use, ...]:
         """The uses with shares that rounding has not made too large for the activities' weights."""
@@ -501,5 +551,20 @@ class ProofBuilder:
         return self._searches[key]
 
 
+def _uses_of(statement: Statement) -> Iterator[Use]:
+    """All that a statement uses, in its parts as well."""
+    yield from statement.uses
+    for _, _, classes in statement.parts:
+        for each in classes:
+            yield from chain.from_iterable(each)
+
+
 def _renumbered(statement: Statement, numbers: Mapping[int, int]) -> Statement:
-    return replace(statement, uses=tuple((a, numbers[number], share) for a, number, share in statement.uses))
+    def again(uses: Iterable[Use]) -> tuple[Use, ...]:
+        return tuple((activity, numbers[number], share) for activity, number, share in uses)
+
+    parts = tuple(
+        (activity, tree, tuple(tuple(map(again, each)) for each in classes))
+        for activity, tree, classes in statement.parts
+    )
+    return replace(statement, uses=again(statement.uses), parts=parts)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.checker.format import Certificate, Potential, Statement
+from hcssp.checker.format import Branching, Certificate, Potential, Statement, Use
 from hcssp.errors import InvalidCertificate
 
-MAGIC = b"hcssp-certificate 3\n"
+MAGIC = b"hcssp-certificate 4\n"
 """How a file begins: with its version."""
 
 SMALL, EXPANSION = 1 << 24, 64
@@ -34,7 +34,7 @@ def to_bytes(certificate: Certificate) -> bytes:
         "plan": certificate.plan.tolist(),
         "ranks": certificate.ranks.tolist(),
         "plan_statements": certificate.plan_statements,
-        "statements": [(each.weights, each.events, each.uses) for each in certificate.statements],
+        "statements": [(each.weights, each.events, each.uses, each.parts) for each in certificate.statements],
         "potentials": [
             (each.activity, each.of_plan, each.weights, each.forbidden, len(each.values))
             for each in certificate.potentials
@@ -79,13 +79,17 @@ def from_bytes(data: bytes) -> Certificate:
             for a, only, w, rows, _ in header["potentials"]
         ]
         statements = []
-        for weights, events, given in header["statements"]:
-            uses = tuple((_index(activity), _index(n), float(share)) for activity, n, share in given)
-            statements.append(Statement(tuple(map(float, weights)), tuple(map(float, events)), uses))
+        for weights, events, uses, given in header["statements"]:
+            parts = tuple(
+                (_index(activity), _tree(tree), tuple(tuple(map(_uses, each)) for each in classes))
+                for activity, tree, classes in given
+            )
+            numbers = tuple(map(float, weights)), tuple(map(float, events))
+            statements.append(Statement(*numbers, _uses(uses), parts))
         return Certificate(
             fingerprint=str(header["fingerprint"]),
             bounds=tuple(map(_number, header["bounds"])),
-            tree=tuple(tuple(map(_index, n)) if isinstance(n, list) else int(n) for n in header["tree"]),
+            tree=_tree(header["tree"]),
             leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
             plan=np.array(header["plan"], dtype=np.int64).ravel(),
             ranks=np.array(header["ranks"], dtype=np.int64).ravel(),
@@ -109,6 +113,14 @@ def _figure(number: float) -> float | None:
 
 def _number(figure: float | None) -> float:
     return inf if figure is None else float(figure)
+
+
+def _tree(given: Any) -> tuple[Branching, ...]:
+    return tuple(tuple(map(_index, each)) if isinstance(each, list) else int(each) for each in given)
+
+
+def _uses(given: Any) -> tuple[Use, ...]:
+    return tuple((_index(activity), _index(number), float(share)) for activity, number, share in given)
 
 
 def _index(number: Any) -> int:

@@ -12,6 +12,7 @@ value; they are one node, or a margin would make going round worth while.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
@@ -21,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hcssp.checker.arithmetic import GRAIN, grains
-from hcssp.checker.checking import Evidence, Parts, level
+from hcssp.checker.checking import Evidence, Uses, level
 from hcssp.checker.format import Statement
-from hcssp.checker.layout import Way
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
+from hcssp.procedure.exact_choices import Way
 from hcssp.ssp.mending import FREE
 
 MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
@@ -99,9 +100,9 @@ class _Row(NamedTuple):
     choice: bool
 
 
-def parts_of(evidence: Evidence, statement: Statement) -> list[Parts]:
+def parts_of(evidence: Evidence, statement: Statement) -> Uses:
     """What each activity uses."""
-    parts: list[Parts] = [[] for _ in evidence.layout.blocks]
+    parts: Uses = defaultdict(list)
     for activity, number, share in statement.uses:
         parts[activity].append((evidence.potentials[number], share.as_integer_ratio()))
     return parts
@@ -110,7 +111,7 @@ def parts_of(evidence: Evidence, statement: Statement) -> list[Parts]:
 def event_values(
     evidence: Evidence,
     region: BoolArray,
-    parts: Sequence[Parts],
+    parts: Uses,
     weights: Sequence[float],
     ends: Ends | None = None,
     given: tuple[float, ...] = (),
@@ -165,9 +166,7 @@ def event_values(
     return zeros if _hold(choices, zeros) else None
 
 
-def _choices(
-    evidence: Evidence, rows: Iterable[int], parts: Sequence[Parts], weights: Sequence[float]
-) -> list[_Choice]:
+def _choices(evidence: Evidence, rows: Iterable[int], parts: Uses, weights: Sequence[float]) -> list[_Choice]:
     """The choices, with what they cost and the potentials of their activities at entry and exit."""
     found, prices = [], [grains(weight) for weight in weights]
     for row in rows:

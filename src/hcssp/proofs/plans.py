@@ -59,7 +59,7 @@ class ProvenPlan:
     by_chance: bool = False
 
 
-def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[Fraction | None]) -> ProvenPlan | None:
+def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[float | Fraction]) -> ProvenPlan | None:
     """The plan that takes the flat `rows`, with its proof; None if it does not end or may break a bound.
 
     Parameters
@@ -69,7 +69,7 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[Fraction | Non
     rows
         A flat row for every flat state, -1 for none.
     allowed
-        The largest costs that count as keeping the bounds.
+        The largest costs that count as keeping the bounds; ``inf`` where there is none.
     """
     chain, policy = policy_chain(ProcedurePolicy(layout.procedure, rows))
     try:
@@ -93,7 +93,7 @@ def proven_plan(layout: Layout, rows: IntArray, allowed: Sequence[Fraction | Non
             return None
         statements.append(Statement(draft.weights, found, uses))
     costs = [-each.events[layout.flattening.start] for each in statements]
-    if any(most is not None and Fraction(cost) > most for cost, most in zip(costs[1:], allowed, strict=True)):
+    if any(Fraction(cost) > most for cost, most in zip(costs[1:], allowed, strict=True)):
         return None
     possible = np.append(0, np.cumsum(chain.transitions.data > 0.0))[chain.transitions.indptr]
     by_chance = bool((np.diff(possible)[np.isfinite(remaining.costs[0])[chain.row_state]] > 1).any())

@@ -44,11 +44,14 @@ class Claim(NamedTuple):
         of a refutation. None if the region holds no policy that ends.
     node
         The region that it was found for: this one, or one that holds it.
+    counted
+        Whether it is more than the Lagrangian bound: all ways to spread the budget were counted.
     """
 
     bound: float
     weights: FloatArray | None
     node: int
+    counted: bool = False
 
 
 @dataclass(slots=True)
@@ -69,12 +72,9 @@ class SearchRecord:
     ----------
     oracle
         Whose rows the splits are about; None if nothing was recorded.
-    counted
-        Whether some regions were settled at once, by counting: of them less is written down than is known.
     """
 
     oracle: Oracle[Any] | None = None
-    counted: bool = field(default=False, kw_only=True)
     _regions: list[_Region] = field(default_factory=lambda: [_Region()], repr=False)
 
     root = 0
@@ -84,7 +84,7 @@ class SearchRecord:
 
     def begin(self, oracle: Oracle[Any]) -> None:
         """A search begins, over all policies of `oracle`; what was recorded before is dropped."""
-        self.oracle, self._regions, self.counted = oracle, [_Region()], False
+        self.oracle, self._regions = oracle, [_Region()]
 
     @classmethod
     def of_parts(cls, oracle: Oracle[Any], count: int) -> SearchRecord:
@@ -106,7 +106,6 @@ class SearchRecord:
         list
             For each region of `parts`, its number here.
         """
-        self.counted |= parts.counted
         next_number, count = len(self), len(numbers)
         here = [*numbers, *range(next_number, next_number + len(parts) - count)]
         for region in parts._regions[count:]:
@@ -256,6 +255,10 @@ class SearchRecord:
         """No plan of a region is below its Lagrangian `bound` at `prices`."""
         self._learn(region, bound, np.append(1.0, prices))
 
+    def settled(self, region: int, bound: float, prices: FloatArray) -> None:
+        """No plan of a region is below a `bound` that counting all ways to spread the budget has shown."""
+        self._learn(region, bound, np.append(1.0, prices), counted=True)
+
     def refuted(self, region: int, weights: FloatArray) -> None:
         """No policy of a region keeps the bounds: under `weights` all of them use too much."""
         self._learn(region, inf, np.append(0.0, weights))
@@ -266,7 +269,7 @@ class SearchRecord:
 
     def learn(self, region: int, claim: Claim) -> None:
         """What was found out about the same region elsewhere."""
-        self._learn(region, claim.bound, claim.weights)
+        self._learn(region, claim.bound, claim.weights, claim.counted)
 
     def row(self, region: int) -> int:
         """The row that a region was split on; -1 for a leaf."""
@@ -302,12 +305,12 @@ class SearchRecord:
 
     def __getstate__(self) -> dict[str, Any]:
         # An oracle knows more than a message can hold, and whoever gets it has one.
-        return {"oracle": None, "_regions": self._regions, "counted": self.counted}
+        return {"oracle": None, "_regions": self._regions}
 
-    def _learn(self, region: int, bound: float, weights: FloatArray | None) -> None:
+    def _learn(self, region: int, bound: float, weights: FloatArray | None, counted: bool = False) -> None:
         known = self._regions[region].claim
         if bound > (-inf if known is None else known.bound):
-            self._regions[region].claim = Claim(bound, weights, region)
+            self._regions[region].claim = Claim(bound, weights, region, counted)
 
 
 def _siblings(oracle: Oracle[Any], row: int) -> list[int]:

@@ -18,14 +18,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hcssp.checker.format import Part, Use
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.dual.activity_curve import ActivityPlan, Piece
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.doors_oracle import DoorsOracle
 from hcssp.dual.flat_oracle import FlatOracle
+from hcssp.dual.near_best import Class
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.procedure_oracle import ProcedureOracle
-from hcssp.proofs.builder import ProofBuilder, Use
+from hcssp.dual.settlement import OneBudget
+from hcssp.proofs.builder import ProofBuilder
 from hcssp.ssp.region import Region
 
 Blocks = tuple[tuple[frozenset[int], ...], ...]
@@ -33,6 +36,9 @@ Blocks = tuple[tuple[frozenset[int], ...], ...]
 
 Testimony = tuple[list[Use], FloatArray | None]
 """What :meth:`ProofBuilder.prove` and :meth:`ProofBuilder.refute` want: uses, and event values if known."""
+
+DEAR = 4.0
+"""What cannot be ended is worth so many times all that a plan of interest may spend."""
 
 End = tuple[float, ActivityPlan | None]
 """A price, and the plan of a budget curve that is certified there; None if nothing is."""
@@ -136,8 +142,12 @@ class ProcedureWitness:
         block = int(np.searchsorted(self._begins, row, side="right")) - 1
         if block == 0:
             return row
-        (own,) = self._oracle.planners[block - 1].original_rows([row - self._begins[block]])
-        return self._proof.flat_row(block - 1, own)
+        return self._own_flat_row(block - 1, row - self._begins[block])
+
+    def _own_flat_row(self, activity: int, row: int) -> int:
+        """The flat row that a row of an activity's planner is."""
+        (own,) = self._oracle.planners[activity].original_rows([row])
+        return self._proof.flat_row(activity, own)
 
     def part(self, region: Blocks, row: int, used: bool) -> Blocks:
         return _narrowed(self._oracle, self._begins, region, row, used)
@@ -148,6 +158,49 @@ class ProcedureWitness:
             own = self._oracle.own_weights(activity, weights)
             uses += self._uses(activity, region[activity + 1], own, afresh)
         return uses, None
+
+    def spread(self, region: Region, prices: FloatArray, bound: float) -> list[Part] | None:
+        """The activities of a region, each with its classes of plans; None if there are too many.
+
+        Parameters
+        ----------
+        region
+            The region.
+        prices, bound
+            Of the constraints; and what no plan is to be below.
+        """
+        whole = OneBudget.of(self._oracle, region, prices)
+        found = None if whole is None else whole.plans_below(bound)
+        if whole is None or found is None:
+            return None
+        parts: list[Part] = []
+        for uses, plans in zip(whole.uses, found, strict=True):
+            dear = DEAR * (abs(bound) + whole.price * whole.budget) / uses.executions
+            for activity in uses.activities:
+                tree = tuple(row if row < 0 else self._own_flat_row(activity, row) for row in plans.tree)
+                own = self._oracle.own_weights(activity, np.append(1.0, prices))
+                classes = tuple(self._class(activity, each, own, dear) for each in plans.classes)
+                parts.append((activity, tree, classes))
+        return parts
+
+    def _class(
+        self, activity: int, plans: Class, weights: FloatArray, dear: float
+    ) -> tuple[tuple[Use, ...], ...]:
+        """What is used of a class of plans: for the primary cost, for what is priced, and for both."""
+        primary, priced = weights.copy(), weights.copy()
+        primary[1:], priced[0] = 0.0, 0.0
+        told = ((plans.cheapest, primary), (plans.sparing, priced), (plans.best, weights))
+        found = [
+            ()
+            if plan is None or not own.any()
+            else ((activity, self._potential(activity, plan, own, plans.forbidden), 1.0),)
+            for plan, own in told
+        ]
+        if plans.cheapest is None and plans.best is None:
+            # Whoever has no plan to end the activity never does.
+            rows = self._excepted(activity, plans.forbidden)
+            found[2] = ((activity, self._proof.add_dead_end(activity, weights.tolist(), dear, rows), 1.0),)
+        return tuple(found)
 
     def _uses(
         self, activity: int, regions: Sequence[frozenset[int]], weights: FloatArray, afresh: bool
@@ -245,10 +298,15 @@ class ProcedureWitness:
         planner: ActivityPlanner = self._oracle.planners[activity]
         key = activity, weights.tobytes(), forbidden
         if key not in self._numbers:
-            rows = [*planner.original_rows(forbidden), *self._proof.unaffordable(activity)]
+            rows = self._excepted(activity, forbidden)
             values = planner.values_of(plan, weights)
             self._numbers[key] = self._proof.add_potential(activity, weights.tolist(), values, rows)
         return self._numbers[key]
+
+    def _excepted(self, activity: int, forbidden: frozenset[int]) -> list[int]:
+        """The activity's own rows that need not hold: what is forbidden, and what nobody can afford."""
+        planner = self._oracle.planners[activity]
+        return [*planner.original_rows(forbidden), *self._proof.unaffordable(activity)]
 
 
 def _lower_end(piece: Piece) -> End:

@@ -1,8 +1,8 @@
 """A proof of what a method told that has none of its own: the exact method searches once more.
 
-A certificate is made of regions of policies. Budget allocation splits boxes of budgets, HiGHS keeps its tree
-to itself, and our own search counts alike activities where it can. But what they told is true of the problem,
-and not of the method: a search by regions alone proves it, mostly in less time than they took.
+A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and HiGHS keeps its
+tree to itself. But what they told is true of the problem, and not of the method: a search by regions proves
+it, mostly in less time than they took.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ def proving_record(plan: Plan) -> SearchRecord:
         start = replace(plan, proof=Interval(), claim=None, memory=Memory(), record=SearchRecord())
         criteria.append(Gap(plan.gap))
     record = SearchRecord()
-    method = PolicyBranching(counts=False)
+    method = PolicyBranching()
     solve(plan.problem, method, criteria, start=start, tolerances=plan.tolerances, record=record)
     return record

@@ -19,6 +19,7 @@ from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
+from hcssp.cssp.spans import joined_spans
 from hcssp.numerics import is_feasible
 from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
 from hcssp.ssp.factoriser import Factors
@@ -330,9 +331,8 @@ def widen(search: GuidedExpansion, states: IntArray, rings: int) -> bool:
         if expansion.num_expanded > most:
             break
         rows = np.flatnonzero(np.isin(expansion.row_state, states))
-        lengths = expansion.entries_of_row[rows]
-        entries = np.repeat(expansion.first_entry[rows] - (np.cumsum(lengths) - lengths), lengths)
-        states = _on_the_frontier(expansion, expansion.successor[entries + np.arange(len(entries))])
+        entries, _ = joined_spans(expansion.first_entry[rows], expansion.entries_of_row[rows])
+        states = _on_the_frontier(expansion, expansion.successor[entries])
         search.expand(states)
     search.sweep(1)
     return expanded > 0

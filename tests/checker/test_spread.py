@@ -1,0 +1,312 @@
+"""Leaves that spread a budget over activities: what is accepted is true, what is not quite right is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from brute_force_procedures import brute_force
+from hcssp.checker import Certificate, check
+from hcssp.checker.arithmetic import reaches
+from hcssp.checker.checking import Evidence
+from hcssp.checker.format import Statement
+from hcssp.checker.layout import Layout
+from hcssp.contract.stop import Gap
+from hcssp.cssp import CSSP, CSSPBuilder
+from hcssp.cssp.decimals import decimal
+from hcssp.errors import InvalidCertificate, NotProven
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
+from hcssp.proofs.visits import certain_visits
+from hcssp.solving.solve import solve
+from volume import some
+
+
+def room(ways: list[tuple[float, float]], stays: float = 0.0, dead_end: bool = False) -> CSSP:
+    """One state to leave, in one of several ways, of time and damage; or to go where nothing follows."""
+    plan = CSSPBuilder(cost_names=("time", "damage"))
+    here, there = plan.add_state("here"), plan.add_goal("there")
+    for number, (time, damage) in enumerate(ways):
+        to = {there: 1.0 - stays, here: stays} if stays else there
+        plan.add_action(here, str(number), to=to, costs={"time": time, "damage": damage})
+    if dead_end:
+        plan.add_action(here, "wait", to=here, costs={"time": 0.5})
+    plan.set_initial(here)
+    return plan.build()
+
+
+def in_turn(rooms: list[CSSP], bound: float, chances: list[float], back: float = 0.0) -> HCSSP:
+    """Rooms one after the other, each needed with a chance; from the last one it may go back to the first."""
+    plan = ProcedureBuilder()
+    events = [plan.add_event(str(number)) for number in range(len(rooms) + 1)]
+    runs = [plan.add_activity(f"room {number}", each) for number, each in enumerate(rooms)]
+    for number, (run, chance) in enumerate(zip(runs, chances, strict=True)):
+        again = back if number == len(rooms) - 1 else 0.0
+        to = [Outcome(chance * (1.0 - again), events[number + 1], runs=run)]
+        to += [Outcome((1.0 - chance) * (1.0 - again), events[number + 1])] if chance < 1.0 else []
+        to += [Outcome(again, events[0])] if again else []
+        plan.add_choice(events[number], "go", to=to)
+    plan.add_constraint("damage", at_most=bound, counts=dict.fromkeys(runs, "damage"))
+    return plan.build(start=events[0], end=events[-1])
+
+
+def random_rooms(seed: int) -> HCSSP:
+    rng = np.random.default_rng(seed)
+    rooms = [
+        room(
+            [(float(time), float(damage)) for time, damage in zip(*rng.integers(0, 9, (2, 3)), strict=True)],
+            stays=float(rng.choice([0.0, 0.25])),
+            dead_end=bool(rng.random() < 0.3),
+        )
+        for _ in range(int(rng.integers(2, 6)))
+    ]
+    chances = rng.choice([1.0, 0.3], len(rooms)).tolist()
+    return in_turn(
+        rooms, float(rng.integers(1, 6) * len(rooms)) / 3.0 + 0.1, chances, float(rng.choice([0.0, 0.7]))
+    )
+
+
+def spread_proof(problem: HCSSP) -> Certificate | None:
+    """The certificate of a search that has settled everything at once; None if it has not."""
+    certificate = solve(problem, stop=Gap(0.0)).certificate
+    spread = any(
+        number is not None and certificate.statements[number].parts for number, _ in certificate.leaves
+    )
+    return certificate if spread else None
+
+
+@pytest.mark.parametrize("first", some(range(0, 60, 20), 2))
+def test_what_is_accepted_is_true_and_as_much_as_was_told(first: int) -> None:
+    found = 0
+    for seed in range(first, first + 20):
+        problem = random_rooms(seed)
+        certificate = spread_proof(problem)
+        if certificate is None:
+            continue
+        every = brute_force(problem)
+        kept = every.costs[:, 1] <= problem.bounds[0] * (1.0 + 1e-9)
+        truth = float(every.costs[kept, 0].min(initial=inf))
+        for exact in (False, True):
+            verdict = check(problem, certificate, exact=exact)
+            assert truth * (1.0 - 1e-8) <= verdict.lower_bound <= truth * (1.0 + 1e-12)
+            assert not verdict.for_lots
+        found += 1
+    assert found >= 2
+
+
+@pytest.mark.parametrize("seed", some(range(40), 10))
+def test_reaching_an_aim_agrees_with_all_ways(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        options = [rng.integers(0, 9, (int(rng.integers(1, 4)), 3)) for _ in range(int(rng.integers(1, 5)))]
+        plain = bool(rng.random() < 0.5)
+        for each in options:
+            each[:, 2] = 0 if plain else 2 * each[:, 2]
+        budget, aim = int(rng.integers(0, 20)), int(rng.integers(0, 30))
+        cheap = []
+        for way in product(*(range(len(each)) for each in options)):
+            cost, use, _ = sum(each[row] for each, row in zip(options, way, strict=True))
+            more = sum(
+                max(int(each[row][2] - each[row][:2].sum()), 0)
+                for each, row in zip(options, way, strict=True)
+            )
+            # What the sums ask for beyond cost and use is paid by what is left of the budget, then by cost.
+            if use <= budget and cost + max(more - (budget - use), 0) < aim:
+                cheap.append(way)
+        if reaches(aim, budget, options):
+            assert cheap == []
+        elif plain:
+            assert cheap != []
+
+
+def test_too_many_ways_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = [np.array([[3, 0, 0], [0, 2, 0]])] * 4
+    assert reaches(6, 5, options)
+    assert not reaches(7, 5, options)
+    monkeypatch.setattr("hcssp.checker.arithmetic.MAX_WAYS", 3)
+    assert not reaches(6, 5, options)
+
+
+def evidence_of(problem: HCSSP) -> Evidence:
+    return Evidence(Layout(problem), (), np.zeros(0, dtype=np.int64))
+
+
+@pytest.mark.parametrize("back", [0.0, 0.3, 0.99, 1.0 - 2.0**-20])
+def test_visits_are_counted_from_below(back: float) -> None:
+    problem = in_turn([room([(1.0, 1.0)])] * 3, 5.0, [1.0, 0.3, 1.0], back)
+    evidence = evidence_of(problem)
+    visits = certain_visits(evidence.layout, evidence.never)
+    true = [1 / (1 - decimal(back))] * 3 + [Fraction(1)]
+    assert all(least <= most for least, most in zip(visits, true, strict=True))
+    assert visits == pytest.approx([float(each) for each in true], rel=1e-7)
+    begun = evidence.begun("here", visits, evidence.never)
+    assert [sum(float(times) for _, times in begun[run]) for run in range(3)] == pytest.approx(
+        [visits[0], 0.3 * visits[1], (1.0 - back) * visits[2]]
+    )
+    for state in range(3):
+        more = tuple(times * (1.0 + 1e-6 * (place == state)) for place, times in enumerate(visits))
+        with pytest.raises(NotProven, match=f"here: event state {state} may be come to less than"):
+            evidence.begun("here", more, evidence.never)
+
+
+def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
+    plan = ProcedureBuilder()
+    start, left, right, out = (plan.add_event(name) for name in ("start", "left", "right", "out"))
+    runs = [plan.add_activity(name, room([(1.0, 1.0), (2.0, 0.0)])) for name in ("left", "right")]
+    for event, run in zip((left, right), runs, strict=True):
+        plan.add_choice(start, f"to {run}", to=[Outcome(1.0, event)])
+        plan.add_choice(event, "go", to=[Outcome(1.0, out, runs=run)])
+    plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
+    problem = plan.build(start=start, end=out)
+    evidence = evidence_of(problem)
+    assert certain_visits(evidence.layout, evidence.never) == (1.0, 0.0, 0.0, 0.0)
+    with pytest.raises(NotProven, match="event state 1 may be come to less"):
+        evidence.begun("here", (1.0, 1.0, 0.0, 0.0), evidence.never)
+    # If one choice is forbidden, the other one is certain.
+    forbidden = evidence.never.copy()
+    forbidden[1] = True
+    assert certain_visits(evidence.layout, forbidden) == (1.0, 1.0, 0.0, 1.0)
+
+
+def test_going_round_for_ever_is_not_counted() -> None:
+    """The detour leads back to itself alone: its visits would follow from nothing but themselves."""
+    plan = ProcedureBuilder()
+    start, round_, out = (plan.add_event(name) for name in ("start", "round", "out"))
+    runs = [plan.add_activity(name, room([(1.0, 1.0), (2.0, 0.0)])) for name in ("way", "detour")]
+    plan.add_choice(start, "go", to=[Outcome(1.0, out, runs=runs[0])])
+    plan.add_choice(start, "get lost", to=[Outcome(1.0, round_)])
+    plan.add_choice(round_, "again", to=[Outcome(1.0, round_, runs=runs[1])])
+    plan.add_choice(round_, "leave", to=[Outcome(1.0, out)])
+    plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
+    evidence = evidence_of(plan.build(start=start, end=out))
+    forbidden = evidence.never.copy()
+    forbidden[[1, 3]] = True
+    with pytest.raises(NotProven, match=r"event state 1 may be come to less than 5\.0 times"):
+        evidence.begun("here", (1.0, 5.0, 1.0), forbidden)
+    for wrong in (-1.0, np.nan):
+        with pytest.raises((NotProven, ValueError)):
+            evidence.begun("here", (wrong, 0.0, 0.0), forbidden)
+
+
+# Three rooms: 1 and damage 1, or 2 and none; the second one is a little dearer and does a little more damage.
+ROOMS = [[(1.0, 1.0), (2.0, 0.0)], [(1.1, 1.05), (2.0, 0.0)], [(1.0, 1.0), (2.0, 0.0), (1.5, 0.5)]]
+PROBLEM = in_turn([room(ways) for ways in ROOMS], 1.75, [1.0] * 3, back=0.5)
+
+
+@cache
+def proof() -> tuple[Certificate, int, Statement]:
+    """A proof about them, the statement that spreads the budget, and its number."""
+    certificate = spread_proof(PROBLEM)
+    assert certificate is not None
+    ((number, _),) = certificate.leaves
+    assert number is not None
+    return certificate, number, certificate.statements[number]
+
+
+def changed(**changes: Any) -> Certificate:
+    certificate, number, statement = proof()
+    statements = list(certificate.statements)
+    statements[number] = replace(statement, **changes)
+    return replace(certificate, statements=tuple(statements))
+
+
+def other_parts(change: Callable[[Any, Any, Any], Any], of: int = 0) -> Certificate:
+    parts = list(proof()[2].parts)
+    parts[of] = change(*parts[of])
+    return changed(parts=tuple(parts))
+
+
+def other_claim(change: Callable[[float], float]) -> Certificate:
+    certificate = proof()[0]
+    ((number, bound),) = certificate.leaves
+    return replace(certificate, leaves=((number, change(bound)),))
+
+
+def tampered() -> Iterator[Certificate]:
+    certificate, _, statement = proof()
+    yield other_claim(lambda bound: bound * (1.0 + 1e-6))
+    yield other_claim(lambda _: inf)
+    yield changed(weights=(1.0, 0.999 * statement.weights[1]))
+    yield changed(weights=(1.0, -statement.weights[1]))
+    yield changed(weights=(0.0, statement.weights[1]))
+    # A room less, twice, or in the place of another.
+    yield changed(parts=statement.parts[1:])
+    yield changed(parts=(*statement.parts, statement.parts[0]))
+    yield other_parts(lambda _, tree, classes: (1, tree, classes))
+    yield other_parts(lambda _, tree, classes: (7, tree, classes))
+    # A class less, or others; all that holds for one of them is not said of the rest.
+    yield other_parts(lambda activity, tree, classes: (activity, tree, classes[:-1]))
+    yield other_parts(lambda activity, tree, classes: (activity, tree[:-1], classes[:-1]))
+    yield other_parts(lambda activity, tree, classes: (activity, (-1,), classes[:1]))
+    yield other_parts(lambda activity, tree, classes: (activity, tree, classes[::-1]))
+    yield other_parts(lambda activity, tree, classes: (activity, (tree[0] + 1, *tree[1:]), classes))
+    yield other_parts(lambda activity, tree, classes: (activity, ((tree[0], 1, 0), *tree[1:]), classes))
+    yield other_parts(lambda activity, tree, classes: (activity, tree, tuple(each[:2] for each in classes)))
+    yield other_parts(lambda activity, tree, classes: (activity, tree, tuple(((),) * 3 for _ in classes)))
+    for factor in (1.0 + 2.0**-40, -1.0, np.nan):
+        yield other_parts(
+            lambda activity, tree, classes, by=factor: (
+                activity,
+                tree,
+                tuple(
+                    tuple(tuple((a, n, share * by) for a, n, share in uses) for uses in each)
+                    for each in classes
+                ),
+            )
+        )
+    # Visits that nothing tells of.
+    for state in range(3):
+        for wrong in (
+            nextafter(statement.events[state], inf),
+            2.0 * statement.events[state],
+            -1.0,
+            np.nan,
+            inf,
+        ):
+            events = tuple(wrong if n == state else each for n, each in enumerate(statement.events))
+            yield changed(events=events)
+    yield changed(events=statement.events[:-1])
+    # Potentials that are a little too high.
+    single = [uses for _, _, classes in statement.parts for each in classes for uses in each[:2]]
+    used = {number for uses in single for _, number, _ in uses}
+    for number in used:
+        potentials = list(certificate.potentials)
+        values = potentials[number].values
+        if not values.any():
+            continue
+        potentials[number] = replace(potentials[number], values=values + 1e-9 * (values > 0.0))
+        yield replace(certificate, potentials=tuple(potentials))
+
+
+def test_the_proof_is_right() -> None:
+    certificate, _, statement = proof()
+    assert len(statement.parts) == 3
+    verdict = check(PROBLEM, certificate)
+    # One room fast, one at half speed; half of the time everything is done again.
+    every = brute_force(PROBLEM)
+    kept = every.costs[:, 1] <= 1.75
+    assert verdict.lower_bound == pytest.approx(float(every.costs[kept, 0].min()), rel=1e-8)
+    assert verdict.upper_bound == pytest.approx(verdict.lower_bound, rel=1e-8)
+
+
+def test_whatever_is_touched_is_refused() -> None:
+    every = list(tampered())
+    assert len(every) >= 40
+    for spoilt in every:
+        for exact in (False, True):
+            with pytest.raises((NotProven, InvalidCertificate), match=r"."):
+                check(PROBLEM, spoilt, exact=exact)
+
+
+def test_it_may_be_dearer_than_the_potentials_say() -> None:
+    """Weights that are higher than those of the potentials prove less; what is claimed still follows here."""
+    _, _, statement = proof()
+    spoilt = changed(weights=(1.0, 1.0001 * statement.weights[1]))
+    assert check(PROBLEM, spoilt).lower_bound == check(PROBLEM, proof()[0]).lower_bound
