@@ -48,6 +48,7 @@ def test_the_list_of_public_names() -> None:
         "Estimate",
         "Evaluation",
         "EventHandle",
+        "EventWay",
         "ExpandedCSSP",
         "Expansion",
         "FileClaim",

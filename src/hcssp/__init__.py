@@ -158,6 +158,7 @@ if TYPE_CHECKING:
     from hcssp.procedure.elements import Constraint as Constraint
     from hcssp.procedure.elements import Outcome as Outcome
     from hcssp.procedure.elements import PerExecution as PerExecution
+    from hcssp.procedure.flattening import EventWay as EventWay
     from hcssp.procedure.flattening import Flattening as Flattening
     from hcssp.procedure.implicit import ImplicitProcedure as ImplicitProcedure
     from hcssp.procedure.model import HCSSP as HCSSP
@@ -227,6 +228,7 @@ _HOME = {
     "evaluate": "hcssp.evaluation.exact",
     "Evaluation": "hcssp.evaluation.records",
     "EventHandle": "hcssp.procedure.builder",
+    "EventWay": "hcssp.procedure.flattening",
     "ExpandedCSSP": "hcssp.cssp.expanded_part",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",

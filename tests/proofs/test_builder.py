@@ -286,3 +286,20 @@ def test_only_what_is_needed_is_written() -> None:
         number = proof.add_potential(0, [1.0, price], [least, 0.0])
         proof.prove(proof.root, [price], [(0, number, 1.0)])
     assert len(proof.certificate().potentials) == 1
+
+
+def test_an_alike_activity_is_not_held_back_by_one_of_which_less_is_known() -> None:
+    plan = ProcedureBuilder()
+    events = [plan.add_event(name) for name in ("start", "middle", "out")]
+    rooms = [plan.add_activity(name, room()) for name in ("first", "second")]
+    for number, each in enumerate(rooms):
+        plan.add_choice(events[number], "go", to=[Outcome(1.0, events[number + 1], runs=each)])
+    plan.add_constraint("damage", at_most=2.0, counts=dict.fromkeys(rooms, "damage"))
+    proof = ProofBuilder(plan.build(start=events[0], end=events[-1]))
+    flat = proof.layout.flattening
+    first, second = (int(flat.state_offset[activity]) for activity in range(2))
+    values = np.zeros(flat.num_states)
+    values[first], values[second] = np.nan, 1.0
+    uses, _ = proof.flat_uses(proof.root, [1.0, 0.0], values)
+    levels = {activity: proof.level(activity, number) for activity, number, _ in uses}
+    assert levels == {0: 0.0, 1: pytest.approx(1.0)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress
-from math import ceil, floor, inf
+from math import ceil, floor, frexp, inf
 
 import numpy as np
 
@@ -79,8 +79,7 @@ class Evidence:
         self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
-        self.potentials, share = potentials, decimal(FEASIBILITY_TOLERANCE)
-        # The largest costs that count as keeping the bounds. Of some, nobody may spend anything.
+        self.potentials, share = potentials, decimal(FEASIBILITY_TOLERANCE)  # what is allowed above bounds
         self.most = [b if b == inf else decimal(b) + share * abs(decimal(b)) for b in layout.bounds]
         none = [1 + index for index, most in enumerate(self.most) if most == 0]
         self.never: BoolArray = layout.superfluous | (layout.flat.costs[none] > 0.0).any(axis=0)
@@ -196,7 +195,8 @@ class Evidence:
         prices, none = [grains(weight) for weight in given.weights], Segments(self.layout, ())
         kinds = [prices[0], *[0] * len(prices[1:])], [0, *prices[1:]], prices
         begun, options = self.begun(where, given.events, region), []
-        grid = Fraction(1 << 60, len(given.parts)) / (Fraction(claim) + budget)  # sums stay below 2 ** 63
+        # So fine that little is lost, and sums stay below 2 ** 63.
+        grid = Fraction(2) ** (60 - frexp(len(given.parts) * (claim + float(budget)))[1])
         aim, most = ceil(Fraction(claim) * grid), floor(budget * grid)
         for activity, tree, classes in given.parts:
             entries, exits, amounts = begun.pop(activity), self.layout.exits[activity], list[int]()

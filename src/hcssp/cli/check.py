@@ -179,5 +179,6 @@ def _words(
     if status == "optimal":
         lines.append("  so that its plan is optimal")
     rows = "all rows in integers" if arguments.exact else f"{verdict.num_exact} rows in integers"
-    lines.append(f"  {len(certificate.leaves)} leaves, {len(certificate.potentials)} potentials, {rows}")
+    leaves = "1 leaf" if len(certificate.leaves) == 1 else f"{len(certificate.leaves)} leaves"
+    lines.append(f"  {leaves}, {len(certificate.potentials)} potentials, {rows}")
     return "\n".join(lines)

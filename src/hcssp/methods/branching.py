@@ -252,15 +252,15 @@ class Branching(Generic[V]):
         self.expanded += 1
         if self.expanded < self.next_settling or parent.bound == -inf:
             return waiting
-        settled = self.oracle.settle(
-            node.region, parent.prices, parent.bound, self.search.cutoff, self.expanded
-        )
+        # What is just below the best plan is told as well: it would be dropped, but all of it was counted.
+        limit = self.search.upper_bound
+        settled = self.oracle.settle(node.region, parent.prices, parent.bound, limit, self.expanded)
         if settled is not None:
             if settled.vertex is not None:
                 self.reporter.offer(settled.vertex)
             if settled.bound > waiting:
-                waiting = settled.bound
-                self.record.settled(node.number, waiting, parent.prices)
+                waiting = self.oracle.round_up(settled.bound)
+                self.record.settled(node.number, settled.bound, parent.prices)
         if waiting < self.search.cutoff:
             self.next_settling = 2 * self.expanded
         return waiting

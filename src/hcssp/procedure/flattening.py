@@ -23,9 +23,10 @@ from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidProblem
+from hcssp.procedure.elements import Outcome
 from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
 from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
-from hcssp.procedure.model import HCSSP, Outcome
+from hcssp.procedure.model import HCSSP
 
 
 class EventWay(NamedTuple):

@@ -64,8 +64,11 @@ smaller by the other factor."""
 LEAF = -1
 """Where a certificate's tree branches no more."""
 
-SPREAD_MARGINS = (2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32, 2.0**-26)
+SPREAD_MARGINS = (0.0, 2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32, 2.0**-26)
 """By so much of itself a bound that rests on spreading the budget is lowered until the checker accepts it."""
+
+NEXT_TO_NOTHING = 1e-9
+"""If no more than this share is open, a bound is tried that leaves nothing open."""
 
 MAX_SHRINKINGS = 20
 MAX_SEARCHES = 1_000
@@ -223,7 +226,8 @@ class ProofBuilder:
         uses: list[Use] = []
         for activity, block in enumerate(layout.blocks):
             states = layout.flattening.flat_state(activity)
-            own = np.where(states >= 0, levels[states], np.nan)
+            # What nobody knows is not passed off as known: an alike activity may know it.
+            own = np.where((states >= 0) & (known[states] | block.goals), levels[states], np.nan)
             # From an exit of which nothing is known, the end is not reached: so dear that nobody takes it.
             own[block.goals & ~np.isfinite(own)] = dear
             own_weights = [float(weight) for weight in layout.own_weights(activity, exact)]
@@ -334,8 +338,11 @@ class ProofBuilder:
         region = self.region(node)
         weights = (1.0, *map(float, prices))
         statement = Statement(weights, certain_visits(self.layout, region), (), tuple(parts))
-        for margin in SPREAD_MARGINS:
-            claim = aim * (1.0 - margin)
+        claims = [aim * (1.0 - margin) for margin in SPREAD_MARGINS]
+        if self._plan is not None and aim < self._plan.upper_bound <= aim * (1.0 + NEXT_TO_NOTHING):
+            # What rounding has left open may be closed in integers.
+            claims.insert(0, self._plan.upper_bound)
+        for claim in claims:
             try:
                 self._evidence.bound(f"node {node}", statement, region, claim)
             except NotProven as error:
