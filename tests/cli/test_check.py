@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_exit_code_2(
             proof,
             "--bound",
             "damage=3",
-        ): r"it is for the bounds (2.0, inf), but the problem has (3.0, inf)",
+        ): r"it is for the bounds (2.0, inf), not for (3.0, inf)",
         (problem, proof, "--bound", "smoke=3"): "there is no constraint 'smoke'",
     }
     for arguments, message in cases.items():
