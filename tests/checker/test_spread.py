@@ -17,7 +17,7 @@ from brute_force_procedures import brute_force
 from hcssp.checker import Certificate, check
 from hcssp.checker.arithmetic import reaches
 from hcssp.checker.checking import Evidence
-from hcssp.checker.format import Statement
+from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.contract.stop import Gap
 from hcssp.cssp import CSSP, CSSPBuilder
@@ -303,6 +303,42 @@ def test_whatever_is_touched_is_refused() -> None:
         for exact in (False, True):
             with pytest.raises((NotProven, InvalidCertificate), match=r"."):
                 check(PROBLEM, spoilt, exact=exact)
+
+
+def test_an_exit_that_is_worth_more_than_another_is_what_counts() -> None:
+    """To the left it costs 1, to the right 7: nobody spends less than 1, and some spend no more."""
+    way = CSSPBuilder(cost_names=("time", "damage"))
+    here, left, right = way.add_state("here"), way.add_goal("left"), way.add_goal("right")
+    way.add_action(here, "left", to=left, costs={"time": 1.0})
+    way.add_action(here, "right", to=right, costs={"time": 7.0})
+    way.set_initial(here)
+    plan = ProcedureBuilder()
+    start, out = plan.add_event("start"), plan.add_event("out")
+    run = plan.add_activity("way", way.build())
+    plan.add_choice(start, "go", to=[Outcome(1.0, out, runs=run)])
+    plan.add_constraint("damage", at_most=1.0, counts={run: "damage"})
+    problem = plan.build(start=start, end=out)
+    uses = ((run, 0, 1.0),)
+    spread = Statement((1.0, 0.0), (1.0, 1.0), (), ((run, (-1,), ((uses, (), ()),)),))
+    nothing = np.zeros(0, dtype=np.int64)
+    for claim, holds in ((1.0, True), (1.001, False), (7.0, False)):
+        certificate = Certificate(
+            fingerprint=Layout(problem).flat.digest,
+            bounds=(1.0,),
+            tree=(-1,),
+            leaves=((0, claim),),
+            plan=nothing,
+            ranks=nothing,
+            upper_bound=inf,
+            plan_statements=(),
+            statements=(spread,),
+            potentials=(Potential(run, (1.0, 0.0), (), np.array([1.0, 0.0, -6.0])),),
+        )
+        if holds:
+            assert check(problem, certificate).lower_bound == claim
+        else:
+            with pytest.raises(NotProven, match=r"leaf 0: plans within the budget may cost less than"):
+                check(problem, certificate)
 
 
 def test_it_may_be_dearer_than_the_potentials_say() -> None:

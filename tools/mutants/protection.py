@@ -76,7 +76,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
     "dual/frontier.py": ("dual/test_activity_curve.py", "dual/test_activity_budget.py"),
     "dual/master.py": ("dual/test_several_bounds.py", "dual/test_ascent.py"),
-    "dual/near_best.py": ("dual/test_settlement.py",),
+    "dual/near_best.py": ("dual/test_settlement.py", "checker/test_spread.py"),
     "dual/one_bound.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
     "dual/oracle.py": (
         "dual/test_roundings_of_duals.py",
@@ -88,7 +88,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/price_interval.py": ("dual/test_activity_curve.py", "dual/test_activity_planner.py"),
     "dual/procedure_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
     "dual/procedure_vertex.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
-    "dual/settlement.py": ("dual/test_procedure_oracle.py",),
+    "dual/settlement.py": ("dual/test_procedure_oracle.py", "checker/test_spread.py"),
     "dual/several_bounds.py": (
         "dual/test_ascent.py",
         "dual/test_peak.py",
@@ -103,8 +103,13 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_own_oracle.py",
         "dual/test_several_bounds.py",
     ),
-    "checker/arithmetic.py": ("checker/test_check.py", "checker/test_tampering.py"),
-    "checker/checking.py": ("checker/test_check.py", "checker/test_tampering.py", "proofs/test_builder.py"),
+    "checker/arithmetic.py": ("checker/test_check.py", "checker/test_spread.py", "checker/test_tampering.py"),
+    "checker/checking.py": (
+        "checker/test_check.py",
+        "checker/test_spread.py",
+        "checker/test_tampering.py",
+        "proofs/test_builder.py",
+    ),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/layout.py": (
         "checker/test_arithmetic.py",
@@ -127,6 +132,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "proofs/feasibility.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
     "proofs/plans.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
     "proofs/search_record.py": ("proofs/test_assembly.py",),
+    "proofs/visits.py": ("checker/test_spread.py",),
     "proofs/ways_out.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
     "proofs/witnesses.py": ("proofs/test_assembly.py",),
     "methods/best_first.py": ("methods/test_anytime.py", "methods/test_policy_branching.py"),
@@ -156,7 +162,7 @@ PROPOSERS = (
     "dual/switch_sets.py",
     "ssp/mending.py",
     *(f"proofs/{name}.py" for name in ("encoding", "events", "feasibility", "plans", "search_record")),
-    *(f"proofs/{name}.py" for name in ("ways_out", "witnesses")),
+    *(f"proofs/{name}.py" for name in ("visits", "ways_out", "witnesses")),
 )
 """What no claim rests on, because somebody else judges what is proposed, whatever it is:
 
