@@ -295,6 +295,18 @@ def test_what_is_the_end_or_the_start_is_in_no_segment() -> None:
                 Segments(layout, (wrong,))
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_activities_and_events_are_not_counted_from_the_end(name: str) -> None:
+    """Otherwise rows of activities that run elsewhere, and seldom, could be exchanged with others."""
+    layout, listed, _ = known(name)
+    for events, activities, leaves in listed:
+        for number in range(-len(layout.blocks), 0):
+            with pytest.raises(NotProven, match="segment 0: it can be entered, run or left elsewhere"):
+                Segments(layout, ((events, (*activities, number), leaves),))
+        with pytest.raises(NotProven, match="segment 0: it can be entered, run or left elsewhere"):
+            Segments(layout, (((*events, -1), activities, leaves),))
+
+
 def loop(**changes: Any) -> Layout:
     """Two alike floors of two events each, one after the other, and back by chance; and what is changed."""
     plan = ProcedureBuilder("loop")

@@ -143,8 +143,8 @@ class Segments:
         for number, (events, activities, leaves) in enumerate(listed):
             first, inner, inside = events[0], events[1:], np.isin(states, events)
             right = np.where(inside, np.isin(heads, [*inner, leaves]), ~np.isin(heads, inner))
-            right &= np.isin(runs, activities) == (inside & (runs >= 0))
-            if not right.all() or min(events) < 0 or flat.start in inner or {flat.end, leaves} & {*events}:
+            right &= (np.isin(runs, activities) == inside & (runs >= 0)) & (min(0, *events, *activities) == 0)
+            if not right.all() or flat.start in inner or {flat.end, leaves} & {*events}:
                 raise NotProven(f"segment {number}: it can be entered, run or left elsewhere")
             own = [layout.choices[event] for event in events] + [np.r_[layout.rows[a]] for a in activities]
             self.found.append((first, self.form(listed[number]), np.concatenate(own)))
