@@ -126,6 +126,18 @@ def test_reaching_an_aim_agrees_with_all_ways(seed: int) -> None:
             assert cheap != []
 
 
+def test_a_sum_alone_may_be_too_dear() -> None:
+    """Whoever takes the second row spends or uses 10 in all, but nobody knows of what."""
+    dear = [np.array([[6, 0, 0], [0, 0, 10]])]
+    assert reaches(5, 5, dear)
+    assert reaches(6, 4, dear)
+    assert not reaches(6, 5, dear)
+    assert not reaches(7, 3, dear)
+    # Cost and use make it up where nothing more is known.
+    assert reaches(6, 4, [np.array([[6, 4, 0]])])
+    assert reaches(6, 4, [np.array([[3, 1, 0], [5, 0, 0]]), np.array([[3, 3, 0], [1, 4, 0]])])
+
+
 def test_too_many_ways_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [np.array([[3, 0, 0], [0, 2, 0]])] * 4
     assert reaches(6, 5, options)
