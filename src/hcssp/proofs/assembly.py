@@ -107,7 +107,10 @@ class _Assembly:
             if not self._is_enough(leaf, min(target, claim.bound)):
                 self._prove(*self._places[leaf], claim, afresh=True)
             short += not self._is_enough(leaf, min(target, claim.bound))
-        if short:
+        whole = record.claim(record.root)
+        if short and whole is not None:
+            # Where a split could not be followed, what is known about all policies may be more.
+            self._prove(*self._places[record.root], whole, afresh=False)
             logger.info("of %d leaves, %d are proven to less than the search told", len(told), short)
 
     def _leaves(self, target: float, relaxed: bool) -> list[int]:
