@@ -38,6 +38,7 @@ from hcssp.numerics import DEFAULT_TOLERANCES, PRUNE_TOLERANCE, Tolerances
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.findings import Findings
+from hcssp.solving.in_integers import proven_in_integers
 from hcssp.threads import single_threaded_algebra
 
 if TYPE_CHECKING:
@@ -148,7 +149,10 @@ def solve(
     ending = _honest(ending or Ending(Reason.EXHAUSTED), known.progress.gap, criteria, tolerances)
     if isinstance(problem, ImplicitCSSP):
         known.settle(settled_part(memory.expansion(problem), problem))
-    return known.conclude(method.name, ending, memory)
+    plan = known.conclude(method.name, ending, memory)
+    if ending.reason is Reason.ROUNDING:
+        return proven_in_integers(plan, _wanted_gap(criteria, tolerances))
+    return plan
 
 
 def _method_for(problem: Problem | ImplicitCSSP) -> Solver:

@@ -154,7 +154,9 @@ def pieces_of(tangents: dict[float, Tangent]) -> tuple[FloatArray, FloatArray]:
         else:
             position += 1
     points = points[kept]
-    prices = -np.diff(points[:, 1]) / np.diff(points[:, 0]) if len(points) > 1 else np.zeros(0)
+    # Where the least use is next to nothing, a price may be beyond all numbers.
+    with np.errstate(over="ignore"):
+        prices = -np.diff(points[:, 1]) / np.diff(points[:, 0])
     return points, np.maximum(prices, 0.0)
 
 
