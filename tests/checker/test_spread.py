@@ -20,55 +20,28 @@ from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
 from hcssp.contract.stop import Gap
-from hcssp.cssp import CSSP, CSSPBuilder
+from hcssp.cssp import CSSPBuilder
 from hcssp.cssp.decimals import decimal
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.visits import certain_visits
 from hcssp.solving.solve import solve
+from rooms_in_turn import step, steps
 from volume import some
-
-
-def room(ways: list[tuple[float, float]], stays: float = 0.0, dead_end: bool = False) -> CSSP:
-    """One state to leave, in one of several ways, of time and damage; or to go where nothing follows."""
-    plan = CSSPBuilder(cost_names=("time", "damage"))
-    here, there = plan.add_state("here"), plan.add_goal("there")
-    for number, (time, damage) in enumerate(ways):
-        to = {there: 1.0 - stays, here: stays} if stays else there
-        plan.add_action(here, str(number), to=to, costs={"time": time, "damage": damage})
-    if dead_end:
-        plan.add_action(here, "wait", to=here, costs={"time": 0.5})
-    plan.set_initial(here)
-    return plan.build()
-
-
-def in_turn(rooms: list[CSSP], bound: float, chances: list[float], back: float = 0.0) -> HCSSP:
-    """Rooms one after the other, each needed with a chance; from the last one it may go back to the first."""
-    plan = ProcedureBuilder()
-    events = [plan.add_event(str(number)) for number in range(len(rooms) + 1)]
-    runs = [plan.add_activity(f"room {number}", each) for number, each in enumerate(rooms)]
-    for number, (run, chance) in enumerate(zip(runs, chances, strict=True)):
-        again = back if number == len(rooms) - 1 else 0.0
-        to = [Outcome(chance * (1.0 - again), events[number + 1], runs=run)]
-        to += [Outcome((1.0 - chance) * (1.0 - again), events[number + 1])] if chance < 1.0 else []
-        to += [Outcome(again, events[0])] if again else []
-        plan.add_choice(events[number], "go", to=to)
-    plan.add_constraint("damage", at_most=bound, counts=dict.fromkeys(runs, "damage"))
-    return plan.build(start=events[0], end=events[-1])
 
 
 def random_rooms(seed: int) -> HCSSP:
     rng = np.random.default_rng(seed)
     rooms = [
-        room(
+        step(
             [(float(time), float(damage)) for time, damage in zip(*rng.integers(0, 9, (2, 3)), strict=True)],
-            stays=float(rng.choice([0.0, 0.25])),
+            slip=float(rng.choice([0.0, 0.25])),
             dead_end=bool(rng.random() < 0.3),
         )
         for _ in range(int(rng.integers(2, 6)))
     ]
     chances = rng.choice([1.0, 0.3], len(rooms)).tolist()
-    return in_turn(
+    return steps(
         rooms, float(rng.integers(1, 6) * len(rooms)) / 3.0 + 0.1, chances, float(rng.choice([0.0, 0.7]))
     )
 
@@ -152,7 +125,7 @@ def evidence_of(problem: HCSSP) -> Evidence:
 
 @pytest.mark.parametrize("back", [0.0, 0.3, 0.99, 1.0 - 2.0**-20])
 def test_visits_are_counted_from_below(back: float) -> None:
-    problem = in_turn([room([(1.0, 1.0)])] * 3, 5.0, [1.0, 0.3, 1.0], back)
+    problem = steps([step([(1.0, 1.0)])] * 3, 5.0, [1.0, 0.3, 1.0], back)
     evidence = evidence_of(problem)
     visits = certain_visits(evidence.layout, evidence.never)
     true = [1 / (1 - decimal(back))] * 3 + [Fraction(1)]
@@ -171,7 +144,7 @@ def test_visits_are_counted_from_below(back: float) -> None:
 def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
     plan = ProcedureBuilder()
     start, left, right, out = (plan.add_event(name) for name in ("start", "left", "right", "out"))
-    runs = [plan.add_activity(name, room([(1.0, 1.0), (2.0, 0.0)])) for name in ("left", "right")]
+    runs = [plan.add_activity(name, step([(1.0, 1.0), (2.0, 0.0)])) for name in ("left", "right")]
     for event, run in zip((left, right), runs, strict=True):
         plan.add_choice(start, f"to {run}", to=[Outcome(1.0, event)])
         plan.add_choice(event, "go", to=[Outcome(1.0, out, runs=run)])
@@ -191,7 +164,7 @@ def test_going_round_for_ever_is_not_counted() -> None:
     """The detour leads back to itself alone: its visits would follow from nothing but themselves."""
     plan = ProcedureBuilder()
     start, round_, out = (plan.add_event(name) for name in ("start", "round", "out"))
-    runs = [plan.add_activity(name, room([(1.0, 1.0), (2.0, 0.0)])) for name in ("way", "detour")]
+    runs = [plan.add_activity(name, step([(1.0, 1.0), (2.0, 0.0)])) for name in ("way", "detour")]
     plan.add_choice(start, "go", to=[Outcome(1.0, out, runs=runs[0])])
     plan.add_choice(start, "get lost", to=[Outcome(1.0, round_)])
     plan.add_choice(round_, "again", to=[Outcome(1.0, round_, runs=runs[1])])
@@ -209,7 +182,7 @@ def test_going_round_for_ever_is_not_counted() -> None:
 
 # Three rooms: 1 and damage 1, or 2 and none; the second one is a little dearer and does a little more damage.
 ROOMS = [[(1.0, 1.0), (2.0, 0.0)], [(1.1, 1.05), (2.0, 0.0)], [(1.0, 1.0), (2.0, 0.0), (1.5, 0.5)]]
-PROBLEM = in_turn([room(ways) for ways in ROOMS], 1.75, [1.0] * 3, back=0.5)
+PROBLEM = steps([step(ways) for ways in ROOMS], 1.75, [1.0] * 3, retry=0.5)
 
 
 @cache

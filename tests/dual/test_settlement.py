@@ -6,7 +6,6 @@ import pytest
 from brute_force_procedures import brute_force
 from hcssp.checker.checking import check
 from hcssp.contract.solver import Context
-from hcssp.cssp import CSSP, CSSPBuilder
 from hcssp.dual.ascent import maximise
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.settlement import SLACK, OneBudget, _uses, settle
@@ -16,39 +15,8 @@ from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+from rooms_in_turn import step, steps
 from volume import some
-
-
-def step(options: list[tuple[float, float]], slip: float = 0.0) -> CSSP:
-    """One state to leave, with a time and a damage for each way; each fails with probability `slip`."""
-    way = CSSPBuilder(cost_names=("time", "damage"))
-    here, there = way.add_state("here"), way.add_goal("there")
-    for number, (time, damage) in enumerate(options):
-        way.add_action(
-            here,
-            str(number),
-            to={there: 1.0 - slip, here: slip} if slip else there,
-            costs={"time": time, "damage": damage},
-        )
-    way.set_initial(here)
-    return way.build()
-
-
-def steps(rooms: list[CSSP], bound: float, chances: list[float], retry: float = 0.0) -> HCSSP:
-    """Rooms one after the other; each is needed with some chance, and the last may lead back to the first."""
-    plan = ProcedureBuilder()
-    events = [plan.add_event(str(number)) for number in range(len(rooms) + 1)]
-    runs = [plan.add_activity(f"room {number}", room) for number, room in enumerate(rooms)]
-    for number, (activity, chance) in enumerate(zip(runs, chances, strict=True)):
-        back = retry if number == len(rooms) - 1 else 0.0
-        outcomes = [Outcome(chance * (1.0 - back), events[number + 1], runs=activity)]
-        if chance < 1.0:
-            outcomes.append(Outcome((1.0 - chance) * (1.0 - back), events[number + 1]))
-        if back:
-            outcomes.append(Outcome(back, events[0]))
-        plan.add_choice(events[number], "go", to=outcomes)
-    plan.add_constraint("damage", at_most=bound, counts=dict.fromkeys(runs, "damage"))
-    return plan.build(start=events[0], end=events[-1])
 
 
 def random_steps(seed: int) -> HCSSP:
