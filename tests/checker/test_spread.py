@@ -332,3 +332,55 @@ def test_it_may_be_dearer_than_the_potentials_say() -> None:
     _, _, statement = proof()
     spoilt = changed(weights=(1.0, 1.0001 * statement.weights[1]))
     assert check(PROBLEM, spoilt).lower_bound == check(PROBLEM, proof()[0]).lower_bound
+
+
+def forged(problem: HCSSP, statement: Statement, num_potentials: int, rng: np.random.Generator) -> Statement:
+    """The statement with a few things changed at random."""
+    parts, events, weights = list(statement.parts), list(statement.events), list(statement.weights)
+    for _ in range(int(rng.integers(1, 4))):
+        place = int(rng.integers(len(parts)))
+        activity, tree, classes = parts[place]
+        which, kind = int(rng.integers(len(classes))), int(rng.integers(3))
+        match int(rng.integers(7)):
+            case 0:
+                at, row = int(rng.integers(len(tree))), int(rng.integers(-1, problem.flattening.num_rows))
+                tree = (*tree[:at], row, *tree[at + 1 :])
+            case 1:
+                tree, classes = (-1,), classes[which : which + 1]
+            case 2:
+                other = int(rng.integers(num_potentials))
+                lists = list(classes[which])
+                lists[kind] = ((activity, other, float(rng.choice([0.5, 1.0, 2.0]))),)
+                classes = (*classes[:which], tuple(lists), *classes[which + 1 :])
+            case 3:
+                classes = classes[::-1]
+            case 4:
+                events[int(rng.integers(len(events)))] *= float(rng.choice([0.5, 1.001, 2.0]))
+            case 5:
+                weights[1] *= float(rng.choice([0.0, 0.5, 0.999, 1.001, 2.0]))
+            case _:
+                activity = int(rng.integers(-2, len(problem.activities)))
+        parts[place] = (activity, tree, classes)
+    return Statement(tuple(weights), tuple(events), (), tuple(parts))
+
+
+@pytest.mark.parametrize("seed", some(range(8), 2))
+def test_what_is_forged_at_random_is_not_believed_unless_it_is_true(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    certificate, number, statement = proof()
+    every = brute_force(PROBLEM)
+    truth = float(every.costs[every.costs[:, 1] <= 1.75, 0].min())
+    accepted = 0
+    for _ in range(200):
+        statements = list(certificate.statements)
+        statements[number] = forged(PROBLEM, statement, len(certificate.potentials), rng)
+        claim = truth * float(rng.choice([0.5, 0.9, 1.0 + 1e-9, 1.001, 1.3]))
+        spoilt = replace(certificate, statements=tuple(statements), leaves=((number, claim),))
+        try:
+            verdict = check(PROBLEM, spoilt, exact=bool(rng.random() < 0.2))
+        except (NotProven, InvalidCertificate):
+            continue
+        assert verdict.lower_bound <= truth * (1.0 + 1e-12)
+        assert claim <= truth
+        accepted += 1
+    assert accepted > 0
