@@ -11,7 +11,7 @@ import logging
 from math import inf
 
 from hcssp.checker.format import Certificate
-from hcssp.cssp.model import CSSP, IntArray
+from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracles import oracle_of
 from hcssp.dual.procedure_oracle import ProcedureOracle
@@ -144,22 +144,31 @@ class _Assembly:
         if weights is None:
             proof.refute_empty(node)
             return
+        if claim.counted and self._spread(node, claim.node, weights[1:], claim.bound):
+            return
         testimony = None
         if self._witness is not None:
             testimony = self._witness.testify(node, blocks, weights, afresh)
         if testimony is None:
             proof.refute_empty(node)
-            return
-        prices = weights[1:].tolist()
-        if weights[0] == 0.0:
-            proof.refute(node, prices, *testimony)
-            return
-        proof.prove(node, prices, *testimony)
-        if claim.counted and isinstance(self._witness, ProcedureWitness):
-            parts = self._witness.spread(self._record.region(claim.node), weights[1:], claim.bound)
-            if parts is not None:
-                proof.prove_spread(node, prices, parts, claim.bound)
+        elif weights[0] == 0.0:
+            proof.refute(node, weights[1:].tolist(), *testimony)
+        else:
+            proof.prove(node, weights[1:].tolist(), *testimony)
+
+    def _spread(self, node: int, region: int, prices: FloatArray, bound: float) -> bool:
+        """Whether a bound that was found by counting is proven so; plans that draw lots are not counted."""
+        if self._proof.randomised or not isinstance(self._witness, ProcedureWitness):
+            return False
+        parts = self._witness.spread(self._record.region(region), prices, bound)
+        if parts is None:
+            return False
+        return _nearly(self._proof.prove_spread(node, prices.tolist(), parts, bound), bound)
 
     def _is_enough(self, leaf: int, wanted: float) -> bool:
-        proven = self._proof.bound(self._places[leaf][0])
-        return proven >= wanted or (wanted < inf and proven >= wanted - ENOUGH * abs(wanted))
+        return _nearly(self._proof.bound(self._places[leaf][0]), wanted)
+
+
+def _nearly(proven: float, wanted: float) -> bool:
+    """Whether as much is proven as was wanted, but for next to nothing."""
+    return proven >= wanted or (wanted < inf and proven >= wanted - ENOUGH * abs(wanted))

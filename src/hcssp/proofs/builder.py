@@ -103,13 +103,15 @@ class ProofBuilder:
         The node of all policies.
     layout
         The problem as the checker sees it.
+    randomised
+        As it was given.
     """
 
     root = 0
 
     def __init__(self, problem: CSSP | HCSSP, randomised: bool = False) -> None:
         self._problem = problem
-        self.layout = Layout(problem)
+        self.layout, self.randomised = Layout(problem), randomised
         if randomised:
             self.layout.unit = Fraction(0)
         self._bounds = tuple(constraint.at_most for constraint in self.layout.procedure.constraints)
