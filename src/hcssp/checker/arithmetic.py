@@ -77,8 +77,7 @@ def reaches(aim: int, budget: int, options: Sequence[IntArray]) -> bool:
             return False
         costs, uses = (np.add.outer(each, own[:, n]).ravel() for n, each in enumerate((costs, uses)))
         order = np.lexsort((costs, uses))
-        cheaper = np.diff(np.minimum.accumulate(np.append(aim, costs[order]))) < 0
-        costs, uses = costs[order[cheaper]], uses[order[cheaper]]
-        undecided = (uses <= budget) & (costs + uses + rest < aim + budget)
-        costs, uses = costs[undecided], uses[undecided]
+        kept = order[np.diff(np.minimum.accumulate(np.append(aim, costs[order]))) < 0]
+        kept = kept[(uses[kept] <= budget) & (costs[kept] + uses[kept] + rest < aim + budget)]
+        costs, uses = costs[kept], uses[kept]
     return len(costs) == 0

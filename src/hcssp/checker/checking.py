@@ -140,15 +140,10 @@ class Evidence:
     def begun(self, where: str, visits: Sequence[float], region: BoolArray) -> Begun:
         """Where activities begin and how often, at least, if that is how often event states are come to."""
         begun, come = Begun(), [Fraction(state == self.flattening.start) for state in range(len(visits))]
-        for rows in self.layout.choices:
-            allowed = [self.layout.event_rows[row] for row in rows if not region[row]]
-            for state, _, ways in allowed if len(allowed) == 1 else ():
-                share = Fraction(visits[state]) / sum(chance for chance, _, _ in ways)
-                for chance, run, start in ways:
-                    begun.setdefault(run, []).append((start, share * chance))
-                    after = {start} if run is None else {event for _, event in self.layout.exits[run]}
-                    if len(after) == 1:
-                        come[after.pop()] += share * chance
+        for state, share, run, start, after in self.layout.decided(region):
+            begun.setdefault(run, []).append((start, Fraction(visits[state]) * share))
+            if len(after) == 1:
+                come[after.pop()] += Fraction(visits[state]) * share
         ends = self.layout.flat.almost_sure(~region)[0]
         for state, times in enumerate(visits):
             if times and not (0.0 < times <= come[state] and ends[state]):
@@ -165,9 +160,8 @@ class Evidence:
                 after = events[start]
             else:
                 # The activity's potential, lifted until an exit is as high as the event state it leads to.
-                own, exits = parts[activity], self.layout.exits[activity]
-                after = min((events[to] - level(own, goal) for goal, to in exits), default=0)
-                after += level(own, start)
+                own, ends = parts[activity], self.layout.exits[activity]
+                after = level(own, start) + min((events[to] - level(own, end) for end, to in ends), default=0)
             gain += probability * (after - before)
         return gain
 
@@ -195,8 +189,7 @@ class Evidence:
         prices, none = [grains(weight) for weight in given.weights], Segments(self.layout, ())
         kinds = [prices[0], *[0] * len(prices[1:])], [0, *prices[1:]], prices
         begun, options = self.begun(where, given.events, region), []
-        # So fine that little is lost, and sums stay below 2 ** 63.
-        grid = Fraction(2) ** (60 - frexp(len(given.parts) * (claim + float(budget)))[1])
+        grid = Fraction(2) ** (60 - frexp(len(given.parts) * (claim + float(budget)))[1])  # sums < 2 ** 63
         aim, most = ceil(Fraction(claim) * grid), floor(budget * grid)
         for activity, tree, classes in given.parts:
             entries, exits, amounts = begun.pop(activity), self.layout.exits[activity], list[int]()

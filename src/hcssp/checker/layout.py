@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
@@ -106,6 +106,15 @@ class Layout:
         own, costs = self.counted[activity], range(len(self.blocks[activity].costs))
         return [sum(weights[n] for n, counted in own if counted == cost) for cost in costs]
 
+    def decided(self, region: BoolArray) -> Iterator[tuple[int, Fraction, int | None, int, set[int]]]:
+        """Ways of rows that alone are allowed: state, probability, activity, start, event states after it."""
+        for rows in self.choices:
+            allowed = [self.event_rows[row] for row in rows if not region[row]]
+            for state, _, ways in allowed if len(allowed) == 1 else ():
+                whole = sum(chance for chance, _, _ in ways)
+                for chance, run, start in ways:
+                    yield state, Fraction(chance, whole), run, start, self.flattening.after(run, start)
+
     @cached_property
     def flat(self) -> Block:
         """The whole problem as one block, for searches along its arrows."""
@@ -136,7 +145,7 @@ class Segments:
         steps, chances = [(-1, -1, -1, -1)], [0]
         for row, (state, _, ways) in enumerate(layout.event_rows if listed else ()):
             for chance, run, start in ways:
-                after = {start} if run is None else {event for _, event in layout.exits[run]}
+                after = flat.after(run, start)
                 steps += [(row, state, -1 if run is None else run, event) for event in after]
                 chances += [chance if len(after) == 1 else 0] * len(after)
         rows, states, runs, heads = np.array(steps).T
@@ -183,5 +192,4 @@ class Segments:
         seen = {(form, entered.get(first, (first, 1)), region[own].tobytes()) for first, form, own in found}
         if len(seen) > 1 or len(np.unique(rows := np.array([own for *_, own in found]))) < rows.size:
             raise NotProven(f"segments {chosen}: they overlap, are not alike, or not entered equally often")
-        (place,) = np.flatnonzero(rows[0] == row)
-        return [int(each) for each in rows[:, place]]
+        return [*map(int, rows[:, np.flatnonzero(rows[0] == row)[0]])]

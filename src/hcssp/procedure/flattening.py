@@ -151,6 +151,10 @@ class Flattening:
         goals = sorted(zip(*self._goal_states(activity), strict=True))
         return [(goal, state) for goal, state in goals if state >= 0]
 
+    def after(self, runs: int | None, start: int) -> set[int]:
+        """The event states that a way may lead to: those of the activity's exits, or the one it begins in."""
+        return {start} if runs is None else {state for _, state in self.exits(runs)}
+
     def _goal_states(self, activity: int) -> tuple[list[int], list[int]]:
         """An activity's goals, and the event states that they are."""
         if activity not in self._goals:

@@ -63,17 +63,10 @@ def _certain_steps(layout: Layout, region: BoolArray) -> tuple[list[int], Source
     follows: dict[int, list[int]] = {}
     sources: Sources = {}
     ending = layout.flat.almost_sure(~region)[0]
-    for rows in layout.choices:
-        allowed = [layout.event_rows[row] for row in rows if not region[row]]
-        if len(allowed) != 1 or not ending[allowed[0].state]:
-            continue
-        ((state, _, ways),) = allowed
-        whole = sum(chance for chance, _, _ in ways)
-        for chance, run, begin in ways:
-            after = {begin} if run is None else {event for _, event in layout.exits[run]}
-            if len(after) == 1:
-                follows.setdefault(state, []).extend(after)
-                sources.setdefault(after.pop(), []).append((state, Fraction(chance, whole)))
+    for state, probability, _, _, after in layout.decided(region):
+        if len(after) == 1 and ending[state]:
+            follows.setdefault(state, []).extend(after)
+            sources.setdefault(after.pop(), []).append((state, probability))
     start = layout.flattening.start
     order = [start] if ending[start] else []
     known = {*order}
