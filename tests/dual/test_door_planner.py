@@ -63,6 +63,11 @@ def test_no_plan_is_told_that_is_forbidden(planner: DoorPlanner, allowance: floa
 
 def test_who_can_bear_a_loss_is_told_of_a_plan_that_is_known(planner: DoorPlanner) -> None:
     assert planner.plan(np.array([1.0, 4.0]), NOTHING_AFTER, NOWHERE) is not None
+    # A plan that is known, and the best here as well, loses nothing, whatever can be borne.
+    same = planner.plan(np.array([1.0, 5.0]), NOTHING_AFTER, NOWHERE, allowance=9.0)
+    assert same is not None
+    assert same.plan.rows.tolist() == [0]
+    assert same.loss == 0.0
     weights = np.array([1.0, 0.9])
     known = planner.plan(weights, NOTHING_AFTER, NOWHERE, allowance=1.0)
     assert known is not None

@@ -55,13 +55,12 @@ class _Segment(NamedTuple):
     ----------
     chain
         The segments that it follows, or that follow it, have the same number.
-    firsts, counts
-        The first rows and the numbers of rows of its events, then of its activities, in their order.
+    firsts
+        The first rows of its events, then of its activities, in their order.
     """
 
     chain: int
     firsts: tuple[int, ...]
-    counts: tuple[int, ...]
 
 
 class _Way(NamedTuple):
@@ -115,10 +114,8 @@ class Exchangeable:
             members = []
             for member, (chain, own, activities) in enumerate(family):
                 firsts = [int(starts[event]) for event in own]
-                counts = [int(starts[event + 1]) - int(starts[event]) for event in own]
                 firsts += [int(row_offset[each]) for each in activities]
-                counts += [int(row_offset[each + 1] - row_offset[each]) for each in activities]
-                members.append(_Segment(chain, tuple(firsts), tuple(counts)))
+                members.append(_Segment(chain, tuple(firsts)))
                 for place, first in enumerate(firsts):
                     self._places.setdefault(first, []).append((len(self._families), member, place))
             self._families.append(members)
