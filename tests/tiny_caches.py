@@ -26,7 +26,7 @@ CACHES = {
     "hcssp.dual.floors": ("MAX_WHOLE", "MAX_PARTS"),
     "hcssp.dual.value_surface": ("MAX_POINTS",),
     "hcssp.files.problem_file.records": ("MOST_KEPT",),
-    "hcssp.proofs.builder": ("MAX_SEARCHES",),
+    "hcssp.proofs.potential_store": ("MAX_SEARCHES",),
 }
 """The constants that say how much is kept, by module."""
 

@@ -21,7 +21,7 @@ from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
-from hcssp.proofs.builder import ProofBuilder
+from hcssp.proofs.region_tree import RegionTree
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
 from small_procedures import slow_or_fast
@@ -296,7 +296,7 @@ def test_what_the_checker_would_not_exchange_is_proven_without_it(
     plan = solve(problem)
     assert best is not None
     assert plan.record.exchanges
-    monkeypatch.setattr(ProofBuilder, "exchange", lambda proof, segments: None)
+    monkeypatch.setattr(RegionTree, "exchange", lambda regions, segments: None)
     certificate = certificate_of(problem, plan.record)
     assert all(isinstance(row, int) for row in certificate.tree)
     assert len(certificate.leaves) > 2

@@ -137,7 +137,7 @@ def test_equal_arrays_share_what_is_stored() -> None:
     assert proof.add_potential(1, [1.0, 0.0], [2.0, 0.0]) == first
     assert proof.add_potential(1, [1.0, 0.5], [2.5, 0.0]) != first
     assert proof.add_potential(1, [1.0, 0.0], [2.0, 0.0], forbidden=[1]) != first
-    assert proof.level(1, first) == pytest.approx(2.0)
+    assert proof.potentials.kept[first].values[0] == pytest.approx(2.0)
     bound = proof.prove(proof.root, [0.0, 0.0], [(0, first, 1.0), (1, first, 1.0)])
     # Dashing everywhere: 2 a crossing, 1.25 crossings, then 2 to leave, and again with probability 0.2.
     assert bound == pytest.approx((2.0 + 0.8 * 2.0) / 0.8)
@@ -301,5 +301,5 @@ def test_an_alike_activity_is_not_held_back_by_one_of_which_less_is_known() -> N
     values = np.zeros(flat.num_states)
     values[first], values[second] = np.nan, 1.0
     uses, _ = proof.flat_uses(proof.root, [1.0, 0.0], values)
-    levels = {activity: proof.level(activity, number) for activity, number, _ in uses}
+    levels = {activity: proof.potentials.kept[number].values[0] for activity, number, _ in uses}
     assert levels == {0: 0.0, 1: pytest.approx(1.0)}

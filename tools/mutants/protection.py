@@ -127,10 +127,23 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "proofs/test_assembly.py",
         "dual/test_exchangeable.py",
     ),
+    "proofs/compilation.py": ("proofs/test_builder.py", "proofs/test_assembly.py", "checker/test_spread.py"),
     "proofs/encoding.py": ("proofs/test_builder.py", "checker/test_format.py", "proofs/test_assembly.py"),
     "proofs/events.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
     "proofs/feasibility.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
     "proofs/plans.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
+    "proofs/potential_store.py": (
+        "proofs/test_builder.py",
+        "proofs/test_random_proofs.py",
+        "proofs/test_assembly.py",
+        "checker/test_spread.py",
+    ),
+    "proofs/region_tree.py": (
+        "proofs/test_builder.py",
+        "proofs/test_random_proofs.py",
+        "proofs/test_assembly.py",
+        "dual/test_exchangeable.py",
+    ),
     "proofs/search_record.py": ("proofs/test_assembly.py",),
     "proofs/visits.py": ("checker/test_spread.py",),
     "proofs/ways_out.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
@@ -174,7 +187,7 @@ PROPOSERS = (
 - lower values (``mending``): the certifier goes through all rows again, and so does the checker;
 - what certificates are made of (``proofs``): "verified" is the checker's word, which is in the core, and it
   believes nothing that the writer of a certificate says. What the command tells of a certificate before it
-  is checked comes from ``builder`` and ``assembly``, which stay in the core.
+  is checked comes from ``assembly``, ``builder`` and what it is made of, which stay in the core.
 
 A mistake there makes a search slower, an interval wider or a certificate refused, and nothing false is said.
 The tests of their own files say what they are to find; ``--proposers`` plants mistakes in them instead."""

@@ -87,7 +87,7 @@ class _Assembly:
     def __init__(self, proof: ProofBuilder, record: SearchRecord, witness: Witness | None) -> None:
         self._proof, self._record, self._witness = proof, record, witness
         if record.exchanges and isinstance(record.oracle, ProcedureOracle):
-            proof.exchange(record.oracle.segments)
+            proof.regions.exchange(record.oracle.segments)
         self._places: dict[int, tuple[int, Blocks]] = {}
         self._done: set[int] = set()
 
@@ -128,7 +128,7 @@ class _Assembly:
                 continue
             rows, count = self._record.orbit(region)
             flat = [self._witness.flat_row(row) for row in rows]
-            parts = self._proof.branch_alike(node, flat, count) if count else None
+            parts = self._proof.regions.branch_alike(node, flat, count) if count else None
             if parts is None:
                 # Without an exchange, less is left out of the part that does not use the row.
                 rows, count, parts = rows[:1], 1, self._proof.branch(node, flat[0])

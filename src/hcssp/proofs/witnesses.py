@@ -199,7 +199,8 @@ class ProcedureWitness:
         if plans.cheapest is None and plans.best is None:
             # Whoever has no plan to end the activity never does.
             rows = self._excepted(activity, plans.forbidden)
-            found[2] = ((activity, self._proof.add_dead_end(activity, weights.tolist(), dear, rows), 1.0),)
+            number = self._proof.potentials.add_dead_end(activity, weights.tolist(), dear, rows)
+            found[2] = ((activity, number, 1.0),)
         return tuple(found)
 
     def _uses(
