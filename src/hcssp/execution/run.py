@@ -64,7 +64,7 @@ at out: over; spent: minutes 6, smoke 4; left: smoke -3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,11 +75,9 @@ from hcssp.errors import ImpossibleObservation, InvalidProblem
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
+from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
-from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.limits import carried_limit, enters
-
-_SHOWN = 10
 
 
 class Run:
@@ -105,6 +103,7 @@ class Run:
         self._problem = as_procedure(policy.problem)
         self._policy = as_procedure_policy(self._problem, policy)
         self._flattening = self._problem.flattening
+        self._observations = Observations(self._policy, self._single, self._where)
         self._chain, only_policy = policy_chain(self._policy)
         self._remaining = expected_remaining(self._chain, only_policy)  # checks the policy, too
         self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
@@ -144,16 +143,17 @@ class Run:
         if not self._begun and not self._single:
             self._begin(seen, outcome)
         elif self._inside is not None:
-            activity, local = self._observed_state(seen, outcome)
+            local = self._observations.state_of(*self._inside, seen, outcome)
             self._spend()
-            self._enter(activity, local)
+            self._enter(self._inside[0], local)
         elif self._event_state == self._flattening.end:
             raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
         else:
-            happened, start = self._observed_outcome(seen, outcome)
+            here = self._flattening.event_states[self._event_state]
+            happened, start = self._observations.outcome_of(*here, seen, outcome)
             if happened.runs is None or start is None:
                 self._begin_uses(happened)
-                self._event_state = self._flattening.event_state(happened.event, self._entry)
+                self._event_state = self._flattening.event_state(happened.event, here[1])
             else:
                 self._enter(happened.runs, start)
             self._begun = True
@@ -248,13 +248,11 @@ class Run:
             return [(self._problem.events[self._problem.start], None)]
         if self._inside is not None:
             labels = self._problem.activities[self._inside[0]].cssp.state_labels
-            return [(None, labels[local]) for local in self._successors()]
+            return [(None, labels[local]) for local in self._observations.states(*self._inside)]
         if self.over:
             return []
-        return [
-            (None if self._single else self._name(each), self._start_label(each, start))
-            for each, start in self._outcomes()
-        ]
+        here = self._flattening.event_states[self._event_state]
+        return [self._observations.named(each) for each in self._observations.outcomes(*here)]
 
     @property
     def _flat_state(self) -> int:
@@ -266,10 +264,6 @@ class Run:
         if activity not in self._flat_states:
             self._flat_states[activity] = self._flattening.flat_state(activity)
         return int(self._flat_states[activity][local])
-
-    @property
-    def _entry(self) -> Hashable | None:
-        return self._flattening.event_states[self._event_state][1]
 
     def _begin(self, seen: Hashable | None, outcome: str | None) -> None:
         start = self._problem.events[self._problem.start]
@@ -303,93 +297,6 @@ class Run:
         row = int(self._chain.row_start[self._flat_state])
         self._spent = self._spent + self._chain.costs[:, row]
 
-    def _successors(self) -> list[int]:
-        """The local states that the action can lead to."""
-        if self._inside is None:
-            return []
-        activity, local = self._inside
-        transitions = self._problem.activities[activity].cssp.transitions
-        row = int(self._policy.activities[activity][local])
-        span = slice(transitions.indptr[row], transitions.indptr[row + 1])
-        return [int(state) for state in transitions.indices[span][transitions.data[span] > 0.0]]
-
-    def _observed_state(self, seen: Hashable | None, outcome: str | None) -> tuple[int, int]:
-        """The state that the robot is in after an action."""
-        if self._inside is None or outcome is not None:
-            raise ImpossibleObservation(
-                f"{self._where()}: an action has no outcome {outcome!r} but a next state; tell that"
-            )
-        activity, _ = self._inside
-        labels = self._problem.activities[activity].cssp.state_labels
-        successors = self._successors()
-        matching = successors if seen is None else [each for each in successors if labels[each] == seen]
-        if len(matching) != 1:
-            raise self._impossible(seen, [repr(labels[each]) for each in successors])
-        return activity, matching[0]
-
-    def _outcomes(self) -> list[tuple[Outcome, int | None]]:
-        """How the choice can turn out: outcomes, and the local state in which their activity begins."""
-        event = self._flattening.event_states[self._event_state]
-        found: list[tuple[Outcome, int | None]] = []
-        for each in self._problem.choices[self._policy.choices[event]].outcomes:
-            if not each.probability > 0.0:
-                continue
-            if each.runs is None:
-                # Two ways to the same event without an activity are one: nobody can tell them apart, or need.
-                if not any(other.runs is None and other.event == each.event for other, _ in found):
-                    found.append((each, None))
-            else:
-                starts, _ = entry_distribution(self._problem.activities[each.runs], self._entry)
-                found += [(each, int(start)) for start in starts]
-        return found
-
-    def _observed_outcome(self, seen: Hashable | None, outcome: str | None) -> tuple[Outcome, int | None]:
-        """How the choice turned out; in a single problem, where it begins."""
-        possible = self._outcomes()
-        if self._single and outcome is not None:
-            raise ImpossibleObservation(
-                f"{self._where()}: there is no outcome {outcome!r} but a first state; tell that"
-            )
-
-        def named(each: Outcome, name: Hashable) -> bool:
-            return name in (self._name(each), *(self._problem.events[event] for event in each.events))
-
-        # What happens at once says more than the event that an activity leads to in the end.
-        matching = [pair for pair in possible if outcome is None or self._name(pair[0]) == outcome]
-        matching = matching or [pair for pair in possible if named(pair[0], outcome)]
-        if seen is not None:
-            by_state = [(each, start) for each, start in matching if self._start_label(each, start) == seen]
-            exactly = [pair for pair in matching if self._name(pair[0]) == seen]
-            loosely = [pair for pair in matching if named(pair[0], seen)]
-            # An activity's own name says more than that of the event behind it.
-            matching = by_state if self._single else by_state or exactly or loosely
-        if len(matching) != 1:
-            told = seen if outcome is None else (outcome if seen is None else (outcome, seen))
-            raise self._impossible(
-                told,
-                [self._shown(each, start) for each, start in (matching or possible)],
-                unclear=bool(matching),
-            )
-        return matching[0]
-
-    def _name(self, outcome: Outcome) -> str:
-        """What an outcome is called: its activity, or its event if it runs none."""
-        if outcome.runs is None:
-            return self._problem.events[outcome.event]
-        return self._problem.activities[outcome.runs].name
-
-    def _start_label(self, outcome: Outcome, start: int | None) -> Hashable | None:
-        if outcome.runs is None or start is None:
-            return None
-        return self._problem.activities[outcome.runs].cssp.state_labels[start]
-
-    def _shown(self, outcome: Outcome, start: int | None) -> str:
-        """An outcome and the state that it begins in, for an error message."""
-        if self._single:
-            return repr(self._start_label(outcome, start))
-        where = "" if start is None else f" in {self._start_label(outcome, start)!r}"
-        return repr(self._name(outcome)) + where
-
     def _where(self) -> str:
         decision = self.decision
         if self._single:
@@ -400,16 +307,3 @@ class Run:
             choice = "" if decision.over else f", choice {decision.action!r}"
             return f"event {decision.event!r}{choice}"
         return f"activity {decision.activity!r}, state {decision.state!r}, action {decision.action!r}"
-
-    def _impossible(
-        self, seen: Hashable | None, possible: Sequence[str], unclear: bool = False
-    ) -> ImpossibleObservation:
-        listed = ", ".join(possible[:_SHOWN]) + (" and more" if len(possible) > _SHOWN else "")
-        if seen is None:
-            return ImpossibleObservation(f"{self._where()}: tell what was observed; possible: {listed}")
-        if unclear:
-            return ImpossibleObservation(
-                f"{self._where()}: {seen!r} does not tell which happened; tell outcome and state; "
-                f"possible: {listed}"
-            )
-        return ImpossibleObservation(f"{self._where()}: {seen!r} cannot be observed next; possible: {listed}")
