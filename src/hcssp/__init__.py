@@ -372,7 +372,8 @@ _HOME = {
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
     "plan.replan": "hcssp.solving.replan:replan",
-    "plan.proving_record": "hcssp.solving.proving:proving_record",
+    "plan.certificate": "hcssp.solving.proving:plan_certificate",
+    "plan.stochastic_certificate": "hcssp.solving.proving:stochastic_certificate",
     "plan.save": "hcssp.files.plan_file:save_plan",
     "plan.verified": "hcssp.files.certificate:verified_plan",
     "plan.save_certificate": "hcssp.files.certificate:save_certificate",

@@ -18,8 +18,6 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.trace import Trace
-from hcssp.cssp.expanded_part import ExpandedCSSP
-from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
@@ -37,12 +35,6 @@ from hcssp.verbs import verb
 if TYPE_CHECKING:
     from hcssp.checker.format import Certificate
     from hcssp.execution.run import Run
-
-WORTH_PROVING = 1e-9
-"""What was told is proven by another search only if it is more than the dual's bound by a larger share."""
-
-_WITHOUT_REGIONS = ("budget-allocation", "milp")
-_ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,42 +188,14 @@ class Plan:
         by itself and told more, by boxes of budgets, the exact method searches once more to prove that, see
         :mod:`hcssp.solving.proving`.
         """
-        from hcssp.proofs.assembly import certificate_of, claimed_interval
-
-        made = certificate_of(self.problem, self._proven, self._rows, relaxed=self._is_priced)
-        known = claimed_interval(made)[0]
-        if not self._told_more or self.lower_bound <= known + WORTH_PROVING * abs(known):
-            return made
-        record: SearchRecord = verb("plan.proving_record")(self)
-        again = certificate_of(self.problem, record, self._rows)
-        return max(made, again, key=lambda each: claimed_interval(each)[0])
-
-    @property
-    def _told_more(self) -> bool:
-        """Whether the search came to an end of its own for reasons that regions of policies do not tell."""
-        explicit = not isinstance(self.problem, ExpandedCSSP)
-        return explicit and self.method in _WITHOUT_REGIONS and self.ending.reason in _ENDS
+        made: Certificate = verb("plan.certificate")(self)
+        return made
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
         """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
-        from hcssp.proofs.assembly import certificate_of
-
-        return certificate_of(self.problem, self._proven, self._rows, relaxed=True)
-
-    @property
-    def _is_priced(self) -> bool:
-        """Whether it is proven on a part that is proven in one piece; see hcssp.cssp.priced_part."""
-        return isinstance(self.problem, ExpandedCSSP) and self.problem.priced_at is not None
-
-    @property
-    def _proven(self) -> SearchRecord:
-        # What the search has split is a part whose frontier has other actions.
-        return SearchRecord() if self._is_priced else self.record
-
-    @property
-    def _rows(self) -> IntArray | None:
-        return None if self.found_policy is None else self.found_policy.rows
+        made: Certificate = verb("plan.stochastic_certificate")(self)
+        return made
 
     def cost(self, name: str) -> float:
         """The exact expected sum of the cost called `name`."""

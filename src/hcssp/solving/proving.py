@@ -1,4 +1,4 @@
-"""A proof of what a method told that has none of its own: the exact method searches once more.
+"""The certificate of a plan: what its search has split, or where that was nothing, a search once more.
 
 A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and HiGHS keeps its
 tree to itself. But what they told is true of the problem, and not of the method: a search by regions proves
@@ -9,19 +9,60 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hcssp.checker.format import Certificate
+from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval
 from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
+from hcssp.cssp.expanded_part import ExpandedCSSP
 from hcssp.methods.policy_branching import PolicyBranching
+from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.solve import solve
 
 LEAST_SECONDS = 10.0
 """The search may take as long as the method took, or so long if that was less."""
 
+WORTH_PROVING = 1e-9
+"""What was told is proven by another search only if it is more than the dual's bound by a larger share."""
 
-def proving_record(plan: Plan) -> SearchRecord:
+_WITHOUT_REGIONS = ("budget-allocation", "milp")
+_ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
+
+
+def plan_certificate(plan: Plan) -> Certificate:
+    """See :attr:`hcssp.contract.plan.Plan.certificate`."""
+    made = _certificate(plan, plan.record, relaxed=False)
+    known = claimed_interval(made)[0]
+    if not _told_more(plan) or plan.lower_bound <= known + WORTH_PROVING * abs(known):
+        return made
+    again = _certificate(plan, _proving_record(plan), relaxed=False)
+    return max(made, again, key=lambda each: claimed_interval(each)[0])
+
+
+def stochastic_certificate(plan: Plan) -> Certificate:
+    """See :attr:`hcssp.contract.plan.Plan.stochastic_certificate`."""
+    return _certificate(plan, plan.record, relaxed=True)
+
+
+def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate:
+    """What a record proves, beside the plan's policy."""
+    if isinstance(plan.problem, ExpandedCSSP) and plan.problem.priced_at is not None:
+        # What the search has split is a part whose frontier has other actions: this one is proven in one
+        # piece, see hcssp.cssp.priced_part.
+        record, relaxed = SearchRecord(), True
+    rows = None if plan.found_policy is None else plan.found_policy.rows
+    return certificate_of(plan.problem, record, rows, relaxed=relaxed)
+
+
+def _told_more(plan: Plan) -> bool:
+    """Whether the search came to an end of its own for reasons that regions of policies do not tell."""
+    explicit = not isinstance(plan.problem, ExpandedCSSP)
+    return explicit and plan.method in _WITHOUT_REGIONS and plan.ending.reason in _ENDS
+
+
+def _proving_record(plan: Plan) -> SearchRecord:
     """The regions of a search that ends once it has proven as much as `plan` tells, or has taken too long.
 
     It begins with the plan's policy and with nothing that was told: all is proven anew.
