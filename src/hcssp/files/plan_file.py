@@ -82,7 +82,7 @@ def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -
     write_atomically(path, json.dumps(plan_document(plan, fingerprint), allow_nan=False) + "\n")
 
 
-def load_plan(path: str | Path, problem: Problem | ImplicitCSSP, *, fingerprint: str | None = None) -> Plan:
+def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
     """Read a plan for `problem`.
 
     The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
@@ -96,8 +96,6 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP, *, fingerprint:
         The file.
     problem
         The problem, under whatever bounds. An implicit one is expanded where the plan goes.
-    fingerprint
-        That of `problem`, if it is at hand; an implicit one has none.
 
     Raises
     ------
@@ -108,7 +106,7 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP, *, fingerprint:
     document = PlanDocument.read(path)
     if isinstance(problem, ImplicitCSSP):
         return document.evaluated(document.implicit_plan(problem))
-    document.check_problem(fingerprint or fingerprint_of(problem))
+    document.check_problem(fingerprint_of(problem))
     plan = document.plan(as_procedure(unnamed(problem)))
     bounded = problem.with_bounds(plan.bounds)
     policy = plan.policy

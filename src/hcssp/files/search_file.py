@@ -88,9 +88,7 @@ def save_search(
     write_atomically(path, json.dumps(document, allow_nan=False) + "\n")
 
 
-def load_search(
-    path: str | Path, problem: Kind, *, fingerprint: str | None = None
-) -> tuple[Kind, SearchRecord]:
+def load_search(path: str | Path, problem: Kind) -> tuple[Kind, SearchRecord]:
     """Read the regions of a search for `problem`, whatever its bounds.
 
     Parameters
@@ -99,8 +97,6 @@ def load_search(
         The file.
     problem
         The problem, under whatever bounds.
-    fingerprint
-        That of the problem, if it is at hand.
 
     Returns
     -------
@@ -126,7 +122,7 @@ def load_search(
     if content.get("version") not in READABLE:
         raise InvalidPlan([f"{file}: version {content.get('version')!r} cannot be read, only {VERSION}"])
     about = content.get("problem")
-    if not isinstance(about, dict) or about.get("fingerprint") != (fingerprint or fingerprint_of(problem)):
+    if not isinstance(about, dict) or about.get("fingerprint") != fingerprint_of(problem):
         raise InvalidPlan([f"{file}: this search is for another problem; begin without it"])
     bounds = content.get("bounds")
     if not isinstance(bounds, dict) or set(bounds) != set(problem.constraint_names):

@@ -6,7 +6,7 @@ from hcssp.reports.charts import draw_budget, draw_histograms, draw_history
 from hcssp.reports.outlook import look_ahead
 from hcssp.reports.page import page_html, save_page
 from hcssp.reports.page_data import page_data
-from hcssp.reports.rooms import draw_rooms, save_rooms
+from hcssp.reports.rooms import draw_rooms
 
 __all__ = [
     "draw_budget",
@@ -17,5 +17,4 @@ __all__ = [
     "page_data",
     "page_html",
     "save_page",
-    "save_rooms",
 ]

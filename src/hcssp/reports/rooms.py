@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from hcssp.procedure.units import called
 from hcssp.reports.cell_visits import visited_cells
 from hcssp.reports.figures import rounded
 from hcssp.reports.measures import Measure
-from hcssp.reports.pictures import literally, new_figure, save_picture
+from hcssp.reports.pictures import literally, new_figure
 from hcssp.reports.placement import Panel, place, sheet_size
 from hcssp.reports.procedure_graph import shortened
 from hcssp.reports.room_drawing import Marks, draw_legend, draw_marks, draw_passage, draw_room, finish
@@ -112,11 +111,6 @@ _LETTERS = 44
 _BETWEEN = "   ·   "
 _MOST_PANELS = 47
 """Activities that have a panel of their own, the likeliest; more are counted."""
-
-
-def save_rooms(path: Path, plan: Plan) -> None:
-    """Draw a plan and write it to `path`; its suffix (.png, .svg, .pdf) says how."""
-    save_picture(path, draw_rooms(plan))
 
 
 @literally
