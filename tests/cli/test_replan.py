@@ -8,6 +8,24 @@ import pytest
 
 from hcssp.cli import main
 
+MINE = """
+format: hcssp-problem
+version: 1
+parameters: {luck: 1/2}
+costs: [gold, wear]
+activities:
+  dig:
+    table:
+      mine:
+        drill: {to: {mine: 1 - luck, flooded: luck / 4, home: luck * 3 / 4}, costs: {gold: 3, wear: 2}}
+        shovel: {to: {mine: 1/4, home: 3/4}, costs: {gold: 3/2, wear: 3/2}}
+      flooded: {swim: {to: home}}
+    start: mine
+    goal: home
+constraints:
+  wear: {at_most: 4}
+"""
+
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -49,6 +67,36 @@ def test_a_changed_world(capsys: pytest.CaptureFixture[str], plan: str, tmp_path
     assert document["upper_bound"] == pytest.approx(anew["upper_bound"], rel=1e-6)
 
 
+def test_the_changed_world_is_asked_what_the_plan_was(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    mine, worse, saved = tmp_path / "mine.yaml", tmp_path / "worse.yaml", str(tmp_path / "plan.json")
+    mine.write_text(MINE, encoding="utf-8")
+    changed = MINE.replace("gold: 3,", "gold: 2,").replace("at_most: 4", "at_most: 3.75")
+    worse.write_text(changed, encoding="utf-8")
+    asked = ("--maximise", "gold", "--probability", "flooded=50%", "--quiet")
+    assert main(["solve", str(mine), *asked, "--out", saved]) == 0
+    capsys.readouterr()
+    place = ("--at", "dig", "mine", "--spent", "wear=1", "--spent", "flooded=0", "--json")
+    for world, reward, left in (
+        (("--world", str(worse)), 2.0, 2.75),
+        (("--world", str(worse), "--now", "luck=3/4"), 8 / 3, 2.75),
+        (("--world", str(worse), "--bound", "wear=8"), 4.0, 7.0),
+        (("--now", "luck=3/4"), 4.0, 3.0),
+    ):
+        assert main(["replan", str(mine), saved, *asked, *world, *place]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["reward"]["expected"] == pytest.approx(reward), world
+        assert document["constraints"]["wear"]["at_most"] == left
+        assert document["constraints"]["flooded"]["at_most"] == 0.5
+
+
+def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str], plan: str) -> None:
+    for changed in (("--world", "-"), ("--now", "locked=1%")):
+        assert main(["replan", "-", plan, *changed, "--quiet"]) == 2
+        assert "standard input is read once" in capsys.readouterr().err
+
+
 def test_nothing_is_left(capsys: pytest.CaptureFixture[str], plan: str) -> None:
     assert main(["replan", "small-building", plan, "--at", "hallway", "--spent", "damage=3", "--quiet"]) == 1
     assert "no plan: constraint 'damage': nothing is left of 2" in capsys.readouterr().err
@@ -59,3 +107,5 @@ def test_what_is_no_place(capsys: pytest.CaptureFixture[str], plan: str) -> None
     assert "name an event, or an activity and its state" in capsys.readouterr().err
     assert main(["replan", "small-building", plan, "--at", "hall", "--quiet"]) == 2
     assert "no event or activity 'hall'" in capsys.readouterr().err
+    assert main(["replan", "small-building", plan, "--at", "go-to-door", "--quiet"]) == 2
+    assert "this is an activity; name its state as well, such as 'go-to-door" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP
+from hcssp.procedure.places import label_called
 from hcssp.procedure.rest import UNDER_WAY, Position, inside, position_of, rest_of
 from random_nestings import random_limits
 from random_procedures import random_procedure
@@ -111,12 +112,32 @@ def test_a_goal_is_the_event_behind_it() -> None:
     assert position_of(problem, ("go-to-E", [5, 2])) == position_of(problem, "hallway")
 
 
+def test_a_place_may_be_called_by_a_text() -> None:
+    problem = hcssp.small_building()
+    meant = position_of(problem, ("go-to-E", (3, 1)))
+    for called in ("go-to-E 3,1", "go-to-E: (3, 1)", ("go-to-E", "3,1"), ("go-to-E", "(3, 1)")):
+        assert position_of(problem, called) == meant
+    assert position_of(problem, "hallway") == Position(problem.event_index("hallway"))
+
+
+def test_the_text_of_a_label_counts_before_what_is_like_it() -> None:
+    assert label_called("a b", ["ab", "a b"]) == "a b"
+    assert label_called("(2, 2)", ["2,2", (2, 2)]) == (2, 2)
+    assert label_called("2,2", [(2, 2), None]) == (2, 2)
+    assert label_called(7, [7, None]) == 7
+    assert label_called("7", [6]) is None
+
+
 def test_what_is_no_place_is_refused() -> None:
     problem = hcssp.small_building()
     with pytest.raises(UnknownName, match="no event or activity 'hallwy'; did you mean 'hallway'"):
         position_of(problem, "hallwy")
-    with pytest.raises(InvalidProblem, match=r"activity 'go-to-E' has no state \(9, 9\)"):
+    with pytest.raises(UnknownName, match=r"no state of 'go-to-E' '\(9, 9\)'"):
         position_of(problem, ("go-to-E", (9, 9)))
+    with pytest.raises(
+        InvalidProblem, match=r"'go-to-E': this is an activity; .* such as 'go-to-E \(0, 2\)'"
+    ):
+        position_of(problem, "go-to-E")
     with pytest.raises(InvalidProblem, match="it has no states; name it alone"):
         position_of(problem, ("hallway", "left"))
     with pytest.raises(InvalidProblem, match="name an event, or give"):

@@ -173,7 +173,7 @@ def test_it_is_told_in_words(reasons: Reasons) -> None:
 @pytest.mark.parametrize(
     ("at", "told"),
     [
-        ("strat", "there is no event or state 'strat'; did you mean 'start'?"),
+        ("strat", "there is no event or activity 'strat'; did you mean 'start'?"),
         ("go-to-door 9,9", "there is no state of 'go-to-door' '9,9'"),
         ("exit", "the procedure is over at 'exit', so there is nothing to do"),
         ("go-to-E 2,2", "the plan never comes to go-to-E, (2, 2)"),

@@ -27,8 +27,17 @@ their sizes, and under each its dials: numbers that --set changes.
   hcssp solve evacuation --set locked=5% --set intended=0.95"""
 
 
-def load_problem(arguments: argparse.Namespace) -> HCSSP:
+def load_problem(
+    arguments: argparse.Namespace, name: str | None = None, settings: Mapping[str, Number] | None = None
+) -> HCSSP:
     """The problem that the user names, with its parameters set, its lengths multiplied, and more bounds.
+
+    Parameters
+    ----------
+    arguments
+        What the command line says.
+    name, settings
+        Another problem that is asked the same, and its parameters; None for those of the command line.
 
     Raises
     ------
@@ -39,8 +48,13 @@ def load_problem(arguments: argparse.Namespace) -> HCSSP:
     UsageError
         If a parameter is set twice, or a file is to be scaled.
     """
-    settings = settings_of(arguments.settings)
-    problem = named_problem(arguments.problem, settings, arguments.scale, question_of(arguments))
+    from hcssp.files.named_problem import is_file
+
+    named = arguments.problem if name is None else name
+    given = settings_of(arguments.settings) if settings is None else settings
+    # The scale of one built-in problem is that of another, but a file has its own.
+    scale = arguments.scale if name is None or not is_file(name) else 1
+    problem = named_problem(named, given, scale, question_of(arguments))
     return asked_of(problem, arguments.probability, arguments.maximise)
 
 

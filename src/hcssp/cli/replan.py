@@ -17,10 +17,11 @@ from hcssp.cli.arguments import (
     bound,
     gap,
     seconds,
+    setting,
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import PlanSaver, read_plan
-from hcssp.cli.problems import load_problem, named_problem, with_bounds
+from hcssp.cli.problems import load_problem, settings_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.solve import criteria_of, tell
 from hcssp.cli.work import work
@@ -40,7 +41,8 @@ What is left of a bound is the bound less what was spent (--spent), or, if nothi
 the plan was expected to spend until here: so the bound is kept on average, over many executions.
 
   hcssp replan mine.yaml plan.json --at hallway --spent damage=0.5
-  hcssp replan mine.yaml plan.json --at cross-hall "(3, 4)" --world changed.yaml
+  hcssp replan mine.yaml plan.json --at cross-hall 3,4 --world changed.yaml
+  hcssp replan mine.yaml plan.json --at hallway --now locked=60%
 
 The rest is a problem of its own; --rest writes it as a file, for the other commands."""
 
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="where the execution is: an event, or an activity and its state, such as: cross-hall '(3, 4)' "
+        help="where the execution is: an event, or an activity and its state, such as: cross-hall 3,4 "
         "(default: the start)",
     )
     parser.add_argument(
@@ -68,7 +70,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--world",
         metavar="PROBLEM",
-        help="the problem as the world is now, with the same names where it is the same",
+        help="the problem as the world is now, with the same names where it is the same; a bound that it "
+        "states otherwise than PROBLEM has changed, too",
+    )
+    parser.add_argument(
+        "--now",
+        type=setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the world as it is now; without --world that is PROBLEM, with what --set says "
+        "otherwise; may be repeated",
     )
     parser.add_argument(
         "--gap", type=gap, metavar="G", help="stop at this proven relative gap (default: 1e-6)"
@@ -142,30 +154,37 @@ def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     from hcssp.procedure import as_procedure
     from hcssp.solving.replan import rest_to_plan
 
+    changed = arguments.world is not None or bool(arguments.now)
+    if changed and arguments.problem == "-" and arguments.world in (None, "-"):
+        raise UsageError("-: standard input is read once, and has the plan's problem; --world names a file")
     problem = load_problem(arguments)
     plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)[1].as_procedure()
-    world = None
-    if arguments.world is not None:
-        world = with_bounds(named_problem(arguments.world), list(plan.bounds.items()))
     spent = None if arguments.spent is None else dict(arguments.spent)
-    at = _place(arguments.at, plan.problem if world is None else world)
-    rest, start = rest_to_plan(plan, at, spent, world, None, tolerances)
+    world = _world(arguments, problem, plan) if changed else None
+    rest, start = rest_to_plan(plan, _place(arguments.at), spent, world, None, tolerances)
     return as_procedure(rest), start
 
 
-def _place(given: list[str], problem: HCSSP) -> Hashable | None:
-    """Where the execution is; a state is meant by how a file or a message writes its label."""
-    from hcssp.files.problem_file.tables import state_label
+def _world(arguments: argparse.Namespace, problem: HCSSP, plan: Plan) -> HCSSP:
+    """The problem as the world is now, which is asked what the plan's was."""
+    now = settings_of(arguments.now)
+    if arguments.world is None:
+        world = load_problem(arguments, settings=settings_of(arguments.settings) | now)
+    else:
+        world = load_problem(arguments, arguments.world, now)
+    given = dict(arguments.bound)
+    # A bound that the world states otherwise has changed with it; the others are those of the plan.
+    stated = {each.name: each.at_most for each in problem.constraints}
+    kept = [
+        (each.name, given.get(each.name, plan.bounds[each.name]))
+        for each in world.constraints
+        if each.name in plan.bounds and (each.name in given or each.at_most == stated[each.name])
+    ]
+    return with_bounds(world, kept)
 
-    if not given:
-        return None
+
+def _place(given: list[str]) -> Hashable | None:
+    """Where the execution is, as one or two words of the command line tell it."""
     if len(given) > 2:
         raise UsageError(f"--at {' '.join(given)}: name an event, or an activity and its state")
-    if len(given) == 1:
-        return given[0]
-    name, text = given
-    for activity in problem.activities:
-        if activity.name == name:
-            known = {str(label): label for label in activity.cssp.state_labels}
-            return (name, known.get(text, state_label(text)))
-    return (name, state_label(text))
+    return None if not given else given[0] if len(given) == 1 else tuple(given)

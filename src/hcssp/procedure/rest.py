@@ -41,6 +41,7 @@ from hcssp.procedure.limits import to_come
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting, Use
 from hcssp.procedure.part import Part, part_of
+from hcssp.procedure.places import Place, label_called, readings
 
 GO_ON = "go on"
 """The only choice where a rest begins within an activity."""
@@ -70,8 +71,13 @@ class Position:
     state: int | None = None
 
 
-def position_of(problem: HCSSP, at: Hashable) -> Position:
-    """The position that is called `at`: an event's name, or a pair.
+def position_of(problem: HCSSP, at: Place) -> Position:
+    """The position that is called `at`: an event's name, a pair, or a text that means one.
+
+    >>> from hcssp.scenarios.evacuation import small_building
+    >>> building = small_building()
+    >>> position_of(building, "go-to-E 3,1") == position_of(building, ("go-to-E", (3, 1)))
+    True
 
     Parameters
     ----------
@@ -79,36 +85,71 @@ def position_of(problem: HCSSP, at: Hashable) -> Position:
         The procedure.
     at
         The name of an event; with the label that it was entered with, if there are several; or the name of an
-        activity with the label of its state. One that is a goal is the event behind it.
+        activity with the label of its state; see :mod:`hcssp.procedure.places`. A state that is a goal is the
+        event behind it.
 
     Raises
     ------
     UnknownName
-        If there is no such event or activity.
+        If there is no such event, activity or state.
     InvalidProblem
-        If there is no such state, or it does not say how the event was entered.
+        If it does not say in which state, or how the event was entered.
     """
-    name, *labels = at if isinstance(at, tuple) else (at,)
+    meant = readings(problem, at)
+    for name, label in meant:
+        found = _position(problem, name, label)
+        if found is not None:
+            return found
+    raise _no_place(problem, at, meant)
+
+
+def _position(problem: HCSSP, name: str, label: Hashable | None) -> Position | None:
+    """A state of an activity, or an event as it is entered; None if there is none such."""
     names = [activity.name for activity in problem.activities]
-    if len(labels) > 1 or not isinstance(name, str):
-        raise InvalidProblem([f"at {at!r}: name an event, or give an activity (or an event) and its state"])
-    label = tuple(labels[0]) if labels and isinstance(labels[0], list) else (labels or [None])[0]
-    if name in names and labels:
-        index = names.index(name)
-        state = problem.activities[index].cssp.state_index.get(label)
-        if state is None and name not in problem.events:
-            raise InvalidProblem([f"at {at!r}: activity {name!r} has no state {label!r}"])
+    if label is not None and name in names:
+        activity = names.index(name)
+        index = problem.activities[activity].cssp.state_index
+        state = index.get(label)
+        if state is None and isinstance(label, str):
+            state = index.get(label_called(label, index))
         if state is not None:
-            return _inside(problem, index, state)
+            return _inside(problem, activity, state)
     if name not in problem.events:
-        raise UnknownName("event or activity", name, (*problem.events, *names))
+        return None
     event = problem.event_index(name)
-    entries = [entry for each, entry in problem.flattening.event_states if each == event]
-    if label not in entries:
-        listed = ", ".join(repr(entry) for entry in entries if entry is not None)
-        remedy = f"it may be entered in {listed}; name one" if listed else "it has no states; name it alone"
-        raise InvalidProblem([f"at event {name!r}: it cannot be entered in {label!r}; {remedy}"])
-    return Position(event, label)
+    entries = _entries(problem, event)
+    entry = None if label is None else label_called(label, entries)
+    # One that is entered without a label is not entered with one.
+    return Position(event, entry) if (entry is None) == (label is None) and entry in entries else None
+
+
+def _entries(problem: HCSSP, event: int) -> list[Hashable | None]:
+    return [entry for each, entry in problem.flattening.event_states if each == event]
+
+
+def _no_place(
+    problem: HCSSP, at: Place, meant: list[tuple[str, Hashable | None]]
+) -> UnknownName | InvalidProblem:
+    """What to say about a place that is none."""
+    activities = {activity.name: activity.cssp for activity in problem.activities}
+    for name, label in meant:
+        if name in problem.events:
+            entries = [each for each in _entries(problem, problem.event_index(name)) if each is not None]
+            listed = ", ".join(map(repr, entries))
+            wrong = "" if label is None else f"it cannot be entered in {label!r}; "
+            remedy = f"may be entered in {listed}; name one" if listed else "has no states; name it alone"
+            return InvalidProblem([f"at event {name!r}: {wrong}it {remedy}"])
+    if isinstance(at, str) and at in activities:
+        cssp = activities[at]
+        remedy = f"name its state as well, such as '{at} {cssp.state_labels[int(np.argmax(cssp.initial))]}'"
+        return InvalidProblem([f"at {at!r}: this is an activity; {remedy}"])
+    if meant and meant[0][0] in activities:
+        name, label = meant[0]
+        return UnknownName(f"state of {name!r}", str(label), map(str, activities[name].state_labels))
+    if not isinstance(at, str) and not meant:
+        return InvalidProblem([f"at {at!r}: name an event, or give an activity (or an event) and its state"])
+    name = at if isinstance(at, str) else meant[0][0]
+    return UnknownName("event or activity", name, (*problem.events, *activities))
 
 
 def _inside(problem: HCSSP, activity: int, state: int) -> Position:

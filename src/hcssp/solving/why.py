@@ -15,8 +15,7 @@ Reference: the values of deviations are those of policy improvement (Howard 1960
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,17 +26,16 @@ from hcssp.contract.stop import StopCriterion
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import DeadEnd, InvalidProblem, UnknownName
+from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.part import part_of
+from hcssp.procedure.places import Place
 from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.rest import position_of
 from hcssp.solving.deviation import deviating_once, probability_of
 from hcssp.solving.solve import solve
 from hcssp.verbs import verb
-
-Place = Hashable
-"""An event, ``(event, entry)``, ``(activity, state)``, or a text that means one, such as ``cross-NE 3,4``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,66 +161,16 @@ def why(
 
 def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
     """The flat state of a place, and what to call it."""
-    flattening = problem.flattening
-    pairs = [at] if isinstance(at, tuple) and len(at) == 2 else []
-    if isinstance(at, str):
-        if at in problem.events:
-            pairs = [(at, None)]
-        else:
-            # Names may have spaces in them, so whatever the text begins with may be the name.
-            names = [*problem.events, *(activity.name for activity in problem.activities)]
-            begun = sorted((name for name in names if re.match(rf"{re.escape(name)}[ :]", at)), key=len)
-            pairs = [(name, at[len(name) :].strip(" :")) for name in reversed(begun)]
-    for name, inner in pairs:
-        found = _within(problem, name, inner)
-        if found is not None:
-            return found
-    if problem.num_activities == 1:
-        found = _within(problem, problem.activities[0].name, at)
-        if found is not None:
-            return found
-    if pairs and pairs[0][0] in [activity.name for activity in problem.activities]:
-        name, inner = pairs[0]
-        labels = problem.activities[problem.activity_index(name)].cssp.state_labels
-        raise UnknownName(f"state of {name!r}", str(inner), map(str, labels))
-    if at == problem.events[problem.end]:
-        raise InvalidProblem([f"the procedure is over at {at!r}, so there is nothing to do"])
-    entered = [entry for event, entry in flattening.event_states if problem.events[event] == at]
-    if entered:
-        listed = " or ".join(f"'{at} {each}'" for each in entered)
-        raise InvalidProblem([f"event {at!r} is entered in several ways; name one: {listed}"])
-    names = [*problem.events, *(activity.name for activity in problem.activities)]
-    raise UnknownName("event or state", str(at), names)
-
-
-def _within(problem: HCSSP, name: object, inner: object) -> tuple[int, str] | None:
-    """The flat state of an event with an entry, or of an activity's state; None if there is none."""
-    flattening = problem.flattening
-    if name in problem.events:
-        event = problem.events.index(str(name))
-        entries = [each for each in flattening.event_states if each[0] == event and _means(inner, each[1])]
-        if entries and event != problem.end:
-            told = str(name) if entries[0][1] is None else f"{name}, entered in {entries[0][1]}"
-            return flattening.event_state(*entries[0]), told
-    for index, activity in enumerate(problem.activities):
-        if activity.name == name:
-            for state, label in enumerate(activity.cssp.state_labels):
-                if _means(inner, label) and not activity.cssp.goals[state]:
-                    return int(flattening.flat_state(index)[state]), f"{name}, {label}"
-    return None
-
-
-def _means(given: object, label: Hashable | None) -> bool:
-    """Whether what the user says is a label: itself, its text, or a cell without parentheses."""
-    if given is None or label is None:
-        return given is label
-    if given == label:
-        return True
-    return isinstance(given, str) and _plain(given) == _plain(str(label))
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[()\s]", "", text)
+    flattening, position = problem.flattening, position_of(problem, at)
+    if position.activity is not None and position.state is not None:
+        activity = problem.activities[position.activity]
+        label = activity.cssp.state_labels[position.state]
+        return int(flattening.flat_state(position.activity)[position.state]), f"{activity.name}, {label}"
+    event = problem.events[position.event]
+    if position.event == problem.end:
+        raise InvalidProblem([f"the procedure is over at {event!r}, so there is nothing to do"])
+    told = event if position.entry is None else f"{event}, entered in {position.entry}"
+    return flattening.event_state(position.event, position.entry), told
 
 
 def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
