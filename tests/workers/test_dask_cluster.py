@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +13,7 @@ import worker_tasks
 from hcssp.deadline import until
 from hcssp.errors import MissingDependency
 from hcssp.workers import crew, engines, open_workers
-from hcssp.workers.dask_cluster import NoCluster
+from hcssp.workers.dask_cluster import SECONDS_TO_CONNECT, NoCluster
 
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
@@ -49,6 +51,19 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.workers.dask_cluster.SECONDS_TO_CONNECT", 0.2)
     with pytest.raises(NoCluster, match=r"127.0.0.1:9': there is none .* start one with 'dask scheduler'"):
         open_workers(scheduler="tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("address", ["nowhere", "post://here:1", "inproc://x", "tls://127.0.0.1:9"])
+def test_what_is_no_address_of_a_scheduler(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    began = time.perf_counter()
+    with pytest.raises(NoCluster, match=rf"{address}': there is none .* such as tcp://localhost:8786"):
+        open_workers(scheduler=address)
+    gc.collect()
+    # A client that was never opened is not waited for, nor does it complain when it is thrown away.
+    assert time.perf_counter() - began < SECONDS_TO_CONNECT
+    assert not complaints
 
 
 def test_a_scheduler_without_workers() -> None:

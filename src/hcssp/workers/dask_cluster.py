@@ -43,9 +43,14 @@ def connect(scheduler: str) -> Any:
         ) from error
     # A client that is interrupted while it connects complains about it later; so it waits less.
     patience = min(SECONDS_TO_CONNECT, max(LEAST_PATIENCE, seconds_left()))
+    client = distributed.Client.__new__(distributed.Client)
     try:
-        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
-    except (OSError, ValueError) as error:
+        client.__init__(scheduler, timeout=patience, set_as_default=False)
+    except BaseException as error:
+        # One that was never opened would wait twice as long to be closed, and complain that it cannot.
+        client.status = "closed"
+        if not isinstance(error, OSError | ValueError | TypeError):
+            raise
         raise NoCluster(
             f"scheduler {scheduler!r}: there is none ({error}); start one with 'dask scheduler' and give its "
             "address, such as tcp://localhost:8786"
