@@ -101,6 +101,30 @@ def test_only_a_smaller_tolerance_than_rounding_is_worth_a_factorisation(factori
     assert len(factorised) == 2
 
 
+def test_what_led_to_a_policy_is_kept_but_not_beyond_its_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = proper_problem(10, num_states=60)
+    balance = Balance(problem)
+    system = PolicySystem(balance)
+    rng = np.random.default_rng(10)
+    first, second = random_rows(problem, rng), random_rows(problem, rng)
+    # Both differ from their references in the same row, and in nothing else.
+    near_first, near_second = first.copy(), second.copy()
+    state = int(np.flatnonzero(first != second)[0])
+    other = next(
+        r for r in range(*balance.row_start[state : state + 2]) if r not in (first[state], second[state])
+    )
+    near_first[state] = near_second[state] = other
+    system.values(first, 0.0)
+    values = system.values(near_first)
+    with monkeypatch.context() as patch:
+        patch.setattr(system, "_columns_of", None)
+        assert system.values(near_first) is values
+        np.testing.assert_allclose(system.visits(near_first), dense_visits(balance, near_first), rtol=1e-10)
+    system.values(second, 0.0)
+    np.testing.assert_allclose(system.values(near_second), dense_values(balance, near_second), rtol=1e-10)
+    np.testing.assert_allclose(system.visits(near_second), dense_visits(balance, near_second), rtol=1e-10)
+
+
 def test_the_visits_may_be_asked_for_first() -> None:
     problem = proper_problem(8)
     rows = random_rows(problem, np.random.default_rng(8))

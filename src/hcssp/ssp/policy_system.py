@@ -13,15 +13,14 @@ differs in too many states, it becomes the new reference.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
+from scipy.linalg.lapack import dgetrf
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factoriser, Factors
+from hcssp.ssp.policy_update import PolicyUpdate, RecentUpdates
 from hcssp.ssp.system import EXACT, require_proper
 
 MAX_CHANGED_STATES = 100
@@ -67,31 +66,6 @@ PIVOT_TOLERANCE = 1e-9
 policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
-class _Update(NamedTuple):
-    """How a policy differs from the reference.
-
-    Attributes
-    ----------
-    states, rows
-        Where it takes other rows, and which.
-    columns
-        The solutions of the reference's system for a unit in each of those states.
-    factors
-        Those of the small system ``A_D Z``.
-    """
-
-    states: IntArray
-    rows: IntArray
-    columns: FloatArray
-    factors: tuple[FloatArray, IntArray]
-
-    def solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
-        """The solution of the small system, or of its transpose."""
-        solution: FloatArray
-        solution, _ = dgetrs(*self.factors, right, trans=int(transposed))
-        return solution
-
-
 class PolicySystem:
     """Evaluates policies of one problem by factorisation, see :class:`hcssp.ssp.system.System`.
 
@@ -121,6 +95,7 @@ class PolicySystem:
         # Kept transposed, one column a line, so that picking some is copying lines.
         self._columns: FloatArray = np.empty((0, 0))
         self._slots: dict[int, int] = {}
+        self._recent = RecentUpdates(8 * balance.num_live * len(balance.costs))
 
     def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
         """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
@@ -131,6 +106,12 @@ class PolicySystem:
         update = self._update_to(rows)
         if update is None:
             return self._values
+        if update.values is None:
+            update.values = self._values_after(update, rows)
+        return update.values
+
+    def _values_after(self, update: PolicyUpdate, rows: IntArray) -> FloatArray:
+        """The values of the policy `rows` that an update leads to; where that is not good enough, its own."""
         balance = self.balance
         # Rounding may leave a value a hair below zero, and no cost is.
         values = np.maximum(
@@ -154,7 +135,7 @@ class PolicySystem:
         self._refer_to(rows)
         return self._values
 
-    def _updated(self, update: _Update, known: FloatArray, right: FloatArray) -> FloatArray:
+    def _updated(self, update: PolicyUpdate, known: FloatArray, right: FloatArray) -> FloatArray:
         """The solution of another policy's system.
 
         Parameters
@@ -167,7 +148,7 @@ class PolicySystem:
             The right-hand side in the states where the policy takes other rows; elsewhere it is the same.
         """
         wanted = right - self.balance.times(update.rows, known)
-        solution: FloatArray = known + update.columns @ update.solve(wanted)
+        solution: FloatArray = known + self._columns_for(update) @ update.solve(wanted)
         return solution
 
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
@@ -181,6 +162,7 @@ class PolicySystem:
             base = self._visits
         if update is None:
             return np.maximum(base, 0.0)
+        update.columns = None
         weights = update.solve(base[update.states], transposed=True)
         spread = self.balance.row_times(weights, update.rows)
         visits: FloatArray = base - self._factors.solve_transposed(spread)
@@ -199,7 +181,7 @@ class PolicySystem:
             # As for values: a unit cost in a state is a right-hand side like any other.
             units = (update.states[:, np.newaxis] == states).astype(np.float64)
             excess = units - self.balance.times(update.rows, known)
-            answers += self.balance.times(taken, update.columns) @ update.solve(excess)
+            answers += self.balance.times(taken, self._columns_for(update)) @ update.solve(excess)
         return answers[:, place]
 
     def release(self) -> None:
@@ -208,6 +190,7 @@ class PolicySystem:
         self._factors = Factors()
         self._columns = np.empty((0, 0))
         self._slots = {}
+        self._recent.forget()
 
     def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
         """The states where `rows` differ from the reference; None if that is too many."""
@@ -247,6 +230,7 @@ class PolicySystem:
         self._visits = None
         self._columns = np.empty((0, balance.num_live))
         self._slots = {}
+        self._recent.forget()
 
     def _costs_of(self, rows: IntArray) -> FloatArray:
         """The costs of the given rows, one line each."""
@@ -256,7 +240,7 @@ class PolicySystem:
         """The factors of the policy `rows`; RuntimeError if its system is singular."""
         return self._factoriser.factorise(rows)
 
-    def _update_to(self, rows: IntArray) -> _Update | None:
+    def _update_to(self, rows: IntArray) -> PolicyUpdate | None:
         """What leads from the reference to the policy `rows`, which becomes the reference where that is best.
 
         None if it is the reference now.
@@ -265,12 +249,18 @@ class PolicySystem:
         if changed is not None and not len(changed):
             return None
         if changed is not None:
+            taken = rows[changed]
+            recent = self._recent.find(taken)
+            if recent is not None:
+                return recent
             columns = self._columns_of(changed)
-            factors, pivots, _ = dgetrf(self.balance.times(rows[changed], columns))
+            factors, pivots, _ = dgetrf(self.balance.times(taken, columns))
             diagonal = np.abs(np.diagonal(factors))
             # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
             if diagonal.min() >= PIVOT_TOLERANCE * max(1.0, diagonal.max()):
-                return _Update(changed, rows[changed], columns, (factors, pivots))
+                update = PolicyUpdate(changed, taken, (factors, pivots), columns)
+                self._recent.keep(update)
+                return update
         self._refer_to(rows)
         return None
 
@@ -292,6 +282,11 @@ class PolicySystem:
         slots = [self._slots[state] for state in wanted]
         columns: FloatArray = self._columns.take(slots, axis=0).T
         return columns
+
+    def _columns_for(self, update: PolicyUpdate) -> FloatArray:
+        """The columns of an update, which does not hold them any longer."""
+        columns, update.columns = update.columns, None
+        return self._columns_of(update.states) if columns is None else columns
 
     def _make_room(self, needed: int) -> None:
         """Grow the kept columns to at least `needed`, doubling up to the capacity."""
