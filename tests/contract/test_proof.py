@@ -74,6 +74,20 @@ def test_several_offending_bounds_are_explained_together() -> None:
     )
 
 
+def test_what_a_bound_of_0_has_left_out_is_told_with_it() -> None:
+    proof = Infeasible(Infeasibility(np.array([0.0, 1.0]), 4.0, 2.0))
+    assert proof.explain(("noise", "fuel"), (0.0, 2.0)) == (
+        "no policy keeps the bounds together: with noise at most 0 no plan has an expected fuel below 4; "
+        "raise one of them"
+    )
+    both = Infeasible(Infeasibility(np.array([0.0, 0.5, 0.5]), 4.0, 2.0)).explain("abc", (0.0, 2.0, 2.0))
+    assert "with a at most 0 and c at most 2 no plan has an expected b below 6" in both
+    nothing = Infeasible(Infeasibility(np.array([0.0, 1.0]), 4.0, 0.0))
+    assert "the least achievable fuel is 4, above the bound 0" in nothing.explain(
+        ("noise", "fuel"), (0.0, 0.0)
+    )
+
+
 def test_a_complete_search_is_a_proof_without_weights() -> None:
     assert (
         Infeasible().explain(("noise",), (1.0,))

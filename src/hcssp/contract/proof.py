@@ -155,7 +155,9 @@ class Infeasible:
         if proof is None:
             return "no deterministic policy keeps the bounds (proved by search)"
         used = np.flatnonzero(proof.weights > 0.0).tolist()
-        if len(used) == 1:
+        # Whatever costs some of what a bound of 0 allows nothing of was left out from the beginning.
+        nothing = [k for k in range(len(names)) if bounds[k] == 0.0 and k not in used]
+        if len(used) == 1 and (not nothing or bounds[used[0]] == 0.0):
             name, weight = names[used[0]], proof.weights[used[0]]
             # The proof allows for rounding and may fall a hair below zero, which no expected cost can.
             least, allowed = max(0.0, proof.least / weight), proof.allowed / weight
@@ -170,7 +172,7 @@ class Infeasible:
         short = proof.least - proof.allowed
         parts = []
         for this in used:
-            others = " and ".join(_at_most(names[k], bounds[k], of) for k in used if k != this)
+            others = " and ".join(_at_most(names[k], bounds[k], of) for k in (*nothing, *used) if k != this)
             least = bounds[this] + short / proof.weights[this]
             # Six digits, and none of them rounded up.
             least -= 5e-7 * abs(least)
@@ -178,7 +180,7 @@ class Infeasible:
             if names[this] in of:
                 has = f"a probability of {of[names[this]]} below {100 * least:.6g}%"
             parts.append(f"with {others} no plan has {has}")
-        told = f"{', '.join(parts[:-1])} and {parts[-1]}"
+        told = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
         return f"no policy keeps the bounds together: {told}; raise one of them"
 
 

@@ -41,6 +41,7 @@ from hcssp.dual.ascent import Dual, ascend, lagrangian_bound
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
 from hcssp.dual.stochastic import optimum_of
 from hcssp.methods.best_first import BestFirst
+from hcssp.methods.refutation import refuted
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure.model import HCSSP
 from hcssp.ssp.region import Region
@@ -84,7 +85,7 @@ def run_anytime(problem: Problem, oracle: FlatOracle, iterations: float, began: 
             reporter.offer(vertex)
         yield reporter.snapshot(dual.bound)
     if dual.infeasible:
-        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(dual.infeasibility))
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, dual))
         return
     reporter.stochastic = optimum_of(dual, oracle)
     for vertex in dual.support:

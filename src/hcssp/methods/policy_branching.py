@@ -38,6 +38,7 @@ from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import NODE_ROUNDS, Branching, Node, offer
 from hcssp.methods.early_plan import early_plans, has_early_plan
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
+from hcssp.methods.refutation import refuted
 from hcssp.methods.replay import begin_with, is_guide, resumed
 from hcssp.methods.reporter import Reporter
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
@@ -194,7 +195,7 @@ def _branch(
             reporter.stochastic = optimum_of(root, oracle)
         yield reporter.snapshot(root.bound)
     if root.infeasible:
-        yield reporter.snapshot(inf, Reason.INFEASIBLE, Infeasible(root.infeasibility))
+        yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, root))
         return
     guided = is_guide(guide, oracle)
     branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity), guided=guided)

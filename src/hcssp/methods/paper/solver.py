@@ -38,6 +38,7 @@ from hcssp.errors import UnsupportedProblem
 from hcssp.methods.paper.algorithm_1_branch_and_bound import Incumbent, Partitions, branch_and_bound
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.paper.modes import ModeName, find_mode
+from hcssp.methods.refutation import refuted
 from hcssp.numerics import PRUNE_TOLERANCE, relative_gap
 from hcssp.procedure.grouping import Grouping, grouped
 from hcssp.procedure.model import HCSSP
@@ -114,7 +115,7 @@ class BudgetAllocation:
                 yield Progress(seconds, 0, dual.bound, prices=dual.prices)
             if dual.infeasible:
                 seconds = time.perf_counter() - began
-                proof, ending = Infeasible(dual.infeasibility), Ending(Reason.INFEASIBLE)
+                proof, ending = refuted(oracle, dual), Ending(Reason.INFEASIBLE)
                 yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
             lower_bound, reporter.prices = dual.bound, dual.prices
