@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import brute_force_procedures
 from brute_force import brute_force
 from hcssp.errors import InvalidProblem
-from hcssp.solving.bound_range import bound_range
+from hcssp.solving.bound_range import CLOSE_ENOUGH, bound_range
 from random_problems import random_cssp
+from random_procedures import random_procedure
 from volume import some
 
 
@@ -22,6 +24,19 @@ def test_the_ends_are_those_of_all_policies(seed: int) -> None:
     assert low == pytest.approx(costs[:, 1].min())
     best = costs[np.isclose(costs[:, 0], costs[:, 0].min(), rtol=1e-12)]
     assert any(high == pytest.approx(max(low, used)) for used in best[:, 1])
+
+
+@pytest.mark.parametrize("seed", some(range(24), 4))
+def test_above_the_range_the_best_plan_is_the_same_where_other_bounds_bind(seed: int) -> None:
+    problem = random_procedure(seed, num_constraints=2)
+    name, other = problem.constraint_names
+    costs = brute_force_procedures.brute_force(problem.with_bounds({name: np.inf, other: np.inf})).costs
+    least, most = costs[:, 2].min(), costs[costs[:, 0].argmin(), 2]
+    kept = costs[costs[:, 2] <= (least + most) / 2]
+    low, high = bound_range(problem.with_bounds({name: 1.0, other: (least + most) / 2}), name)
+    assert low == pytest.approx(costs[:, 1].min())
+    within = kept[kept[:, 1] <= high * (1 + 1e-9) + 1e-12, 0].min()
+    assert within <= kept[:, 0].min() * (1 + CLOSE_ENOUGH) / (1 - CLOSE_ENOUGH) + 1e-9
 
 
 def test_there_must_be_a_plan_and_a_constraint() -> None:

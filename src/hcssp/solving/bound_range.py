@@ -7,20 +7,30 @@ from math import ceil, floor, inf, log10
 import numpy as np
 
 from hcssp.contract.memory import Memory, Problem
+from hcssp.contract.stop import Gap, MaxRuntime
+from hcssp.deadline import seconds_left
 from hcssp.dual.ascent import maximise
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
+
+CLOSE_ENOUGH = 1e-3
+"""The relative gap of the plan whose use ends the range."""
+
+MOST_SECONDS, SHARE_OF_TIME = 10.0, 0.25
+"""That plan is looked for no longer than so many seconds, and this share of the time that there is."""
 
 
 def bound_range(problem: Problem, constraint: str) -> tuple[float, float]:
     """The least that some plan can keep to, and what the best plan uses if it need not keep to anything.
 
-    Below the first there is no plan, above the second nothing changes. The other bounds are kept in the
-    second, as far as plans that draw lots are concerned.
+    Below the first there is no plan, above the second nothing changes, to a thousandth. The other bounds are
+    kept in the second. Where they bind, the best plan may use more than those that draw lots would; it is
+    searched for, as long as that takes no more than a share of the time that there is.
 
     >>> from hcssp.scenarios import small_building
     >>> [round(bound, 4) for bound in bound_range(small_building(), "damage")]
@@ -41,8 +51,9 @@ def bound_range(problem: Problem, constraint: str) -> tuple[float, float]:
     index = constraint_index(problem, constraint)
     if isinstance(problem, HCSSP) and problem.constraints[index].per is not None:
         return _limit_range(problem, constraint)
+    memory = Memory()
     with explaining_dead_ends(problem):
-        oracle = Memory().oracle(problem)
+        oracle = memory.oracle(problem)
     bounds = oracle.asked_bounds.copy()
     bounds[index] = inf
     free = oracle.under(bounds)
@@ -54,6 +65,11 @@ def bound_range(problem: Problem, constraint: str) -> tuple[float, float]:
         raise InvalidProblem([f"no plan keeps the other bounds, whatever {constraint!r} may be; relax them"])
     used = float(dual.mixture @ np.array([vertex.costs[1 + index] for vertex in dual.support]))
     low = float(least.vertex.costs[1 + index])
+    if len(dual.support) > 1:
+        seconds = min(MOST_SECONDS, SHARE_OF_TIME * seconds_left())
+        stop = (Gap(CLOSE_ENOUGH), MaxRuntime(max(seconds, 0.0)))
+        best = solve(problem.with_bounds({constraint: inf}), stop=stop, memory=memory)
+        used = max(used, best.cost(constraint)) if best.found else used
     return low, max(low, used)
 
 
