@@ -106,6 +106,10 @@ def test_a_sum_alone_may_be_too_dear() -> None:
     assert reaches(6, 4, dear)
     assert not reaches(6, 5, dear)
     assert not reaches(7, 3, dear)
+    # What two of them cost and use together is too dear beside a third one, though neither is alone.
+    several = [np.array([[1, 2, 0], [0, 4, 0]]), np.array([[0, 5, 0], [5, 1, 0]]), np.array([[0, 0, 1]])]
+    assert reaches(6, 5, several)
+    assert not reaches(6, 6, several)
     # Cost and use make it up where nothing more is known.
     assert reaches(6, 4, [np.array([[6, 4, 0]])])
     assert reaches(6, 4, [np.array([[3, 1, 0], [5, 0, 0]]), np.array([[3, 3, 0], [1, 4, 0]])])
@@ -290,8 +294,12 @@ def test_whatever_is_touched_is_refused() -> None:
                 check(PROBLEM, spoilt, exact=exact)
 
 
-def test_an_exit_that_is_worth_more_than_another_is_what_counts() -> None:
-    """To the left it costs 1, to the right 7: nobody spends less than 1, and some spend no more."""
+@pytest.mark.parametrize("higher", [0.0, 2.0, -2.0])
+def test_an_exit_that_is_worth_more_than_another_is_what_counts(higher: float) -> None:
+    """To the left it costs 1, to the right 7: nobody spends less than 1, and some spend no more.
+
+    Where the potential begins says nothing.
+    """
     way = CSSPBuilder(cost_names=("time", "damage"))
     here, left, right = way.add_state("here"), way.add_goal("left"), way.add_goal("right")
     way.add_action(here, "left", to=left, costs={"time": 1.0})
@@ -318,7 +326,7 @@ def test_an_exit_that_is_worth_more_than_another_is_what_counts() -> None:
             upper_bound=inf,
             plan_statements=(),
             statements=(spread,),
-            potentials=(Potential(run, (1.0, 0.0), (), np.array([1.0, 0.0, -6.0])),),
+            potentials=(Potential(run, (1.0, 0.0), (), higher + np.array([1.0, 0.0, -6.0])),),
         )
         if holds:
             assert check(problem, certificate).lower_bound == claim

@@ -173,6 +173,14 @@ def test_potentials_are_only_used_where_they_hold() -> None:
     round_only = proof.add_potential(0, [1.0, 0.0], [3.0, 0.0], forbidden=[1])
     with pytest.raises(NotProven, match="node 0, activity 0, potential 0: it need not hold on rows"):
         proof.prove(proof.root, [0.0], [(0, round_only, 1.0)])
+    both_ways = proof.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    with pytest.raises(NotProven, match="node 0, activity 0, potential 0: it need not hold on rows"):
+        proof.prove(proof.root, [0.0], [(0, both_ways, 0.5), (0, round_only, 0.25)])
+    several = ProofBuilder(retrying())
+    both_ways = several.add_potential(0, [1.0, 0.0], [2.0, 0.0])
+    round_only = several.add_potential(1, [1.0, 0.0], [3.0, 0.0], forbidden=[1])
+    with pytest.raises(NotProven, match="node 0, activity 1, potential 1: it need not hold on rows"):
+        several.prove(several.root, [0.0, 0.0], [(0, both_ways, 1.0), (1, round_only, 1.0)])
 
 
 def test_a_potential_holds_only_where_all_the_rows_that_it_leaves_out_are_forbidden() -> None:

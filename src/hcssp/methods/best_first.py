@@ -110,8 +110,6 @@ class BestFirst(Generic[Node, Solution]):
 
     def push(self, bound: float, node: Node) -> None:
         """Open a node that holds nothing below `bound`; a hopeless one is pruned, an empty one forgotten."""
-        if bound == inf:
-            return
         if bound >= self.cutoff:
             self.prune(bound)
         else:
