@@ -122,6 +122,6 @@ def test_only_so_many_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_activity, "MOST_NUMBERS", 10)
     kept = by_activity._Kept()
     for key in (b"first", b"second", b"third"):
-        kept.put(key, np.zeros(1), np.zeros(4), 0.0)
+        kept.put(key, by_activity._Part(np.arange(4), np.zeros(1), np.zeros(4), 0.0))
         kept.get(b"first")
     assert [kept.get(key) is not None for key in (b"first", b"second", b"third")] == [True, False, True]

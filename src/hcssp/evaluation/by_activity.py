@@ -1,9 +1,9 @@
-"""A procedure's chain solved activity by activity: in less memory, and none that was solved just before.
+"""A procedure's policy evaluated activity by activity: in less memory, and none that was solved just before.
 
 In a separable procedure every event is entered in one state, so that an activity begins anew with every
-execution, whatever came before. Its expected costs and visits are those of its own part of the chain, and the
-procedure is a chain of a few events whose steps cost what the activities do. The factors of one part are
-given back before the next one is looked at; those of the whole chain would lie in memory all at once.
+execution, whatever came before. Its expected costs and visits are those of its own chain, and the procedure
+is a chain of a few events whose steps cost what the activities do. The flat chain is never made, and the
+factors of one activity are given back before the next one is looked at.
 
 Two policies that are evaluated one after the other mostly differ in a few activities, and so do plans before
 and after the world has changed. What was solved last is kept, by what the chain of the activity is.
@@ -18,13 +18,17 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import absorb
 from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.evaluation.chain import InducedChain
+from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import closure
+from hcssp.cssp.spans import joined_spans
 from hcssp.numerics import ROUNDING
 from hcssp.parallel import parallel_map
 from hcssp.procedure.executions import chosen_outcomes, event_graph, executions_from_visits
@@ -34,7 +38,7 @@ MIN_STATES = 100
 """Chains with fewer states for each activity are solved at once: so many small ones take longer."""
 
 MOST_NUMBERS = 1_000_000
-"""So many numbers are kept of the parts that were solved, those of the latest."""
+"""So many numbers are kept of the activities that were solved, those of the latest."""
 
 SMALLEST = float(np.nextafter(0.0, 1.0))
 """A cost too small for a number is still a cost."""
@@ -42,61 +46,31 @@ SMALLEST = float(np.nextafter(0.0, 1.0))
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """What a policy costs from the start, how often each flat state is visited, and the relative error."""
+    """What a policy costs from the start, and what it is composed of.
+
+    Attributes
+    ----------
+    costs
+        The expected costs.
+    visits
+        How often each flat state is visited.
+    error
+        How far off the costs may be, relatively.
+    executions
+        How often each activity is executed.
+    shares
+        What all executions of each activity cost.
+    """
 
     costs: FloatArray
     visits: FloatArray
     error: float
-
-
-def solved_by_activity(policy: ProcedurePolicy, chain: InducedChain) -> Composed:
-    """Solve the proper chain of a policy of a separable procedure.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    chain
-        Its chain on the flat states.
-
-    Raises
-    ------
-    OverflowError
-        If an expectation is too large for double precision.
-    """
-    flattening = policy.problem.flattening
-    parts = _parts(policy, chain)
-    costs = chain.costs[:, : flattening.num_event_states].copy()
-    terms = np.zeros(flattening.num_event_states)
-    for state, outcome in chosen_outcomes(policy):
-        if outcome.runs in parts and outcome.probability > 0.0:
-            totals = parts[outcome.runs].totals
-            least = np.where(totals > 0.0, SMALLEST, 0.0)
-            costs[:, state] += np.maximum(outcome.probability * totals, least)
-            terms[state] += 1.0
-    reached = np.flatnonzero(chain.reached[: flattening.num_event_states])
-    inner = reached[reached != flattening.end]
-    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
-    totals, error = np.zeros(len(costs)), 0.0
-    if len(inner):
-        start = flattening.initial[: flattening.num_event_states]
-        events = absorb(event_graph(policy), inner, start, costs[:, inner])
-        visits[inner] = events.visits
-        visits[: flattening.num_event_states] += events.ends
-        totals, error = events.totals, events.error
-    executions = executions_from_visits(policy, visits)
-    for index, part in parts.items():
-        visits[part.states] = executions[index] * part.visits
-    if not np.isfinite(visits).all():
-        raise OverflowError("an expectation of the chain is too large for double precision")
-    # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
-    most = max((part.error for part in parts.values()), default=0.0)
-    rounding = (4.0 + float(terms.max(initial=0.0))) * ROUNDING
-    return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most))
+    executions: FloatArray
+    shares: list[FloatArray]
 
 
 class _Part(NamedTuple):
-    """An activity's states that are reached, and what one execution costs and visits."""
+    """What one execution of an activity costs and visits: those of its states that act and are reached."""
 
     states: IntArray
     totals: FloatArray
@@ -104,79 +78,145 @@ class _Part(NamedTuple):
     error: float
 
 
+def composed(policy: ProcedurePolicy) -> Composed | None:
+    """Evaluate a policy of a separable procedure; None if it does not reach the end almost surely.
+
+    Raises
+    ------
+    OverflowError
+        If an expectation is too large for double precision.
+    """
+    flattening = policy.problem.flattening
+    if not all(flattening.is_entered(outcome.event) for _, outcome in chosen_outcomes(policy)):
+        return None
+    graph = event_graph(policy)
+    events = np.arange(flattening.num_event_states)
+    reached = closure(graph, events == flattening.start)
+    if (reached & ~closure(csr_array(graph.T), events == flattening.end)).any():
+        return None
+    parts = _parts(policy, frozenset(np.flatnonzero(reached).tolist()))
+    if parts is None:
+        return None
+    costs = np.zeros((1 + policy.problem.num_constraints, len(events)))
+    chosen = policy.rows[: len(events)]
+    costs[:, chosen != NO_ROW] = flattening.event_costs[:, chosen[chosen != NO_ROW]]
+    terms = np.zeros(len(events))
+    for state, outcome in chosen_outcomes(policy):
+        if outcome.runs in parts and outcome.probability > 0.0:
+            totals = parts[outcome.runs].totals
+            least = np.where(totals > 0.0, SMALLEST, 0.0)
+            costs[:, state] += np.maximum(outcome.probability * totals, least)
+            terms[state] += 1.0
+    inner = np.flatnonzero(reached & (events != flattening.end))
+    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
+    totals, error = np.zeros(len(costs)), 0.0
+    if len(inner):
+        start = flattening.initial[: len(events)]
+        chain = absorb(graph, inner, start, costs[:, inner])
+        visits[inner] = chain.visits
+        visits[: len(events)] += chain.ends
+        totals, error = chain.totals, chain.error
+    executions = executions_from_visits(policy, visits)
+    shares = [np.zeros(len(costs)) for _ in executions]
+    for index, part in parts.items():
+        visits[flattening.state_offset[index] + part.states] = executions[index] * part.visits
+        shares[index] = executions[index] * part.totals
+    if not np.isfinite(visits).all():
+        raise OverflowError("an expectation of the chain is too large for double precision")
+    # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
+    most = max((part.error for part in parts.values()), default=0.0)
+    rounding = (4.0 + float(terms.max(initial=0.0))) * ROUNDING
+    return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most), executions, shares)
+
+
 class _Kept:
-    """The parts that were solved last: what an execution costs and visits, and the error."""
+    """The parts that were solved last."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, tuple[FloatArray, FloatArray, float]] = OrderedDict()
+        self._known: OrderedDict[bytes, _Part] = OrderedDict()
         self._numbers = 0
         self._lock = Lock()
 
-    def get(self, key: bytes) -> tuple[FloatArray, FloatArray, float] | None:
+    def get(self, key: bytes) -> _Part | None:
         with self._lock:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
             return found
 
-    def put(self, key: bytes, totals: FloatArray, visits: FloatArray, error: float) -> None:
+    def put(self, key: bytes, part: _Part) -> None:
         with self._lock:
             if key not in self._known:
-                self._known[key] = totals, visits, error
-                self._numbers += len(visits)
+                self._known[key] = part
+                self._numbers += len(part.visits)
             while self._numbers > MOST_NUMBERS:
-                self._numbers -= len(self._known.popitem(last=False)[1][1])
+                self._numbers -= len(self._known.popitem(last=False)[1].visits)
 
 
 _kept = _Kept()
 
 
-def _parts(policy: ProcedurePolicy, chain: InducedChain) -> dict[int, _Part]:
-    """The part of every activity that is executed."""
-    flattening = policy.problem.flattening
-
-    def states_of(activity: int) -> IntArray:
-        first, last = flattening.state_offset[activity : activity + 2].tolist()
-        states: IntArray = np.flatnonzero(chain.reached[first:last]) + first
-        return states
-
-    def solved(activity: int) -> _Part:
-        states = states_of(activity)
-        key = _key(policy, chain, activity)
-        known = _kept.get(key)
-        if known is None:
-            begins = np.zeros(flattening.num_states)
-            cssp = flattening.problem.activities[activity].cssp
-            acting = np.flatnonzero(~cssp.goals & (cssp.initial > 0.0))
-            begins[flattening.flat_state(activity)[acting]] = cssp.initial[acting]
-            found = absorb(chain.transitions, states, begins, chain.costs[:, states])
-            # The rest of it holds on to the factors.
-            known = found.totals, found.visits, found.error
-            _kept.put(key, *known)
-        return _Part(states, *known)
-
-    executed = [index for index in range(policy.problem.num_activities) if len(states_of(index))]
-    return dict(zip(executed, parallel_map(solved, executed, flattening.num_states), strict=True))
+def _parts(policy: ProcedurePolicy, reached: frozenset[int]) -> dict[int, _Part] | None:
+    """Every activity that is executed in the event states `reached`; None if one does not end."""
+    executed = sorted(
+        {
+            outcome.runs
+            for state, outcome in chosen_outcomes(policy)
+            if state in reached and outcome.runs is not None and outcome.probability > 0.0
+        }
+    )
+    found: dict[int, _Part] = {}
+    states = policy.problem.flattening.num_states
+    parts = parallel_map(lambda index: _part(policy, index), executed, states)
+    for index, part in zip(executed, parts, strict=True):
+        if part is None:
+            return None
+        found[index] = part
+    return found
 
 
-def _key(policy: ProcedurePolicy, chain: InducedChain, activity: int) -> bytes:
-    """What tells the part of an activity from all others, wherever its states begin."""
-    flattening = policy.problem.flattening
-    cssp = flattening.problem.activities[activity].cssp
+def _part(policy: ProcedurePolicy, activity: int) -> _Part | None:
+    """One execution of an activity under a policy; None if it may never end."""
+    flattening, cssp = policy.problem.flattening, policy.problem.activities[activity].cssp
     first, last = flattening.state_offset[activity : activity + 2].tolist()
-    rows = chain.transitions
-    begin, end = int(rows.indptr[first]), int(rows.indptr[last])
+    rows = np.full(cssp.num_states, NO_ROW, dtype=np.int64)
+    rows[~cssp.goals] = policy.rows[first:last]
+    acts = rows != NO_ROW
+    taken = rows[acts] - flattening.row_offset[activity]
+    moves = cssp.transitions
+    lengths = moves.indptr[taken + 1] - moves.indptr[taken]
+    entries, _ = joined_spans(moves.indptr[taken], lengths)
+    chances, heads = moves.data[entries], moves.indices[entries]
+    costs = flattening.activity_costs(activity, taken)
+    key = _key(acts, lengths, heads, chances, costs, cssp.initial, cssp.goals)
+    known = _kept.get(key)
+    if known is None:
+        pointers = np.zeros(cssp.num_states + 1, dtype=moves.indptr.dtype)
+        pointers[1:][acts] = lengths
+        chain = csr_array((chances, heads, np.cumsum(pointers)), shape=(cssp.num_states,) * 2)
+        chain.eliminate_zeros()
+        reached = closure(chain, cssp.initial > 0.0)
+        ending = closure(csr_array(chain.T), cssp.goals)
+        # A state without an action does not end either, unless it is a goal.
+        if (reached & ~ending).any():
+            return None
+        inner = np.flatnonzero(reached & ~cssp.goals)
+        spent = np.zeros((len(costs), cssp.num_states))
+        spent[:, acts] = costs
+        states = (np.cumsum(~cssp.goals) - 1)[inner]
+        known = _Part(states, np.zeros(len(costs)), np.zeros(0), 0.0)
+        if len(inner):
+            found = absorb(chain, inner, cssp.initial, spent[:, inner])
+            # The rest of it holds on to the factors.
+            known = _Part(states, found.totals, found.visits, found.error)
+        _kept.put(key, known)
+    return known
+
+
+def _key(*parts: npt.NDArray[Any]) -> bytes:
+    """What tells some arrays from all others."""
     digest = hashlib.blake2b(digest_size=32)
-    for part in (
-        rows.indptr[first : last + 1] - begin,
-        # From its own first state on; before it and beyond its last one there are events.
-        rows.indices[begin:end] - first,
-        rows.data[begin:end],
-        chain.costs[:, first:last],
-        chain.reached[first:last],
-        cssp.initial,
-        cssp.goals,
-    ):
+    for part in parts:
         whole = np.ascontiguousarray(part)
         digest.update(f"{whole.shape} {whole.dtype}".encode())
         digest.update(whole.data)

@@ -10,7 +10,7 @@ initial distribution, the visits solve :math:`x = \mu + Q^\top x`; the costs are
 evaluated as precisely as one that needs ten. Probabilities that sum to one but for rounding are proportions.
 
 A procedure's policy is evaluated on the flat states in the same way, from the rows that it uses and no
-others; an activity's share is the sum over its states of expected visits times cost. Large ones are solved
+others; an activity's share is the sum over its states of expected visits times cost. Large ones are evaluated
 activity by activity, see :mod:`hcssp.evaluation.by_activity`.
 
 Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relatively.
@@ -34,6 +34,7 @@ Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relati
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -43,6 +44,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import CostOverflow
 from hcssp.evaluation import by_activity
+from hcssp.evaluation.by_activity import Composed
 from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
 from hcssp.evaluation.records import ActivityEvaluation, Evaluation, LimitEvaluation, ProcedureEvaluation
 from hcssp.procedure.chain import policy_chain
@@ -103,49 +105,59 @@ def _of_procedure_once(policy: ProcedurePolicy) -> ProcedureEvaluation:
 
 
 def _of_procedure(policy: ProcedurePolicy) -> ProcedureEvaluation:
-    """The policy's chain on the flat states, and each activity's share."""
-    problem, flattening = policy.problem, policy.problem.flattening
-    chain, only_policy = policy_chain(policy)
-    induced = induced_chain(chain, only_policy)
-    large = flattening.num_states > by_activity.MIN_STATES * problem.num_activities
-    in_parts = flattening.separable and large
-    whole = _of_parts(policy, induced) if in_parts else _of_chain(induced)
-    # Row by row of the chain: the visits to its state times its costs.
-    spent = chain.costs * whole.visits[policy.rows != NO_ROW]
-    if flattening.separable and not in_parts:
-        # The choices alone decide, and a system of a few events is solved without the noise of many states.
-        executions = expected_executions(policy)
-    else:
-        executions = executions_from_visits(policy, whole.visits)
+    """What the policy costs, and each activity's share."""
+    problem = policy.problem
+    found = _in_parts(policy) or _at_once(policy)
     activities = []
     for index, activity in enumerate(problem.activities):
-        first, last = chain.row_start[flattening.state_offset[index : index + 2]]
-        share = spent[:, first:last].sum(axis=1)
+        share = found.shares[index]
         usage = {
             constraint.name: float(share[1 + position])
             for position, constraint in enumerate(problem.constraints)
             if index in constraint.counts
         }
-        activities.append(ActivityEvaluation(activity.name, float(executions[index]), float(share[0]), usage))
+        executions = float(found.executions[index])
+        activities.append(ActivityEvaluation(activity.name, executions, float(share[0]), usage))
+    for array in (found.costs, found.visits):
+        array.flags.writeable = False
     return ProcedureEvaluation(
-        whole.costs,
-        whole.cost_names,
-        whole.bounds,
-        whole.visits,
-        whole.residual,
+        found.costs,
+        problem.flattening.cost_names,
+        problem.bounds,
+        found.visits,
+        found.error,
         tuple(activities),
-        tuple(_limits(policy, whole.visits, activities)),
+        tuple(_limits(policy, found.visits, activities)),
     )
 
 
-def _of_parts(policy: ProcedurePolicy, chain: InducedChain) -> Evaluation:
-    """As :func:`_of_chain`, part by part."""
-    chain.require_proper()
+def _in_parts(policy: ProcedurePolicy) -> Composed | None:
+    """What a policy of a large procedure is composed of; None if it is another one, or does not end."""
+    flattening = policy.problem.flattening
+    large = flattening.num_states > by_activity.MIN_STATES * policy.problem.num_activities
+    if not (flattening.separable and large):
+        return None
     try:
-        found = by_activity.solved_by_activity(policy, chain)
+        return by_activity.composed(policy)
     except OverflowError as error:
         raise CostOverflow(TOO_LATE) from error
-    return _frozen(chain, found.costs, found.visits, found.error)
+
+
+def _at_once(policy: ProcedurePolicy) -> Composed:
+    """The same of any policy, from its chain on the flat states."""
+    flattening = policy.problem.flattening
+    chain, only_policy = policy_chain(policy)
+    whole = _of_chain(induced_chain(chain, only_policy))
+    # Row by row of the chain: the visits to its state times its costs.
+    spent = chain.costs * whole.visits[policy.rows != NO_ROW]
+    if flattening.separable:
+        # The choices alone decide, and a system of a few events is solved without the noise of many states.
+        executions = expected_executions(policy)
+    else:
+        executions = executions_from_visits(policy, whole.visits)
+    firsts = chain.row_start[flattening.state_offset]
+    shares = [spent[:, first:last].sum(axis=1) for first, last in pairwise(firsts.tolist())]
+    return Composed(whole.costs, whole.visits, whole.residual, executions, shares)
 
 
 def _limits(
@@ -179,13 +191,9 @@ def _of_chain(chain: InducedChain) -> Evaluation:
         visits[inner] = found.visits
         visits += found.ends
         costs, residual = found.totals, found.error
-    return _frozen(chain, costs, visits, residual)
-
-
-def _frozen(chain: InducedChain, costs: FloatArray, visits: FloatArray, residual: float) -> Evaluation:
     for array in (costs, visits):
         array.flags.writeable = False
-    return Evaluation(costs, chain.problem.cost_names, chain.problem.bounds, visits, residual)
+    return Evaluation(costs, problem.cost_names, problem.bounds, visits, residual)
 
 
 class Remaining:
