@@ -301,7 +301,8 @@ class ActivityPlanner:
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
         if warm is None:
-            optimum = self.solver.minimise(weights, allowed, *self._first_plan(weights))
+            rows, values, guess = self._first_plan(weights)
+            optimum = self.solver.minimise(weights, allowed, rows, values, guess=guess)
         else:
             optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
@@ -321,20 +322,25 @@ class ActivityPlanner:
         if same and self.counted == other.counted:
             self._near = other
 
-    def _first_plan(self, weights: FloatArray) -> tuple[IntArray | None, FloatArray | None]:
-        """Rows to start from, and their values if these are known: the plan of an activity like this one."""
+    def _first_plan(
+        self, weights: FloatArray
+    ) -> tuple[IntArray | None, FloatArray | None, FloatArray | None]:
+        """Rows to start from, their values if these are known, and a guess of what is to come.
+
+        They are those of an activity like this one.
+        """
         price = self._price(weights)
         if price is None:
-            return None, None
+            return None, None, None
         if self.twin is not None:
             curve = self.twin._curves.get(frozenset())
             piece = None if curve is None else curve.at(price)
             mine, theirs = self.balance.costs, self.twin.balance.costs
             if piece is not None and np.array_equal(weights @ mine, weights @ theirs):
-                return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None
+                return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None, None
         curve = None if self._near is None else self._near._curves.get(frozenset())
         piece = None if curve is None else curve.nearest(price)
-        return None if piece is None else piece.plan.rows, None
+        return (None, None, None) if piece is None else (piece.plan.rows, None, piece.plan.values @ weights)
 
     def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""

@@ -148,6 +148,7 @@ class PolicyIteration:
         warm: IntArray | None = None,
         values: FloatArray | None = None,
         *,
+        guess: FloatArray | None = None,
         partly: bool = False,
     ) -> ScalarOptimum | None:
         """The best policy of the region `allowed`, or None if it has no proper policy.
@@ -162,6 +163,9 @@ class PolicyIteration:
             A proper policy near the answer. It may use rows that the region forbids.
         values
             The exact values of `warm`, where they are known.
+        guess
+            A guess of the weighted costs to go of the best policy: where nothing is forbidden, sweeps begin
+            with it, and `warm` is not evaluated.
         partly
             Whether a policy will do that ends from some of the initial states only; the others are dead.
         """
@@ -173,6 +177,9 @@ class PolicyIteration:
         passed = None if self._backward is None else self._backward.minimise(problem)
         if passed is not None:
             return self._proven(problem, *passed)
+        paths = None if warm is None or guess is None else (warm, guess)
+        if paths is not None and allowed is None and problem.every_step_costs:
+            return self._improve(problem, self._swept_policy(problem, *paths))
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
@@ -333,17 +340,18 @@ class PolicyIteration:
         return None if (rows == NO_ROW).any() else (rows, value)
 
     def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
-        """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so.
+        """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so."""
+        paths = self._shortest_paths(problem)
+        self._glimpsed = None
+        return None if paths is None else self._swept_policy(problem, *paths)
+
+    def _swept_policy(self, problem: ScalarProblem, rows: IntArray, value: FloatArray) -> IntArray:
+        """A proper policy that is best for what sweeps make of some values; `rows` if they lead to none.
 
         A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
         closed set without a goal the average cost would be at most the average change.
         """
-        balance, paths = self.balance, self._shortest_paths(problem)
-        self._glimpsed = None
-        if paths is None:
-            return None
-        rows, value = paths
-        estimate = problem.estimate(value)
+        balance, estimate = self.balance, problem.estimate(value)
         greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
         change = _largest_change(estimate)
         for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
