@@ -178,9 +178,9 @@ def test_a_hundred_alike_activities_are_planned_once(monkeypatch: pytest.MonkeyP
     solved = []
     minimise = PolicyIteration.minimise
 
-    def counting(self: PolicyIteration, *arguments: Any) -> ScalarOptimum | None:
+    def counting(self: PolicyIteration, *arguments: Any, **named: Any) -> ScalarOptimum | None:
         solved.append(self)
-        return minimise(self, *arguments)
+        return minimise(self, *arguments, **named)
 
     monkeypatch.setattr(PolicyIteration, "minimise", counting)
     room = risky_room()
@@ -330,7 +330,7 @@ def test_what_choices_cost_is_rounded_down() -> None:
     slots = oracle.alike.slots(Region())
     for _ in range(200):
         weights = rng.random(len(costs)) * 10.0 ** rng.integers(-3, 4, len(costs))
-        told = oracle.row_costs(np.zeros(len(slots.activities)), slots, weights)
+        told = oracle.row_costs(np.zeros(len(slots.of)), weights)
         for row, value in enumerate(told.tolist()):
             pairs = zip(weights.tolist(), costs[:, row].tolist(), strict=True)
             exact = sum((Fraction(weight) * Fraction(cost) for weight, cost in pairs), Fraction(0))

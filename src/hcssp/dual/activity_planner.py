@@ -219,6 +219,24 @@ class ActivityPlanner:
         bound = None if self._impossible or is_planned else self._quick_bound(price)
         return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
 
+    def bounds_at(self, prices: FloatArray) -> FloatArray | None:
+        """What every plan costs at least at several prices, without a plan; None if that takes one."""
+        curve = self._curve(frozenset())
+        if curve.pieces:
+            return curve.bounds(prices)
+        quick = None if self._impossible else self._quick_bound(float(prices.min()))
+        return None if quick is None else np.full(len(prices), max(0.0, quick))
+
+    def known_bound(self, price: float, forbidden: frozenset[int]) -> float | None:
+        """What every plan without the `forbidden` rows costs at least; None if nothing is known of them.
+
+        It is ``inf`` if there is none.
+        """
+        if self._impossible and self._is_impossible(forbidden):
+            return inf
+        curve = self._curve(forbidden)
+        return max(0.0, curve.bracket(price).bound) if curve.pieces else None
+
     def _quick_bound(self, price: float) -> float | None:
         """What every plan costs at least at a price; None if that takes a plan."""
         if self._index is None:

@@ -53,7 +53,7 @@ class KnownPolicies:
         values = self._costs @ weights
         least = np.minimum.reduceat(values, self._starts)
         oracle = self._oracle
-        answer = oracle.procedure.minimise(oracle.row_costs(least, self._slots, weights), self._allowed)
+        answer = oracle.procedure.minimise(oracle.row_costs(least[self._slots.of], weights), self._allowed)
         if answer is None:
             return None
         choices = answer[0]

@@ -27,6 +27,7 @@ from hcssp.dual.crossing import crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable
 from hcssp.dual.foresight import TurningPoint, turning_point_of
+from hcssp.dual.glances import glances
 from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import Minimum, Oracle, Settlement
@@ -121,7 +122,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             activity = slots.activities[slot]
             planner = self.planners[activity]
             if planner.priced and is_usual:
-                price, forbidden = self._price(activity, plain), slots.forbidden[slot]
+                price, forbidden = self.price(activity, plain), slots.forbidden[slot]
                 # What is never executed can do without a plan.
                 ask = planner.glimpse_at if self._surfaces is None else planner.bracket_at
                 return ask(price, forbidden)
@@ -173,6 +174,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
 
+    def glances(self, weights: FloatArray, regions: Sequence[Region]) -> FloatArray:
+        is_usual = (weights[:, 0] == 1.0).all() and not weights[:, 1:][:, ~self._is_bounded].any()
+        known = glances(self, weights, regions) if is_usual and self._surfaces is None else None
+        return super().glances(weights, regions) if known is None else known
+
     def _first_look(
         self,
         look_up: Callable[[int], Bracket | Glimpse | None],
@@ -206,7 +212,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         }
         return [answer[slot] for slot in wanted]
 
-    def _price(self, activity: int, weights: list[float]) -> float:
+    def price(self, activity: int, weights: list[float]) -> float:
         """The price of an activity's one counted cost that the problem's `weights` amount to."""
         counted = self.planners[activity].counted
         return sum(weights[1 + constraint] for constraint, index in self.counts[activity] if index in counted)
@@ -246,12 +252,15 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         total: FloatArray = costs + self._choice_costs[:, choices[made]] @ visits
         return total
 
-    def row_costs(self, values: FloatArray, slots: Slots, weights: FloatArray) -> FloatArray:
-        """What each choice costs under `weights`, if the activities cost `values`."""
-        row_costs: FloatArray = self.procedure.runs @ values[slots.of]
+    def row_costs(self, values: FloatArray, weights: FloatArray) -> FloatArray:
+        """What each choice costs under `weights`, if the activities cost `values`.
+
+        With a row for each of several weights, and a column for each of several values, for all of them.
+        """
+        row_costs: FloatArray = self.procedure.runs @ values
         if self._choice_costs is not None:
             # A little less, so that no rounding makes it more than it is.
-            row_costs += (weights @ self._choice_costs) * (1.0 - 4.0 * len(weights) * ROUNDINGS)
+            row_costs += (weights @ self._choice_costs).T * (1.0 - 4.0 * weights.shape[-1] * ROUNDINGS)
         return row_costs
 
     def _compose(
@@ -264,7 +273,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         bounds = np.array(
             [0.0 if each is None else each.value if by_plans else max(0.0, each.bound) for each in known]
         )
-        row_costs = self.row_costs(bounds, slots, weights)
+        row_costs = self.row_costs(bounds[slots.of], weights)
         if impossible.any():
             row_costs[procedure.rows_that_run(impossible[slots.of])] = np.inf
         allowed = Region(slots.choices).allowed(procedure.num_rows) if slots.choices else None
