@@ -8,6 +8,7 @@ that have also the same forbidden rows in a region. Everything is looked up once
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ class AlikeActivities:
     def __init__(
         self, planners: Sequence[ActivityPlanner], counts: Sequence[Counts], row_offset: IntArray
     ) -> None:
-        self._row_offset = row_offset
+        self._offsets: list[int] = row_offset.tolist()
         groups: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
         self._group: IntArray = np.array(
             [
@@ -102,19 +103,19 @@ class AlikeActivities:
             known = self._known[region] = self._split(region)
         return known
 
+    def forbidden(self, region: Region) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
+        """The forbidden rows of the procedure itself, and of each activity that has some, in its numbers."""
+        rows: dict[int, list[int]] = {}
+        offsets = self._offsets
+        for row in region.forbidden:
+            # Rows of the procedure itself come before all others.
+            block = bisect_right(offsets, row) - 1
+            rows.setdefault(block, []).append(row if block < 0 else row - offsets[block])
+        choices = frozenset(rows.pop(-1, ()))
+        return choices, {activity: frozenset(own) for activity, own in rows.items()}
+
     def _split(self, region: Region) -> Slots:
-        choices: set[int] = set()
-        rows: dict[int, set[int]] = {}
-        every = np.fromiter(region.forbidden, dtype=np.int64, count=len(region.forbidden))
-        blocks = np.searchsorted(self._row_offset, every, side="right") - 1
-        # Rows of the procedure itself come before all others.
-        own_rows = every - np.where(blocks < 0, 0, self._row_offset[blocks])
-        for block, row in zip(blocks.tolist(), own_rows.tolist(), strict=True):
-            if block < 0:
-                choices.add(row)
-            else:
-                rows.setdefault(block, set()).add(row)
-        parts = {activity: frozenset(own) for activity, own in rows.items()}
+        choices, parts = self.forbidden(region)
         whole = self._everything
         activities, forbidden, of = list(whole.activities), list(whole.forbidden), whole.of.copy()
         numbers: dict[tuple[int, frozenset[int]], int] = {}
@@ -131,7 +132,7 @@ class AlikeActivities:
                 activities.append(activity)
                 forbidden.append(own)
             of[activity] = numbers[key]
-        return Slots(frozenset(choices), parts, tuple(activities), tuple(forbidden), of)
+        return Slots(choices, parts, tuple(activities), tuple(forbidden), of)
 
 
 def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[int]:

@@ -33,20 +33,19 @@ def glances(oracle: ProcedureOracle, weights: FloatArray, regions: Sequence[Regi
     regions
         The policies that are meant.
     """
-    plain = weights.tolist()
     values = np.empty((len(oracle.planners), len(regions)))
     for activity, planner in enumerate(oracle.planners):
-        known = planner.bounds_at(np.array([oracle.price(activity, each) for each in plain]))
+        known = planner.bounds_at(oracle.prices(activity, weights))
         if known is None:
             return None
         values[activity] = known
     runs = oracle.procedure.rows_that_run
     taken_out = np.zeros((oracle.procedure.num_rows, len(regions)), dtype=np.bool_)
     unknown = np.zeros(len(regions), dtype=np.bool_)
-    for column, (region, each) in enumerate(zip(regions, plain, strict=True)):
-        slots = oracle.alike.slots(region)
-        taken_out[list(slots.choices), column] = True
-        for activity, own in slots.parts.items():
+    for column, (region, each) in enumerate(zip(regions, weights.tolist(), strict=True)):
+        choices, parts = oracle.alike.forbidden(region)
+        taken_out[list(choices), column] = True
+        for activity, own in parts.items():
             bound = oracle.planners[activity].known_bound(oracle.price(activity, each), own)
             if bound is None:
                 unknown[column] = True

@@ -217,6 +217,13 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         counted = self.planners[activity].counted
         return sum(weights[1 + constraint] for constraint, index in self.counts[activity] if index in counted)
 
+    def prices(self, activity: int, weights: FloatArray) -> FloatArray:
+        """As :meth:`price`, of several weights, a row each."""
+        counted = self.planners[activity].counted
+        columns = [1 + constraint for constraint, index in self.counts[activity] if index in counted]
+        prices: FloatArray = weights[:, columns].sum(axis=1)
+        return prices
+
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
         own = np.zeros(self.planners[activity].num_costs)
