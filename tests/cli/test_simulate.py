@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +85,15 @@ def test_the_simulation_in_words(capsys: pytest.CaptureFixture[str], plan: str) 
     assert "At event 'start' the plan chooses go-to-door: " in printed.out
     assert "It reaches 'exit'." in printed.out
     assert "In all: time " in printed.out
+
+
+def test_a_probability_has_no_percentiles(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, asked = str(tmp_path / "plan.json"), ("small-building", "--probability", "door-locked=50%")
+    assert main(["solve", *asked, "--quiet", "--out", path]) == 0
+    capsys.readouterr()
+    assert main(["simulate", asked[0], path, *asked[1:], "--runs", "500", "--quiet"]) == 0
+    (told,) = re.findall(r"  probability of door-locked  .*", capsys.readouterr().out)
+    assert told.split()[-4:] == ["-"] * 4
 
 
 def test_equal_actions_are_counted_together() -> None:

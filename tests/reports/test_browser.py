@@ -353,6 +353,24 @@ def test_a_small_room_with_a_table_beside_it_stays_legible(browser: Browser, fol
     )
 
 
+def test_a_probability_is_told_as_one_everywhere(browser: Browser, folder: Path) -> None:
+    crash = "{probability: {of: crashed, at_most: 10%}}"
+    text_of = CROWDED.replace("damage: 5,", "damage: 5, exit: {crashed: 4%},").replace(
+        "to: landing", "to: {G: landing, crashed: out}"
+    )
+    plan = solve(load_text(text_of.replace("{noise: {at_most: 50},", f"{{crash: {crash},")))
+    save_page(folder / "chance.html", page_data(plan, samples=200))
+    browser.open(folder / "chance.html")
+    told = f"{100 * plan.cost('crash'):.4f}%"
+    assert f"{told} (46.3%)" in text(browser, "#budgets")
+    for part in ("#tiles", "#activity-table", "#outlook-table"):
+        assert told in text(browser, part), part
+    assert re.search(
+        r"probability of crashed in them is \d\.\d\d%, of 10% allowed", text(browser, "#outlook-text")
+    )
+    assert browser.run("document.querySelectorAll('#histograms figure').length") == 2
+
+
 def test_a_nested_procedure_opens_and_closes(browser: Browser, folder: Path) -> None:
     plan = solve(campus(size=4), stop=Gap(0.3))
     save_page(folder / "nested.html", page_data(plan, samples=50))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.procedure.probabilities import with_probability
 from hcssp.reports import draw_budget, draw_histograms, draw_history, look_ahead
 from hcssp.reports.charts import draw_trade_off
 from hcssp.reports.outlook import histogram
@@ -57,6 +58,13 @@ def test_the_histograms_count_every_run_and_mark_those_above_the_bound(solved: P
     assert outlook.costs[1].exceeding is not None
     assert above == pytest.approx(100.0 * outlook.costs[1].exceeding.value)
     assert outlook.costs[0].exceeding is None
+
+
+def test_a_probability_has_no_distribution() -> None:
+    plan = solve(with_probability(small_building(), "locked out", of="door-locked", at_most=0.5))
+    solved = plan.as_procedure()
+    drawn = draw_histograms(look_ahead(solved, runs=50), solved.costs, solved.problem)
+    assert [axes.get_xlabel() for axes in drawn.get_axes()] == ["time of a run", "damage of a run"]
 
 
 def test_the_outlook_agrees_with_the_exact_means(solved: ProcedurePlan) -> None:

@@ -127,12 +127,14 @@ def _costs(runs: ProcedureSimulation, expected: Mapping[str, float], problem: HC
     rows = [["cost", "expected", "mean", "from", "to", *(f"{p}%" for p in PERCENTILES)]]
     for name in runs.cost_names:
         mean = runs.mean(name)
-        percentiles = [runs.percentile(name, percent) for percent in PERCENTILES]
+        # A run has it or not; what its steps were likely to bring has no percentiles that mean anything.
+        chance = bool(probability_of(problem, name))
+        percentiles = ["-" if chance else _short(runs.percentile(name, percent)) for percent in PERCENTILES]
         rows.append(
             [
                 called(problem, name),
                 *(_figure(problem, name, value) for value in (expected[name], *mean)),
-                *map(_short, percentiles),
+                *percentiles,
             ]
         )
     return aligned(rows)

@@ -106,17 +106,20 @@ def draw_histograms(outlook: Outlook, evaluation: Evaluation, problem: HCSSP | N
     -------
     matplotlib.figure.Figure
         A panel for each cost, with the exact mean as a full line and the bound as a broken one; runs above
-        the bound are hatched the other way.
+        the bound are hatched the other way. What is a probability has none, since a run has it or not.
 
     Raises
     ------
     MissingDependency
         If matplotlib is not installed.
     """
-    figure = new_figure(4.6 * len(outlook.costs), 3.4)
+    costs = [
+        cost for cost in outlook.costs if problem is None or not Measure.of(problem, cost.name).is_probability
+    ]
+    figure = new_figure(4.6 * len(costs), 3.4)
     bounds = dict(zip(evaluation.cost_names[1:], evaluation.bounds.tolist(), strict=True))
-    places = figure.subplots(1, len(outlook.costs), squeeze=False)[0]
-    for axes, cost in zip(places, outlook.costs, strict=True):
+    places = figure.subplots(1, len(costs), squeeze=False)[0]
+    for axes, cost in zip(places, costs, strict=True):
         mean = _expected_cost(evaluation, cost.name, problem)
         _draw(axes, cost, mean, bounds.get(cost.name, np.inf), outlook.runs)
         if problem is not None:

@@ -146,13 +146,13 @@ def what_more_would_save(problem: HCSSP, prices: Mapping[str, float] | None) -> 
         price = prices.get(name)
         if price is None:
             continue
+        measure = Measure.of(problem, name)
         if price > 0.0:
-            measure = Measure.of(problem, name)
             unit, worth = ("percent", price / 100.0) if measure.is_probability else ("unit", price)
             amount = f"about {rounded(worth, 3)} of expected {called(problem, aim.name)}"
             parts.append(f"{amount} for each {unit} of {measure.name}")
         else:
-            parts.append(f"nothing for {name}, which is not scarce")
+            parts.append(f"nothing for {measure.name}, which is not scarce")
     if not parts:
         return ""
     would = "gain" if aim.greatest else "save"

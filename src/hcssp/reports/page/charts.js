@@ -106,12 +106,14 @@ function drawOutlook(plan) {
   const risky = outlook.costs.filter((cost) => cost.exceeding);
   let text = `${outlook.runs.toLocaleString("en")} simulated runs of this plan. `;
   for (const cost of risky) {
-    text += `A single run exceeded the ${cost.name} of ${given(plan.bounds[cost.name])} that is allowed on average in ${percent(cost.exceeding[0])} of them; the greatest was ${figure(cost.greatest)}. `;
+    // A run has it or not: there is no more or less of it, and no distribution.
+    text += isChance(cost.name) ? `The ${called(cost.name)} in them is ${percent(cost.mean[0])}, of ${amount(cost.name, plan.bounds[cost.name])} allowed. ` : `A single run exceeded the ${called(cost.name)} of ${given(plan.bounds[cost.name])} that is allowed on average in ${percent(cost.exceeding[0])} of them; the greatest was ${figure(cost.greatest)}. `;
   }
   if (outlook.unfinished) text += `${outlook.unfinished} runs were cut off before their end; their costs are higher than shown. `;
   byId("outlook-text").textContent = text;
-  byId("histograms").replaceChildren(...outlook.costs.map(() => html("figure", {}, html("div", { class: "chart" }), html("figcaption"))));
-  outlook.costs.forEach((cost, index) => {
+  const spread = outlook.costs.filter((cost) => !isChance(cost.name));
+  byId("histograms").replaceChildren(...spread.map(() => html("figure", {}, html("div", { class: "chart" }), html("figcaption"))));
+  spread.forEach((cost, index) => {
     const [host, caption] = byId("histograms").children[index].children;
     const bound = plan.bounds[cost.name] ?? null;
     const shares = cost.counts.map((count) => (100 * count) / outlook.runs);
@@ -119,8 +121,8 @@ function drawOutlook(plan) {
     // Few different values have a bar each, which stands on its value.
     const centres = cost.values ? cost.edges.slice(1).map((edge, bar) => (edge + cost.edges[bar]) / 2) : null;
     const xTicks = centres && centres.filter((_, bar) => bar % Math.ceil(centres.length / 6) === 0);
-    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, xText: given, x: [low, high], y: [0, Math.max(...shares) * (bound === null ? 1.15 : 1.3)], xTitle: `${cost.name} of a run`, yTitle: "% of runs" });
-    picture.setAttribute("aria-label", `Distribution of ${cost.name} over simulated runs.`);
+    const { picture, px, py, box } = frame(host, { height: 220, left: 44, most: 460, xTicks, xText: given, x: [low, high], y: [0, Math.max(...shares) * (bound === null ? 1.15 : 1.3)], xTitle: `${called(cost.name)} of a run`, yTitle: "% of runs" });
+    picture.setAttribute("aria-label", `Distribution of ${called(cost.name)} over simulated runs.`);
     shares.forEach((share, bar) => {
       if (!share) return;
       const [from, to] = [px(cost.edges[bar]), px(cost.edges[bar + 1])];
@@ -141,11 +143,12 @@ function drawOutlook(plan) {
     mark(plan.costs[cost.name], "mean", `expected ${beside(plan.costs[cost.name], bound, 2)}`, 0);
     if (bound !== null) mark(bound, "limit", `allowed ${given(bound)}`, 1);
     picture.append(...labels);
-    caption.textContent = capital(cost.name) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
+    caption.textContent = capital(called(cost.name)) + (bound === null ? "." : ": runs above the bound are hatched the other way.");
   });
   byId("outlook-table").replaceChildren(table(
     ["cost of a run", "exact mean", "simulated mean (95% sure)", "half of the runs: at most", "95 of 100: at most", "99 of 100: at most", "greatest", "above the bound (95% sure)"],
-    outlook.costs.map((cost) => [cost.name, beside(plan.costs[cost.name], plan.bounds[cost.name]),
+    outlook.costs.map((cost) => isChance(cost.name) ? [called(cost.name), amount(cost.name, plan.costs[cost.name], figure),
+      cost.mean[0] === null ? "–" : `${percent(cost.mean[0])} (${percent(cost.mean[1])} to ${percent(cost.mean[2])})`, "–", "–", "–", "–", "–"] : [called(cost.name), beside(plan.costs[cost.name], plan.bounds[cost.name]),
       cost.mean[0] === null ? "–" : (([mean, low, high]) => `${mean} (${low} to ${high})`)(apart(cost.mean)),
       figure(cost.percentiles[1], 2), figure(cost.percentiles[2], 2), figure(cost.percentiles[3], 2), figure(cost.greatest, 2),
       cost.exceeding ? `${percent(cost.exceeding[0])} (${percent(cost.exceeding[1])} to ${percent(cost.exceeding[2])})` : "no bound"])));
@@ -160,7 +163,7 @@ function drawBudgets(plan) {
       .filter((share) => share.used !== undefined && share.executions > 0).sort((a, b) => b.used - a.used);
     const left = bound === null ? null : bound - used;
     const price = plan.prices ? plan.prices[name] : null;
-    const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(name)}: ${beside(used, bound)} expected`)
+    const words = (isChance(name) ? `${capital(called(name))}: ${amount(name, used, figure)}` : `${capital(called(name))}: ${beside(used, bound)} expected`)
       + (bound === null ? ", no bound." : `, ${amount(name, bound)} allowed, ${left < 0 ? "exceeded by " + amount(name, -left, figure) : amount(name, left, figure) + " left over"}.`)
       + (price ? ` Its price is ${figure(isChance(name) ? price / 100 : price, 3)}: about what ${isChance(name) ? "one percent" : "a unit"} more would ${greatest ? "gain" : "save"} in ${called(primary)}, for plans that may draw lots.` : price === 0 && bound !== null ? ` More of it would ${greatest ? "gain" : "save"} nothing.` : bound === 0 ? " A bound of 0 has no price." : "");
     const width = widthOf(host, 860), label = Math.min(230, width * 0.36), line = 24;
@@ -174,7 +177,7 @@ function drawBudgets(plan) {
       picture.append(svg("line", { class: "limit", x1: x, x2: x, y1: 0, y2: rows.length * line + 4 }));
     }
     rows.forEach((row, at) => {
-      const y = at * line + 4, told = `${figure(row.value)}${bound ? ` (${percent(row.value / bound)})` : ""}`;
+      const y = at * line + 4, told = `${amount(name, row.value, figure)}${bound ? ` (${percent(row.value / bound)})` : ""}`;
       // A figure that the line of the bound would cross stands behind it.
       const end = label + scale(Math.max(row.value, row.allotted ?? 0)) + 6, limit = bound ? label + scale(bound) : -1;
       const behind = end <= limit && limit <= end + 7 * told.length && limit + 6 + 7 * told.length <= width;

@@ -50,15 +50,15 @@ function drawActivities(plan, choose) {
   const head = ["activity", "expected executions", `${cut(called(primary))}, each`, `${cut(called(primary))}, total`, ...constraints.flatMap((name) => [`${cut(called(name))}, each`, `${cut(called(name))}, total`])];
   const order = plan.activities.map((share, index) => ({ share, index })).filter(({ index }) => isShownActivity(index)).sort((a, b) => (b.share.executions > 0) - (a.share.executions > 0));
   const rows = order.map(({ share, index }) => {
-    const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value) => (ran && value !== undefined ? figure(value / share.executions) : "–");
+    const name = data.problem.activities[index].name, ran = share.executions > 0, each = (value, of = primary) => (ran && value !== undefined ? amount(of, value / share.executions, figure) : "–");
     const row = [ran ? html("button", { type: "button", title: "show on the map", onclick: () => choose(index) }, name) : `${name} (never)`,
-      ran ? figure(share.executions) : "0", each(share.cost), ran ? figure(share.cost) : "–", ...constraints.flatMap((constraint) => [each(share.usage[constraint]), ran && share.usage[constraint] !== undefined ? figure(share.usage[constraint]) : "–"])];
+      ran ? figure(share.executions) : "0", each(share.cost), ran ? figure(share.cost) : "–", ...constraints.flatMap((constraint) => [each(share.usage[constraint], constraint), ran && share.usage[constraint] !== undefined ? amount(constraint, share.usage[constraint], figure) : "–"])];
     row.className = ran ? null : "idle";
     return row;
   });
   const inAll = state.level === null ? { cost: plan.costs[primary], usage: plan.costs } : useShare(plan, state.level);
   byId("activity-table").replaceChildren(table(head, rows, [state.level === null ? "in all" : `all of ${data.uses[state.level].own}`, "", "", figure(inAll.cost),
-    ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
+    ...constraints.flatMap((name) => ["", inAll.usage[name] === undefined ? "–" : isChance(name) ? amount(name, inAll.usage[name], figure) : beside(inAll.usage[name], state.level === null ? plan.bounds[name] : null)])]));
   const cards = order.filter(({ share }) => share.executions > 0).sort((a, b) => b.share.executions - a.share.executions).map(({ share, index }) => {
     const { name, room } = data.problem.activities[index], panel = panelOf(index);
     let picture = null;
