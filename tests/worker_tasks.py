@@ -19,6 +19,10 @@ def process_and_thread_limit() -> tuple[int, str | None]:
     return os.getpid(), os.environ.get("OPENBLAS_NUM_THREADS")
 
 
+def is_deaf_to_interrupts() -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 def look_at(problem: CSSP) -> tuple[int, int, bool, bool]:
     """Process, size, whether the transitions lie in a mapped file, and whether this was looked at before."""
     import numpy as np

@@ -55,6 +55,15 @@ def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None
     assert workers.outstanding == 0
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="there are no masks of signals here")
+def test_ctrl_c_passes_by_processes_from_their_first_instant(workers: Workers) -> None:
+    # What they do about it themselves comes after their imports, during which they would complain.
+    task = workers.submit(worker_tasks.is_deaf_to_interrupts)
+    assert list(workers.as_completed()) == [task]
+    assert task.result()
+    assert not worker_tasks.is_deaf_to_interrupts()
+
+
 def test_processes_are_started_before_there_is_work() -> None:
     with open_workers(jobs=2) as workers:
         (call,) = workers.warm_up(worker_tasks.process_and_thread_limit, 1)

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -225,7 +225,7 @@ class _Lane:
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs,), daemon=True)
         try:
-            with one_thread_each():
+            with one_thread_each(), _not_interrupted():
                 process.start()
         except BaseException:
             # As where a script starts processes while it is imported; a pipe that nobody reads would block.
@@ -271,6 +271,21 @@ def one_thread_each() -> Iterator[None]:
                     del os.environ[name]
                 else:
                     os.environ[name] = value
+
+
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Let Ctrl-C pass by processes that are started now, from their first instant: they inherit it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Starting it, which the first process would do, ends with a mask of its own.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(pipe: Connection[Any, Any]) -> None:
