@@ -53,7 +53,12 @@ def test_too_many_splits_are_dropped_and_made_again(monkeypatch: pytest.MonkeyPa
             assert len(alike._known) <= 1
 
 
-def test_equal_arrays_are_found_whatever_they_are_called() -> None:
+@pytest.mark.parametrize("most_compared", [0, 8])
+def test_equal_arrays_are_found_whatever_they_are_called(
+    most_compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By digests as by comparing them."""
+    monkeypatch.setattr("hcssp.dual.alike_activities.MOST_COMPARED", most_compared)
     room = risky_room()
     renamed = room.derive(cost_names=("minutes", "harm"))
     dearer = room.derive(costs=2.0 * room.costs)

@@ -27,6 +27,10 @@ MAX_SPLIT_ENTRIES = 1_000_000
 """Of so many regions the slots are kept, or of fewer if the procedure is large; then they are found anew."""
 
 
+MOST_COMPARED = 8
+"""Of so many activities of the same sizes each is compared with those before it; of more, digests are."""
+
+
 class Slots(NamedTuple):
     """The activities of a region, those with the same answers taken together.
 
@@ -150,11 +154,17 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
         key = (*sizes_of(cssp), what)
         alike.setdefault(key, {})[id(cssp)] = cssp
         keys.append(key)
-    compared = {same: cssp for group in alike.values() if len(group) > 1 for same, cssp in group.items()}
-    digests = {same: digest_of(cssp) for same, cssp in compared.items()}
+    kinds: dict[int, Hashable] = {}
+    for group in alike.values():
+        every = list(group.values())
+        for same, cssp in group.items():
+            if len(every) > MOST_COMPARED:
+                kinds[same] = digest_of(cssp)
+            else:
+                kinds[same] = next(place for place, other in enumerate(every) if are_alike(cssp, other))
     first: dict[tuple[Hashable, ...], int] = {}
     return [
-        first.setdefault((key, digests.get(id(cssp))), index)
+        first.setdefault((key, kinds[id(cssp)]), index)
         for index, (cssp, key) in enumerate(zip(problems, keys, strict=True))
     ]
 
@@ -167,8 +177,7 @@ def sizes_of(cssp: CSSP) -> tuple[Hashable, ...]:
 
 def are_alike(one: CSSP, other: CSSP) -> bool:
     """Whether two problems have equal arrays; ten times quicker than two digests."""
-    pairs = zip(_arrays(one), _arrays(other), strict=True)
-    return one is other or all(np.array_equal(*pair) for pair in pairs)
+    return one is other or all(map(np.array_equal, _arrays(one), _arrays(other)))
 
 
 def is_dearer(one: CSSP, other: CSSP) -> bool:
