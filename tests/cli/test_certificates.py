@@ -162,7 +162,7 @@ def test_a_proof_that_cannot_be_made_does_not_take_the_plan_along(
     def failing(*arguments: object, **options: object) -> None:
         raise RuntimeError("no proof today")
 
-    monkeypatch.setattr("hcssp.proofs.assembly.certificate_of", failing)
+    monkeypatch.setattr("hcssp.solving.proving.certificate_of", failing)
     plan = tmp_path / "plan.json"
     command = ["solve", "small-building", "--bound", "damage=2", "--json", "--quiet"]
     assert main([*command, "--out", str(plan), "--certificate", str(path)]) == 3

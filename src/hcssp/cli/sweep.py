@@ -190,7 +190,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
-        found = _compute(arguments, printer, interruption)
+        found = _compute(arguments, printer)
     finally:
         printer.close()
     interruption.end()
@@ -236,7 +236,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             check_writable(path)
 
 
-def _compute(arguments: argparse.Namespace, printer: ProgressPrinter, interruption: Interruption) -> Sweep:
+def _compute(arguments: argparse.Namespace, printer: ProgressPrinter) -> Sweep:
     """The sweep; after a signal, the points finished so far."""
     from math import inf
 
