@@ -332,6 +332,7 @@ def test_near_a_cutoff_an_ascent_may_end_sooner() -> None:
     ascent.bound = 10.0
     assert ascent.tolerance() == ascent.tolerance(inf) == DUAL_TOLERANCE * 10.0
     assert ascent.tolerance(30.0) == CUTOFF_SHARE * 20.0
+    assert ascent.tolerance(30.0, 0.5) == 10.0
     assert ascent.tolerance(10.0) == DUAL_TOLERANCE * 10.0
 
 

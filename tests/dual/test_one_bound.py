@@ -22,7 +22,13 @@ from hcssp.dual.one_bound import (
     intersect_lines,
 )
 from hcssp.dual.oracle import Minimum
-from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, STEP_SHARE
+from hcssp.dual.precision import (
+    COARSE_PRECISION,
+    CUTOFF_SHARE,
+    DUAL_TOLERANCE,
+    STEP_SHARE,
+    UNFORESEEN_SHARE,
+)
 from hcssp.numerics import tolerated
 from hcssp.ssp.region import Region
 from menus import Dish, Menu
@@ -64,6 +70,26 @@ def test_the_one_bound_may_be_that_of_any_cost(bound: float) -> None:
         assert found.prices[np.isfinite(bounds)] == pytest.approx(alone.prices)
         assert [dish.row for dish in found.support] == [dish.row for dish in alone.support]
         assert found.mixture == pytest.approx(alone.mixture)
+
+
+@pytest.mark.parametrize("foresees", [True, False])
+def test_more_may_be_left_open_where_nobody_foresees_the_next_step(foresees: bool) -> None:
+    class Told(Menu):
+        """It may be asked where the best policy changes sides, and does not know."""
+
+        @property
+        def foresees(self) -> bool:
+            return foresees
+
+    for share in (0.9 * CUTOFF_SHARE, 1.1 * CUTOFF_SHARE, 0.9 * UNFORESEEN_SHARE, 1.1 * UNFORESEEN_SHARE):
+        missing = 10.0
+        proven = 8.0 - share * missing
+        search = searching(Told(ROADS, [1.0]), 1.0, proven + missing)
+        search.ascent.vertices = [Dish(np.array(costs), row) for row, costs in enumerate(ROADS)]
+        search.ascent.bound = proven
+        search.pair = best_pair(search.ascent.vertices, 0, search.bound)
+        assert search.close()
+        assert search.ascent.converged == (share < (CUTOFF_SHARE if foresees else UNFORESEEN_SHARE))
 
 
 def test_where_rounding_hides_whether_the_bound_is_kept_the_least_use_is_told() -> None:

@@ -267,11 +267,19 @@ class Ascent(Generic[V]):
             self.converged,
         )
 
-    def tolerance(self, cutoff: float = inf) -> float:
-        """The distance between the model and the bound at which the ascent may end."""
+    def tolerance(self, cutoff: float = inf, share: float = CUTOFF_SHARE) -> float:
+        """The distance between the model and the bound at which the ascent may end.
+
+        Parameters
+        ----------
+        cutoff
+            A bound at which the caller loses interest.
+        share
+            Of what is missing to it, so much may be left open.
+        """
         tolerance = DUAL_TOLERANCE * abs(self.bound)
         missing = cutoff - self.bound
-        return max(tolerance, CUTOFF_SHARE * missing) if missing < inf else tolerance
+        return max(tolerance, share * missing) if missing < inf else tolerance
 
     def explore(self, prices: FloatArray, precision: float = 0.0) -> Minimum[V] | None:
         """Solve at `prices` to a relative `precision`, keep the policy met, raise the bound if it is higher.

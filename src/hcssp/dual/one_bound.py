@@ -19,7 +19,13 @@ import numpy as np
 
 from hcssp.cssp.model import FloatArray
 from hcssp.dual.guessing import Guessing
-from hcssp.dual.precision import COARSE_PRECISION, DUAL_TOLERANCE, Precision
+from hcssp.dual.precision import (
+    COARSE_PRECISION,
+    CUTOFF_SHARE,
+    DUAL_TOLERANCE,
+    UNFORESEEN_SHARE,
+    Precision,
+)
 from hcssp.dual.vertex import V
 from hcssp.numerics import tolerated
 
@@ -108,6 +114,7 @@ class LineSearch(Generic[V]):
         self.cutoff = cutoff
         self.bound = float(tolerated(ascent.oracle.bounds)[index])
         self.precision = Precision()
+        self._share = CUTOFF_SHARE if ascent.oracle.foresees else UNFORESEEN_SHARE
         self.pair = best_pair(ascent.vertices, index, self.bound)
         self.multiplier = 0.0 if start is None else float(start[index])
         if self.pair.kept is not None and self.pair.broken is not None:
@@ -134,7 +141,7 @@ class LineSearch(Generic[V]):
             self._guessing = Guessing(ascent, self.index, self.bound, self.cutoff)
         ascent.bound, ascent.prices = proven, start
         best = min(ascent.vertices, key=lambda vertex: self.line(vertex, multiplier))
-        if self.line(best, multiplier) - proven > ascent.tolerance(self.cutoff):
+        if self.line(best, multiplier) - proven > ascent.tolerance(self.cutoff, self._share):
             self.multiplier = multiplier
             return
         self._met = best
@@ -175,7 +182,7 @@ class LineSearch(Generic[V]):
         crossing = self.crossing(kept, broken)
         distance = self.line(kept, crossing) - ascent.bound
         is_there = not self.is_new and abs(crossing - self.multiplier) <= DUAL_TOLERANCE * self.multiplier
-        if distance <= ascent.tolerance(self.cutoff) or (is_there and self.precision.is_exact):
+        if distance <= ascent.tolerance(self.cutoff, self._share) or (is_there and self.precision.is_exact):
             ascent.converge([broken, kept], self.mixture(kept, broken))
         elif is_there:
             self.precision.refine(distance / abs(ascent.bound) if ascent.bound else inf)

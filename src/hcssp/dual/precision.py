@@ -29,6 +29,10 @@ CUTOFF_SHARE = 0.1
 """With a cutoff, the ascent ends once the model exceeds the bound by no more than this share of what is
 missing to the cutoff: such a region is split anyway, and the rest is cheaper to find in its parts."""
 
+UNFORESEEN_SHARE = 0.25
+"""The same under one bound, where an oracle cannot tell where the best policy changes sides: the last steps
+are taken in the dark, and each costs as much as the first."""
+
 ENDING_SHARE = 0.5
 """Multipliers at which the ascent may end are solved to this share of the distance with which it may."""
 
