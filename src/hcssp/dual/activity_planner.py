@@ -227,15 +227,10 @@ class ActivityPlanner:
         quick = None if self._impossible else self._quick_bound(float(prices.min()))
         return None if quick is None else np.full(len(prices), max(0.0, quick))
 
-    def known_bound(self, price: float, forbidden: frozenset[int]) -> float | None:
-        """What every plan without the `forbidden` rows costs at least; None if nothing is known of them.
-
-        It is ``inf`` if there is none.
-        """
-        if self._impossible and self._is_impossible(forbidden):
-            return inf
+    def known_bound(self, price: float, forbidden: frozenset[int]) -> float:
+        """What every plan without the `forbidden` rows costs at least, by what is known of them."""
         curve = self._curve(forbidden)
-        return max(0.0, curve.bracket(price).bound) if curve.pieces else None
+        return max(0.0, curve.bracket(price).bound) if curve.pieces else 0.0
 
     def _quick_bound(self, price: float) -> float | None:
         """What every plan costs at least at a price; None if that takes a plan."""

@@ -39,20 +39,11 @@ def glances(oracle: ProcedureOracle, weights: FloatArray, regions: Sequence[Regi
         if known is None:
             return None
         values[activity] = known
-    runs = oracle.procedure.rows_that_run
-    taken_out = np.zeros((oracle.procedure.num_rows, len(regions)), dtype=np.bool_)
-    unknown = np.zeros(len(regions), dtype=np.bool_)
+    forbidden = np.zeros((oracle.procedure.num_rows, len(regions)), dtype=np.bool_)
     for column, (region, each) in enumerate(zip(regions, weights.tolist(), strict=True)):
         choices, parts = oracle.alike.forbidden(region)
-        taken_out[list(choices), column] = True
+        forbidden[list(choices), column] = True
         for activity, own in parts.items():
             bound = oracle.planners[activity].known_bound(oracle.price(activity, each), own)
-            if bound is None:
-                unknown[column] = True
-            elif bound == inf:
-                taken_out[:, column] |= runs(np.arange(len(values)) == activity)
-            else:
-                values[activity, column] = bound
-    costs = np.where(taken_out, inf, oracle.row_costs(values, weights))
-    bounds = oracle.procedure.bounds(costs)
-    return None if bounds is None else np.where(unknown, -inf, bounds)
+            values[activity, column] = max(values[activity, column], bound)
+    return oracle.procedure.bounds(np.where(forbidden, inf, oracle.row_costs(values, weights)))
