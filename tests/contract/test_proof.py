@@ -80,6 +80,9 @@ def test_what_a_bound_of_0_has_left_out_is_told_with_it() -> None:
         "no policy keeps the bounds together: with noise at most 0 no plan has an expected fuel below 4; "
         "raise one of them"
     )
+    negative = Infeasible(Infeasibility(np.array([0.0, 1.0]), 4.0, -1.0))
+    told = negative.explain(("noise", "fuel"), (0.0, -1.0))
+    assert told.endswith("no plan has an expected fuel below 4; raise the bound on 'fuel'")
     both = Infeasible(Infeasibility(np.array([0.0, 0.5, 0.5]), 4.0, 2.0)).explain("abc", (0.0, 2.0, 2.0))
     assert "with a at most 0 and c at most 2 no plan has an expected b below 6" in both
     nothing = Infeasible(Infeasibility(np.array([0.0, 1.0]), 4.0, 0.0))

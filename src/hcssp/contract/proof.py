@@ -181,7 +181,10 @@ class Infeasible:
                 has = f"a probability of {of[names[this]]} below {100 * least:.6g}%"
             parts.append(f"with {others} no plan has {has}")
         told = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        return f"no policy keeps the bounds together: {told}; raise one of them"
+        # No cost is negative: what is below 0 must be raised, whatever becomes of the others.
+        below = " and ".join(repr(names[k]) for k in used if bounds[k] < 0.0)
+        remedy = f"raise the bound on {below}" if below else "raise one of them"
+        return f"no policy keeps the bounds together: {told}; {remedy}"
 
 
 def _at_most(name: str, bound: float, chances: Mapping[str, str]) -> str:
