@@ -372,6 +372,7 @@ _HOME = {
 _VERBS = {
     "plan.resolve": "hcssp.solving.solve:resolve",
     "plan.replan": "hcssp.solving.replan:replan",
+    "plan.replan_implicit": "hcssp.solving.implicit_rest:replan_implicit",
     "plan.certificate": "hcssp.solving.proving:plan_certificate",
     "plan.stochastic_certificate": "hcssp.solving.proving:stochastic_certificate",
     "plan.save": "hcssp.files.plan_file:save_plan",

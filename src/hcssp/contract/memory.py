@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.expansion import Expansion
-from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.implicit import ImplicitCSSP, refuse_implicit
 from hcssp.cssp.model import CSSP
 from hcssp.dual.flat_oracle import Evaluation
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.oracles import oracle_of
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import refuse_parts
 
 Problem = CSSP | HCSSP
 
@@ -49,7 +50,14 @@ class Memory:
             known about activities that both have.
         evaluation
             How policies of a flat problem are evaluated.
+
+        Raises
+        ------
+        UnsupportedProblem
+            If it is a procedure around a part of an implicit problem.
         """
+        refuse_implicit(problem, "this")
+        refuse_parts(problem)
         if self._problem is None:
             self._problem = problem
         elif not _share_oracles(self._problem, problem):

@@ -18,6 +18,8 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.trace import Trace
+from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
@@ -317,9 +319,12 @@ class Plan:
     ) -> Plan:
         """A new plan for the rest of this one, from where its execution is, with what is left of the budgets.
 
-        See :func:`hcssp.solving.replan.replan`.
+        See :func:`hcssp.solving.replan.replan`, and :func:`hcssp.solving.implicit_rest.replan_implicit` for
+        implicit problems.
         """
-        solved: Plan = verb("plan.replan")(self, at, spent, problem, **options)
+        implicit = isinstance(self.problem if problem is None else problem, ExpandedCSSP | ImplicitCSSP)
+        name = "plan.replan_implicit" if implicit else "plan.replan"
+        solved: Plan = verb(name)(self, at, spent, problem, **options)
         return solved
 
     def why(self, at: Any, **options: Any) -> Any:

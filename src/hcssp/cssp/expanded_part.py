@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class ExpandedCSSP(CSSP):
     def num_expanded(self) -> int:
         """How many states were expanded."""
         return int(np.count_nonzero(np.diff(self.row_start)) - np.count_nonzero(self.frontier))
+
+    def derive(self, **changes: Any) -> CSSP:
+        """As of any problem; with other rows, another start or other goals it is no part of its source."""
+        if changes.keys() & {"transitions", "costs", "initial", "goals"}:
+            changes = {"source": None} | changes
+        return super().derive(**changes)
 
     def unexpanded(self) -> ImplicitCSSP:
         """The implicit problem under the bounds of this part.

@@ -34,7 +34,7 @@ from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.state_space import BatchSpace, FunctionSpace, StateSpace, Successors
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.cssp.validation import bound_array
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidProblem, UnsupportedProblem
 
 MOST_STATES = 50_000_000
 MOST_AT_ONCE = 200_000
@@ -206,6 +206,25 @@ class ImplicitCSSP:
             other.bounds[self.constraint_names.index(name)] = bound
         return other
 
+    def beginning_in(self, state: Hashable) -> ImplicitCSSP:
+        """The same problem from one of its states on.
+
+        >>> line = ImplicitCSSP(0, lambda at: ["go"], lambda at, a: {at + 1: 1}, lambda at, a: 1, (5).__eq__)
+        >>> line.beginning_in(3).enumerated().num_states
+        3
+
+        Raises
+        ------
+        InvalidProblem
+            If that cannot be a state, or everything has ended there.
+        """
+        space = self.space.beginning_in(state)
+        if space.goals(space.initial[0]).all():
+            raise InvalidProblem([f"state {state!r}: it is a goal, nothing is left to plan"])
+        other = copy(self)
+        other.space = space
+        return other
+
     def enumerated(self, max_states: int = 1_000_000) -> CSSP:
         """All reachable states as an ordinary problem; heuristics are of no use then.
 
@@ -232,3 +251,18 @@ class ImplicitCSSP:
     def __repr__(self) -> str:
         costs = " and ".join(self.cost_names)
         return f"<ImplicitCSSP {self.name}: {costs}>" if self.name else f"<ImplicitCSSP: {costs}>"
+
+
+def refuse_implicit(problem: object, what: str) -> None:
+    """Refuse an implicit problem where all states are needed; `what` needs them.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it is one; the message says what to do.
+    """
+    if isinstance(problem, ImplicitCSSP):
+        raise UnsupportedProblem(
+            f"{what} needs all states of a problem, and an implicit one does not list them; give "
+            "problem.enumerated(), or solve it and go on with the plan (plan.resolve, plan.replan)"
+        )

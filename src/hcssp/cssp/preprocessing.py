@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
@@ -157,6 +158,7 @@ def with_giving_up(
         If the penalty is negative or not finite, if `where`, `goal` or a cost is unknown, or if a state has
         an action of this name already.
     """
+    refuse_implicit(problem, "giving up")
     named = penalty if isinstance(penalty, Mapping) else {problem.cost_names[0]: penalty}
     found = [unknown_cost(name, problem.cost_names) for name in named if name not in problem.cost_names]
     found += [

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from copy import copy
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -33,6 +34,15 @@ class StateSpace(Protocol):
 
     def numbers(self) -> StateNumbers:
         """An empty table of states."""
+
+    def beginning_in(self, label: Hashable) -> Self:
+        """The same space that begins in the state of a label.
+
+        Raises
+        ------
+        InvalidProblem
+            If that cannot be a state.
+        """
 
     def goals(self, states: Any) -> BoolArray:
         """Which of `states` end everything."""
@@ -108,6 +118,11 @@ class FunctionSpace:
 
     def numbers(self) -> HashableNumbers:
         return HashableNumbers()
+
+    def beginning_in(self, label: Hashable) -> Self:
+        other = copy(self)
+        other.initial = [label], [1.0]
+        return other
 
     def goals(self, states: Sequence[Any]) -> BoolArray:
         return np.array([bool(self._is_goal(state)) for state in states], dtype=np.bool_)
@@ -204,6 +219,15 @@ class BatchSpace:
 
     def numbers(self) -> RowNumbers:
         return RowNumbers(self.initial[0].shape[1])
+
+    def beginning_in(self, label: Hashable) -> Self:
+        width = self.initial[0].shape[1]
+        row = np.atleast_2d(np.asarray(label))
+        if row.shape != (1, width) or row.dtype.kind not in "iu":
+            raise InvalidProblem([f"{label!r} is no state; give a tuple of {width} whole numbers"])
+        other = copy(self)
+        other.initial = row.astype(np.int64), [1.0]
+        return other
 
     def goals(self, states: Any) -> BoolArray:
         answer = np.asarray(self._is_goal(states))

@@ -69,6 +69,7 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImpossibleObservation, InvalidProblem
@@ -232,7 +233,12 @@ class Run:
             # What leads to the place where the rest begins leaves no choice.
             for _ in range(1 if self._inside is not None else 0 if here.state is None else 2):
                 run.step()
-        whole = self._problem if problem is None else as_procedure(problem)
+        if isinstance(problem, ImplicitCSSP):
+            # What bounds it has is all that is asked of the whole; its states are never listed.
+            bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+            whole = run._problem.with_bounds(bounds)
+        else:
+            whole = self._problem if problem is None else as_procedure(problem)
         before = self._charged if problem is None else {}
         left = {each.name: each.at_most for each in run._problem.constraints if each.per is None}
         run._charged = {

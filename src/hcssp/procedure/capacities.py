@@ -18,10 +18,11 @@ from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import as_procedure
 
 
 def with_capacities(
-    problem: HCSSP,
+    problem: CSSP | HCSSP,
     capacities: Sequence[Capacity],
     uses: Mapping[str, FloatArray] | None = None,
     give_up: Mapping[str, Mapping[str, float]] | None = None,
@@ -32,7 +33,7 @@ def with_capacities(
     Parameters
     ----------
     problem
-        The procedure.
+        The procedure, or a single problem as one.
     capacities
         What there is. One that may be exceeded with some probability adds a constraint.
     uses
@@ -48,6 +49,7 @@ def with_capacities(
     InvalidProblem
         If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
+    problem = as_procedure(problem)
     prices, ends = give_up or {}, give_up_to or {}
     used = {each.name: _own_uses(each, capacities) for each in problem.activities} if uses is None else uses
     _check(problem)

@@ -22,8 +22,9 @@ promises more than one more step would.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
+from hcssp.errors import InvalidProblem
 from hcssp.procedure.model import HCSSP
 
 
@@ -139,6 +141,19 @@ class ProcedureSpace:
 
     def numbers(self) -> PairNumbers:
         return PairNumbers(self)
+
+    def beginning_in(self, label: Hashable) -> Self:
+        other = copy(self)
+        if isinstance(label, tuple) and len(label) == 2 and label[0] in self._activity:
+            index = self._activity[label[0]]
+            first, _ = self._inner[index].problem.space.beginning_in(label[1]).initial
+            other.initial = self._pairs(index, self._inner[index].numbered(first)), [1.0]
+            return other
+        flat = self._flat.state_index.get(label)
+        if flat is None or flat in self._begins:
+            raise InvalidProblem([f"{label!r} is no state; give an event, or an activity and its state"])
+        other.initial = np.array([[0, flat]]), [1.0]
+        return other
 
     def goals(self, states: IntArray) -> BoolArray:
         flat = states[:, 0] == 0

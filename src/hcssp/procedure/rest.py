@@ -321,17 +321,20 @@ def _constraints(
         if stated.per is not None and np.isfinite(stated.at_most):
             changed = _limit(problem, position, part, stated, changed)
         if changed.at_most < 0.0:
-            # What rounding has taken is not spent.
-            if changed.at_most < -allowance(np.array([stated.at_most]), FEASIBILITY_TOLERANCE)[0]:
-                spent.append(
-                    f"constraint {stated.name!r}: nothing is left of {stated.limit:g}, "
-                    f"{-changed.at_most:.6g} too much is spent already"
-                )
+            spent += overspent(stated, changed.at_most)
             changed = replace(changed, at_most=0.0)
         found.append(changed)
     if spent:
         raise BudgetSpent(spent)
     return tuple(found)
+
+
+def overspent(stated: Constraint, left: float) -> list[str]:
+    """What to say if less than nothing is left of a constraint; nothing if it is rounding that took it."""
+    if not left < -allowance(np.array([stated.at_most]), FEASIBILITY_TOLERANCE)[0]:
+        return []
+    gone = f"{-left:.6g} too much is spent already"
+    return [f"constraint {stated.name!r}: nothing is left of {stated.limit:g}, {gone}"]
 
 
 def _limit(

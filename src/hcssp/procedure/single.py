@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
+from hcssp.errors import UnsupportedProblem
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
@@ -32,6 +35,7 @@ def as_procedure(problem: CSSP | HCSSP) -> HCSSP:
     """
     if isinstance(problem, HCSSP):
         return problem
+    refuse_implicit(problem, "a procedure around it")
     name = problem.name or UNNAMED
     return HCSSP(
         events=(START, END),
@@ -59,3 +63,28 @@ def as_procedure_policy(procedure: HCSSP, policy: DeterministicPolicy | Procedur
 def as_single_policy(problem: CSSP, policy: ProcedurePolicy) -> DeterministicPolicy:
     """The policy of the only activity, as that of `problem`."""
     return DeterministicPolicy(problem, np.array(policy.activities[0]))
+
+
+def is_part(problem: CSSP | HCSSP) -> bool:
+    """Whether states of an implicit problem stand in it that were not expanded."""
+    cssps = [problem] if isinstance(problem, CSSP) else [each.cssp for each in problem.activities]
+    return any(isinstance(each, ExpandedCSSP) and bool(each.frontier.any()) for each in cssps)
+
+
+def refuse_parts(problem: CSSP | HCSSP) -> None:
+    """Refuse to look for plans in a procedure around a part of an implicit problem.
+
+    What was not expanded ends everything at once there, for what the heuristic says. That is a lower bound;
+    as an action it would make plans that nobody can follow. Behind a part by itself is the implicit problem.
+
+    Raises
+    ------
+    UnsupportedProblem
+        If it is one.
+    """
+    if isinstance(problem, HCSSP) and is_part(problem):
+        raise UnsupportedProblem(
+            "this is the part of an implicit problem that was expanded, as a procedure: plans in it could "
+            "end where nothing is known; go on with the implicit problem, by plan.resolve or plan.replan, or "
+            "give problem.enumerated()"
+        )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hcssp.contract.plan import Plan
+from hcssp.procedure.single import is_part
 from hcssp.reports.candidates import curve_bounds, draw_curve, varied_constraints
 from hcssp.reports.page import save_page
 from hcssp.reports.page_data import page_data
@@ -72,8 +73,10 @@ def curves_around(
     """The trade-off curves around a plan's bounds, one for each, as far as they get.
 
     That of `vary`, or else of the scarcest bound, comes first and has half of the time, or all that the
-    others leave.
+    others leave. Around a plan of an implicit problem there are none: its curve would need all states.
     """
+    if is_part(plan.problem):
+        return []
     solved = plan.as_procedure()
     curves: list[TradeOff] = []
     waiting = varied_constraints(solved, vary) if points else []

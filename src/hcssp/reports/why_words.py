@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Any
 
 from hcssp.contract.plan import ProcedurePlan
@@ -40,6 +40,9 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
         blocks[-1] += "\n  (*) breaks a bound"
     if any(each.once is None for each in reasons.alternatives):
         blocks[-1] += "\n  - nobody says what to do then, or it would not end"
+    if not any(each.best.found or each.best.lower_bound > -inf for each in reasons.alternatives):
+        # Nobody has looked for them.
+        return "\n\n".join(blocks)
     best = [["", *names, f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
     best.append(
         [
@@ -88,7 +91,7 @@ def _deviating(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) 
 def _forced(alternative: Alternative, aim: Aim, measures: Sequence[Measure]) -> list[str]:
     best = alternative.best
     if not best.found:
-        none = "there is none" if best.status is Status.INFEASIBLE or not best.method else "none found"
+        none = "there is none" if best.status is Status.INFEASIBLE else "none found"
         return [alternative.action, none, *("" for _ in measures[1:]), _limit(aim, best.lower_bound), ""]
     costs = aim.told(told_costs(best))
     return [

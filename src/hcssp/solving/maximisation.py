@@ -48,6 +48,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName, UnsupportedProblem
@@ -101,6 +102,7 @@ def maximise(problem: AnyProblem, reward: str | Mapping[str, float]) -> AnyProbl
     """
     weights = {reward: 1.0} if isinstance(reward, str) else {name: float(w) for name, w in reward.items()}
     name = reward if isinstance(reward, str) else "reward"
+    refuse_implicit(problem, "maximising")
     _refuse_nonsense(problem, weights)
     if isinstance(problem, HCSSP):
         return _of_procedure(problem, name, weights)

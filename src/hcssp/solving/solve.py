@@ -36,6 +36,8 @@ from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import DEFAULT_TOLERANCES, PRUNE_TOLERANCE, Tolerances
 from hcssp.procedure.dead_ends import explaining_dead_ends
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import refuse_parts
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.findings import Findings
 from hcssp.solving.in_integers import proven_in_integers
@@ -105,6 +107,8 @@ def solve(
     began = time.perf_counter()
     if isinstance(problem, ExpandedCSSP):
         problem = problem.unexpanded()
+    if isinstance(problem, HCSSP):
+        refuse_parts(problem)
     method = solver or _method_for(problem)
     criteria = criteria_of(Gap(tolerances.optimality) if stop is None else stop)
     if memory is None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hcssp.contract.memory import Problem
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.dual.alike_activities import digest_of
 from hcssp.errors import UnknownName
 from hcssp.procedure.model import HCSSP
@@ -89,6 +90,7 @@ def sweep(
             # They take a moment to start, and so does the first problem.
             workers.warm_up(be_ready, min(workers.helpers, len(grid) - 1))
         first = make(grid.at(0)[0])
+        refuse_implicit(first, "a sweep")
         unknown = [axis.name for axis in grid.bounds if axis.name not in first.constraint_names]
         if unknown:
             raise UnknownName("constraint", unknown[0], first.constraint_names)

@@ -22,17 +22,19 @@ import numpy as np
 
 from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan, ProcedurePlan
+from hcssp.contract.proof import Infeasible
 from hcssp.contract.stop import StopCriterion
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.errors import DeadEnd, InvalidProblem
+from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.part import part_of
-from hcssp.procedure.places import Place
+from hcssp.procedure.places import Place, label_called
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.rest import position_of
+from hcssp.procedure.single import is_part
 from hcssp.solving.deviation import deviating_once, probability_of
 from hcssp.solving.solve import solve
 from hcssp.verbs import verb
@@ -130,10 +132,20 @@ def why(
         If there is no such place.
     InvalidProblem
         If the plan never comes there.
+    UnsupportedProblem
+        If the best plans are asked for, and the plan's problem is a part of an implicit one.
     """
+    if best and is_part(plan.problem):
+        raise UnsupportedProblem(
+            "the best plan with each alternative may go where nothing of the implicit problem was expanded; "
+            "ask with best=False what deviating once would cost, or about a plan for problem.enumerated()"
+        )
     solved = plan.as_procedure()
     problem = solved.problem
     evaluated = solved if solved.evaluation is not None else solved.evaluated().as_procedure()
+    if isinstance(plan.problem, CSSP) and label_called(at, plan.problem.state_index) is not None:
+        # A single problem has no events, whatever its states are called.
+        at = (problem.activities[0].name, at)
     state, told = _find(problem, at)
     flat = problem.flattening.cssp
     rows = evaluated.policy.rows
@@ -258,7 +270,7 @@ def _solved(
 def _as_plan(plan: ProcedurePlan, found: Plan | None, policy: ProcedurePolicy | None) -> ProcedurePlan:
     """What was found out about the restricted problem, as a plan of the whole one."""
     if found is None:
-        return ProcedurePlan(plan.problem)
+        return ProcedurePlan(plan.problem, proof=Infeasible(ends=False))
     costs = None if policy is None else evaluate(plan.problem, policy)
     return ProcedurePlan(
         plan.problem,

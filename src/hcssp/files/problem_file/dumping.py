@@ -25,17 +25,18 @@ from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
 from hcssp.procedure.description import used_procedures
 from hcssp.procedure.expansion import expand
+from hcssp.procedure.single import as_procedure, refuse_parts
 
 _HEADER = "# A problem file of hcssp; docs/file-format.md explains it. Solve it with: hcssp solve FILE\n"
 
 
-def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> str:
+def dump_problem(problem: CSSP | HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> str:
     """The text of a problem file.
 
     Parameters
     ----------
     problem
-        What to write, with its name, its rooms and their places.
+        What to write, with its name, its rooms and their places; a single problem is written as a procedure.
     style
         YAML, which is made for people, or JSON.
 
@@ -44,7 +45,9 @@ def dump_problem(problem: HCSSP, *, style: Literal["yaml", "json"] = "yaml") -> 
     InvalidProblem
         If something has a name that a file cannot hold.
     """
-    return written(problem_document(problem), style)
+    procedure = as_procedure(problem)
+    refuse_parts(procedure)
+    return written(problem_document(procedure), style)
 
 
 def written(document: Mapping[str, Any], style: Literal["yaml", "json"] = "yaml") -> str:
