@@ -144,14 +144,17 @@ class ProcedureSolver:
         rows, safe = self._start(usable)
         if rows is None:
             return None
-        step_costs = np.where(safe, row_costs, 0.0)
+        everywhere = bool(safe.all())
+        step_costs = row_costs if everywhere else np.where(safe, row_costs, 0.0)
         costs = step_costs / self._leaving
         for _ in range(MAX_ITERATIONS):
             chain = self._chain(rows)
             value = np.zeros(self.num_states)
             value[chain.states] = chain.factors.solve(costs[chain.chosen])
             own = value[self.row_state]
-            gain = np.where(safe, costs + self._moves @ value - own, NEVER)
+            gain = costs + self._moves @ value - own
+            if not everywhere:
+                gain[~safe] = NEVER
             best = np.minimum.reduceat(gain, self._first_rows)
             switches = best < -tie(value[self._live])
             if not switches.any():
@@ -266,8 +269,10 @@ class ProcedureSolver:
     def _start(self, usable: BoolArray) -> tuple[IntArray | None, BoolArray]:
         """A proper choice everywhere it is possible, and the rows that keep out of dead ends."""
         last = self._last
-        if last is not None and usable[last[last >= 0]].all() and (last[self._live] >= 0).all():
-            return last, usable
+        if last is not None:
+            chosen = last[self._live]
+            if chosen.min(initial=0) >= 0 and usable[chosen].all():
+                return last, usable
         key = usable.tobytes()
         if key not in self._starts:
             if len(self._starts) >= self._max_chains:

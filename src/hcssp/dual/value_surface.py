@@ -151,12 +151,15 @@ class ValueSurface:
         if not paid.any():
             return 0.0
         bases, wanted = self.combinations(paid), own[paid]
-        bound = bases.bound(wanted)
+        best = bases.best(wanted)
+        bound = bases.bound(wanted, best)
         if closely or bound <= 0.0:
-            usable = ~self._weights[:, ~paid].any(axis=1)
-            points = self._weights[np.ix_(usable, paid)]
+            points, bounds = self._weights, self._bounds
+            if not paid.all():
+                usable = ~points[:, ~paid].any(axis=1)
+                points, bounds = points[np.ix_(usable, paid)], bounds[usable]
             self.version += 1
-            bound = max(bound, bases.learn(points, self._bounds[usable], wanted))
+            bound = max(bound, bases.learn(points, bounds, wanted, best))
         return bound
 
 
@@ -183,16 +186,15 @@ class Combinations:
         other.inverses, other.points, other.bounds = self.inverses, self.points, self.bounds
         return other
 
-    def bound(self, weights: FloatArray) -> float:
-        """The best of the known combinations, rounded down; 0 if none amounts to `weights`."""
-        best = self._best(weights)
+    def bound(self, weights: FloatArray, best: tuple[int, FloatArray] | None) -> float:
+        """What the :meth:`best` of the known combinations amounts to, rounded down; 0 if there is none."""
         if best is None:
             return 0.0
         index, shares = best
         return _rounded_down(shares, self.points[index], self.bounds[index], weights)
 
-    def _best(self, weights: FloatArray) -> tuple[int, FloatArray] | None:
-        """The best known combination for `weights`, and its shares."""
+    def best(self, weights: FloatArray) -> tuple[int, FloatArray] | None:
+        """The best known combination for `weights`, and its shares; None if none amounts to them."""
         if len(self.bounds) == 0:
             return None
         shares = weights @ self.inverses
@@ -200,7 +202,13 @@ class Combinations:
         index = int(worth.argmax())
         return (index, shares[index]) if worth[index] > 0.0 else None
 
-    def learn(self, points: FloatArray, bounds: FloatArray, weights: FloatArray) -> float:
+    def learn(
+        self,
+        points: FloatArray,
+        bounds: FloatArray,
+        weights: FloatArray,
+        best: tuple[int, FloatArray] | None = None,
+    ) -> float:
         """The best lower bound under `weights` that those at other weights amount to, rounded down.
 
         It is looked for from the best known combination on, and kept.
@@ -217,10 +225,11 @@ class Combinations:
             Solved weights, a row each, and what the least weighted cost there certainly is.
         weights
             Where the bound is wanted; all are positive.
+        best
+            The :meth:`best` known combination there; None to begin with nothing.
         """
         if len(points) == 0:
             return 0.0
-        best = self._best(weights)
         if best is None:
             # What is left of the weights is worth nothing.
             begun = _Combination(np.diag(weights), np.zeros(len(weights)), np.diag(1.0 / weights))
@@ -299,7 +308,10 @@ def _rounded_down(shares: FloatArray, points: FloatArray, bounds: FloatArray, we
     """What shares of bounds amount to: as much of them as certainly fits into `weights`."""
     shares = np.maximum(shares, 0.0)
     taken = shares @ points
-    if np.any(taken > 0.0, where=weights <= 0.0):
-        return 0.0
-    load = float(np.max(taken / np.where(weights > 0.0, weights, 1.0)))
+    if weights.min() > 0.0:
+        load = float((taken / weights).max())
+    else:
+        if np.any(taken > 0.0, where=weights <= 0.0):
+            return 0.0
+        load = float(np.max(taken / np.where(weights > 0.0, weights, 1.0)))
     return ROUNDED_DOWN * ROUNDED_DOWN * float(shares @ bounds) / max(1.0, load)
