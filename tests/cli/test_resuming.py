@@ -133,6 +133,18 @@ def test_a_search_without_a_plan_goes_on_too(stopped: Path, capsys: pytest.Captu
     assert again["status"] == "optimal"
 
 
+def test_a_damaged_search_is_left_out(stopped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    search_path(stopped).write_bytes(search_path(stopped).read_bytes()[:100])
+    assert main(["solve", "small-building", "--json", "--quiet", "--resume", str(stopped)]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["status"] == "optimal"
+    assert "plan.json is left out: " in told.err
+    assert "this is not JSON" in told.err
+    # Without a plan there is nothing to go on with.
+    stopped.unlink()
+    assert main(["solve", "small-building", "--quiet", "--resume", str(stopped)]) == 2
+
+
 def test_under_other_bounds_the_regions_are_left_alone(
     stopped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,6 +94,11 @@ def test_a_probability_has_no_percentiles(capsys: pytest.CaptureFixture[str], tm
     assert main(["simulate", asked[0], path, *asked[1:], "--runs", "500", "--quiet"]) == 0
     (told,) = re.findall(r"  probability of door-locked  .*", capsys.readouterr().out)
     assert told.split()[-4:] == ["-"] * 4
+    # Of a single run nothing follows about the others.
+    assert main(["simulate", asked[0], path, *asked[1:], "--runs", "1", "--quiet"]) == 0
+    told = capsys.readouterr().out
+    assert "inf" not in told
+    assert "of the runs (between 0.00% and 100.00%), at most 50% allowed" in told
 
 
 def test_equal_actions_are_counted_together() -> None:

@@ -202,15 +202,23 @@ def where_it_was(
 ) -> tuple[HCSSP, Plan | None, SearchRecord]:
     """What a run that has ended, or was killed, has left: its bounds, its plan and its open regions.
 
-    There may be no plan yet; and the regions are of use under the same bounds only.
+    There may be no plan yet; and the regions are of use under the same bounds only. If they cannot be read,
+    the plan is gone on with alone.
     """
+    from hcssp.errors import InvalidPlan
     from hcssp.files.search_file import load_search, search_path
     from hcssp.proofs.search_record import SearchRecord
 
     beside = search_path(path)
     if not beside.exists():
         return *first_incumbent(path, problem, bounds, tolerances), SearchRecord()
-    searched, record = load_search(beside, problem)
+    try:
+        searched, record = load_search(beside, problem)
+    except InvalidPlan as error:
+        if not path.exists():
+            raise
+        print(f"hcssp: the search beside {path} is left out: {error}", file=sys.stderr)
+        return *first_incumbent(path, problem, bounds, tolerances), SearchRecord()
     if path.exists():
         solved, start = first_incumbent(path, problem, bounds, tolerances)
     else:

@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         document |= simulation_document(runs, plan.costs, legs, plan.problem)
         print(json.dumps(document, allow_nan=False))
     else:
-        title = f"{arguments.plan}, a plan for {title_of(arguments)}, followed {arguments.runs:,} times"
+        often = "once" if arguments.runs == 1 else f"{arguments.runs:,} times"
+        title = f"{arguments.plan}, a plan for {title_of(arguments)}, followed {often}"
         print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), plan.problem))
     return SOLVED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from math import isfinite
+from math import inf, isfinite
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,9 @@ def _costs(runs: ProcedureSimulation, expected: Mapping[str, float], problem: HC
         rows.append(
             [
                 called(problem, name),
-                *(_figure(problem, name, value) for value in (expected[name], *mean)),
+                *(_figure(problem, name, value) for value in (expected[name], mean.value)),
+                # Of a single run nothing follows about the others.
+                *("-" if mean.low == -inf else _figure(problem, name, end) for end in mean[1:]),
                 *percentiles,
             ]
         )
@@ -149,8 +151,8 @@ def _chances(runs: ProcedureSimulation, problem: HCSSP) -> str:
         if probability_of(problem, name):
             # A run has it or not, so that it exceeds a share whenever it happens.
             told, mean = Measure.of(problem, name), runs.mean(name)
-            between = f"between {_percent(mean.low)} and {_percent(mean.high)}"
-            seen = f"in {_percent(mean.value)} of the runs ({between})"
+            low, high = max(0.0, mean.low), min(1.0, mean.high)
+            seen = f"in {_percent(mean.value)} of the runs (between {_percent(low)} and {_percent(high)})"
             lines.append(f"  {told.name}: {seen}, at most {told.given(bound)} allowed")
             continue
         share, low, high = runs.probability_of_exceeding(name)
