@@ -38,12 +38,14 @@ from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.encoding import from_bytes, to_bytes
 from hcssp.proofs.search_record import SearchRecord
+from hcssp.proofs.witnesses import ProcedureWitness
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from known_optima import knapsack, roads, start_in_goal
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from rooms_in_turn import step, steps
 from small_procedures import forking, retrying, risky_room
 from solved_building import solved_building
 from volume import some
@@ -498,3 +500,24 @@ def test_that_no_plan_does_without_forbidden_costs_is_proven(chance: float, exit
     plan = solve(problem)
     assert plan.status is Status.INFEASIBLE
     assert check(problem, plan.certificate).lower_bound == inf
+
+
+def test_where_a_budget_is_not_spread_the_bound_of_the_prices_is_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two of four rooms may be passed fast, and half of a third one by who draws lots."""
+    problem = steps([step([(1.0, 1.0), (2.3, 0.0)])] * 4, 2.5, [1.0] * 4)
+    record = SearchRecord()
+    for _ in PolicyBranching().iterate(problem, Context(record=record)):
+        pass
+    claim = record.claim(record.root)
+    assert claim is not None
+    assert claim.counted
+    spread = check(problem, certificate_of(problem, record))
+    assert spread.lower_bound == pytest.approx(6.6)
+    drawing = check(problem, certificate_of(problem, record, relaxed=True))
+    assert drawing.lower_bound == pytest.approx(5.95)
+    assert drawing.for_lots
+    monkeypatch.setattr(ProcedureWitness, "spread", lambda *arguments: None)
+    # All costs are multiples of 0.1.
+    assert check(problem, certificate_of(problem, record)).lower_bound == pytest.approx(6.0)

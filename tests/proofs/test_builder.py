@@ -82,6 +82,8 @@ def test_what_is_not_so_is_not_kept() -> None:
     harm = proof.add_potential(0, [0.0, 1.0], [8.0, 0.0])
     # Going round does no harm, so that the potential was lowered to nothing.
     assert not proof.refute(proof.root, [1.0], [(0, harm, 1.0)])
+    # At no price nothing is exceeded by nothing.
+    assert not proof.refute(proof.root, [0.0], [])
     assert not proof.refute_empty(proof.root)
     assert proof.bound(proof.root) == 0.0
     assert proof.set_plan([1, -1]) == inf  # breaks the bound
