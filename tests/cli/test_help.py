@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -46,6 +47,17 @@ def test_help_of_solve_tells_all_methods(capsys: pytest.CaptureFixture[str]) -> 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == f"hcssp {hcssp.__version__}"
+
+
+def test_methods_and_problems_are_listed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["methods"][0]["name"] == "exact"
+    assert main(["problems", "--json"]) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)["problems"]}
+    assert {key: listed["small-building"]["dials"][1][key] for key in ("name", "default")} == {
+        "name": "locked",
+        "default": 0.2,
+    }
 
 
 def test_methods_and_problems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -301,9 +301,14 @@ def add_certificate_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_json_argument(parser: argparse.ArgumentParser) -> None:
+    """Add how to answer programs."""
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")
+
+
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what every command has that works for a while: how to answer, and how much to tell meanwhile."""
-    parser.add_argument("--json", action="store_true", help="answer with one JSON object on stdout")
+    add_json_argument(parser)
     talk = parser.add_mutually_exclusive_group()
     talk.add_argument("--quiet", "-q", action="store_true", help="no progress; errors are still told")
     talk.add_argument("--verbose", "-v", action="store_true", help="a line for every change, and the log")

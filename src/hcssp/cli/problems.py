@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import UsageError
+from hcssp.cli.arguments import UsageError, add_json_argument
 from hcssp.cli.exit_codes import SOLVED
 from hcssp.errors import UnknownName
 
@@ -165,13 +166,29 @@ def with_bounds(problem: HCSSP, bounds: list[tuple[str, float]]) -> HCSSP:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: there is nothing to say about a list."""
+    """Add how the list is told."""
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Print the built-in problems."""
     from hcssp.scenarios.registry import SCENARIOS
 
+    if arguments.json:
+        listed = [
+            {
+                "name": each.name,
+                "description": each.description,
+                "size": each.size,
+                "dials": [
+                    {"name": dial.name, "default": dial.default, "meaning": dial.meaning}
+                    for dial in each.dials
+                ],
+            }
+            for each in SCENARIOS.values()
+        ]
+        print(json.dumps({"problems": listed}, allow_nan=False))
+        return SOLVED
     for scenario in SCENARIOS.values():
         print(f"{scenario.name:<18} {scenario.description}")
         print(f"    {scenario.size}")

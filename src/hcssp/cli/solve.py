@@ -244,6 +244,8 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> i
     """Tell that the work ended while the problem was read: there is nothing to tell about it."""
     import json
 
+    from hcssp.reports.figures import plain
+
     expired = interruption.expired and not interruption.requested
     stopped = "time limit" if expired else "interrupted"
     if arguments.json:
@@ -251,10 +253,17 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> i
             "problem": arguments.problem,
             "method": arguments.method,
             "status": "unknown",
+            "infeasible_because": None,
             "stopped_by": stopped,
             "stop_detail": "while the problem was read",
             "lower_bound": None,
             "upper_bound": None,
+            "gap": None,
+            "constraints": {},
+            "choices": {},
+            "activities": {},
+            "seconds": plain(interruption.seconds),
+            "trace": [],
         }
         print(json.dumps(document, allow_nan=False))
     print(f"hcssp: no plan: stopped while {arguments.problem} was read ({stopped})", file=sys.stderr)
