@@ -9,11 +9,11 @@ from hcssp.cssp.absorption import Absorbed
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
-from hcssp.evaluation import by_activity
-from hcssp.evaluation.exact import evaluate
+from hcssp.evaluation import by_activity, own_chain
+from hcssp.evaluation.exact import evaluate, expected_remaining
 from hcssp.evaluation.records import ProcedureEvaluation
 from hcssp.methods.policy_branching import PolicyBranching
-from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy, policy_chain
 from hcssp.solving.solve import solve
 from random_procedures import random_procedure
 from volume import some
@@ -48,6 +48,12 @@ def test_the_parts_make_up_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch)
             (one.cost, one.expected_executions), rel=1e-11
         )
     assert parts.limits == whole.limits
+    # What is to come from anywhere: as the whole chain says.
+    chain, only = policy_chain(policy)
+    everywhere = expected_remaining(chain, only).T
+    found = by_activity.to_come(policy, range(len(everywhere)))
+    assert (np.isnan(found) == np.isnan(everywhere)).all()
+    np.testing.assert_allclose(found, everywhere, rtol=1e-11, atol=0.0)
 
 
 def retrying(chance: float, *, ends: bool = True) -> HCSSP:
@@ -104,7 +110,8 @@ def test_a_chain_that_was_met_before_is_not_solved_again(monkeypatch: pytest.Mon
         solved.append(len(given[1]))
         return absorb(*given)
 
-    monkeypatch.setattr(by_activity, "absorb", counted)
+    for module in (by_activity, own_chain):
+        monkeypatch.setattr(module, "absorb", counted)
     answers, sizes = [], []
     for policy in (
         taking(retrying(chance), action) for chance, action in ((0.5, 0), (0.5, 0), (0.5, 1), (0.25, 0))

@@ -14,21 +14,20 @@ are off and by what the chain of the events adds, relatively.
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import absorb
+from hcssp.cssp.absorption import Absorbed, absorb
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
-from hcssp.cssp.spans import joined_spans
+from hcssp.evaluation.own_chain import OwnChain
 from hcssp.numerics import ROUNDING
 from hcssp.parallel import parallel_map
 from hcssp.procedure.executions import chosen_outcomes, event_graph, executions_from_visits
@@ -86,6 +85,89 @@ def composed(policy: ProcedurePolicy) -> Composed | None:
     OverflowError
         If an expectation is too large for double precision.
     """
+    flattening, found = policy.problem.flattening, _events(policy)
+    if found is None:
+        return None
+    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
+    totals, error = np.zeros(1 + policy.problem.num_constraints), 0.0
+    if found.chain is not None:
+        visits[found.inner] = found.chain.visits
+        visits[: flattening.num_event_states] += found.chain.ends
+        totals, error = found.chain.totals, found.chain.error
+    executions = executions_from_visits(policy, visits)
+    shares = [np.zeros(len(totals)) for _ in executions]
+    for index, part in found.parts.items():
+        visits[flattening.state_offset[index] + part.states] = executions[index] * part.visits
+        shares[index] = executions[index] * part.totals
+    if not np.isfinite(visits).all():
+        raise OverflowError("an expectation of the chain is too large for double precision")
+    # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
+    most = max((part.error for part in found.parts.values()), default=0.0)
+    rounding = (4.0 + found.terms) * ROUNDING
+    return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most), executions, shares)
+
+
+def to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
+    """What each cost comes to from some flat states on, a row each; nan where the policy never goes.
+
+    Parameters
+    ----------
+    policy
+        A policy of a separable procedure that reaches the end almost surely.
+    states
+        Of events, or of activities.
+
+    Raises
+    ------
+    OverflowError
+        If an expectation is too large for double precision.
+    """
+    flattening, found = policy.problem.flattening, _events(policy)
+    if found is None:
+        raise ValueError("the policy does not reach the end almost surely")
+    num_events, width = flattening.num_event_states, 1 + policy.problem.num_constraints
+    after = np.full((num_events, width), np.nan)
+    after[flattening.end] = 0.0
+    if found.chain is not None:
+        after[found.inner] = found.chain.values
+    answers = np.full((len(states), width), np.nan)
+    for row, state in enumerate(states):
+        if state < num_events:
+            answers[row] = after[state]
+            continue
+        activity = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
+        solved = OwnChain.of(policy, activity).solved() if activity in found.parts else None
+        own = state - int(flattening.state_offset[activity])
+        if solved is not None and own in solved[0]:
+            # Wherever it ends, the same event follows.
+            _, event = flattening.exits(activity)[0]
+            answers[row] = solved[1].values[solved[0] == own][0] + after[event]
+    return answers
+
+
+class _Events(NamedTuple):
+    """The chain of the events of a policy.
+
+    Attributes
+    ----------
+    parts
+        The activities that are executed.
+    inner
+        The event states that are reached, but for the end.
+    chain
+        What comes of them, their activities' costs included; None if there are none.
+    terms
+        How many activities follow an event at most.
+    """
+
+    parts: dict[int, _Part]
+    inner: IntArray
+    chain: Absorbed | None
+    terms: float
+
+
+def _events(policy: ProcedurePolicy) -> _Events | None:
+    """The chain of a policy's events; None if it does not reach the end almost surely."""
     flattening = policy.problem.flattening
     if not all(flattening.is_entered(outcome.event) for _, outcome in chosen_outcomes(policy)):
         return None
@@ -108,25 +190,8 @@ def composed(policy: ProcedurePolicy) -> Composed | None:
             costs[:, state] += np.maximum(outcome.probability * totals, least)
             terms[state] += 1.0
     inner = np.flatnonzero(reached & (events != flattening.end))
-    visits = np.where(np.arange(flattening.num_states) == flattening.end, flattening.initial, 0.0)
-    totals, error = np.zeros(len(costs)), 0.0
-    if len(inner):
-        start = flattening.initial[: len(events)]
-        chain = absorb(graph, inner, start, costs[:, inner])
-        visits[inner] = chain.visits
-        visits[: len(events)] += chain.ends
-        totals, error = chain.totals, chain.error
-    executions = executions_from_visits(policy, visits)
-    shares = [np.zeros(len(costs)) for _ in executions]
-    for index, part in parts.items():
-        visits[flattening.state_offset[index] + part.states] = executions[index] * part.visits
-        shares[index] = executions[index] * part.totals
-    if not np.isfinite(visits).all():
-        raise OverflowError("an expectation of the chain is too large for double precision")
-    # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
-    most = max((part.error for part in parts.values()), default=0.0)
-    rounding = (4.0 + float(terms.max(initial=0.0))) * ROUNDING
-    return Composed(totals, visits, (error + most + rounding) * (1.0 + error + most), executions, shares)
+    chain = absorb(graph, inner, flattening.initial[: len(events)], costs[:, inner]) if len(inner) else None
+    return _Events(parts, inner, chain, float(terms.max(initial=0.0)))
 
 
 class _Kept:
@@ -177,47 +242,15 @@ def _parts(policy: ProcedurePolicy, reached: frozenset[int]) -> dict[int, _Part]
 
 def _part(policy: ProcedurePolicy, activity: int) -> _Part | None:
     """One execution of an activity under a policy; None if it may never end."""
-    flattening, cssp = policy.problem.flattening, policy.problem.activities[activity].cssp
-    first, last = flattening.state_offset[activity : activity + 2].tolist()
-    rows = np.full(cssp.num_states, NO_ROW, dtype=np.int64)
-    rows[~cssp.goals] = policy.rows[first:last]
-    acts = rows != NO_ROW
-    taken = rows[acts] - flattening.row_offset[activity]
-    moves = cssp.transitions
-    lengths = moves.indptr[taken + 1] - moves.indptr[taken]
-    entries, _ = joined_spans(moves.indptr[taken], lengths)
-    chances, heads = moves.data[entries], moves.indices[entries]
-    costs = flattening.activity_costs(activity, taken)
-    key = _key(acts, lengths, heads, chances, costs, cssp.initial, cssp.goals)
+    own = OwnChain.of(policy, activity)
+    key = own.key()
     known = _kept.get(key)
     if known is None:
-        pointers = np.zeros(cssp.num_states + 1, dtype=moves.indptr.dtype)
-        pointers[1:][acts] = lengths
-        chain = csr_array((chances, heads, np.cumsum(pointers)), shape=(cssp.num_states,) * 2)
-        chain.eliminate_zeros()
-        reached = closure(chain, cssp.initial > 0.0)
-        ending = closure(csr_array(chain.T), cssp.goals)
-        # A state without an action does not end either, unless it is a goal.
-        if (reached & ~ending).any():
+        solved = own.solved()
+        if solved is None:
             return None
-        inner = np.flatnonzero(reached & ~cssp.goals)
-        spent = np.zeros((len(costs), cssp.num_states))
-        spent[:, acts] = costs
-        states = (np.cumsum(~cssp.goals) - 1)[inner]
-        known = _Part(states, np.zeros(len(costs)), np.zeros(0), 0.0)
-        if len(inner):
-            found = absorb(chain, inner, cssp.initial, spent[:, inner])
-            # The rest of it holds on to the factors.
-            known = _Part(states, found.totals, found.visits, found.error)
+        states, chain = solved
+        # The rest of it holds on to the factors.
+        known = _Part(states, chain.totals, chain.visits, chain.error)
         _kept.put(key, known)
     return known
-
-
-def _key(*parts: npt.NDArray[Any]) -> bytes:
-    """What tells some arrays from all others."""
-    digest = hashlib.blake2b(digest_size=32)
-    for part in parts:
-        whole = np.ascontiguousarray(part)
-        digest.update(f"{whole.shape} {whole.dtype}".encode())
-        digest.update(whole.data)
-    return digest.digest()

@@ -20,7 +20,7 @@ battery. Of a limit for each execution of a use, both are about the execution th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -28,8 +28,9 @@ import numpy as np
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.errors import InvalidProblem
-from hcssp.evaluation.exact import expected_remaining
+from hcssp.errors import CostOverflow, InvalidProblem
+from hcssp.evaluation.by_activity import to_come
+from hcssp.evaluation.exact import TOO_LATE, expected_remaining
 from hcssp.procedure import HCSSP, ProcedurePolicy, policy_chain
 from hcssp.procedure.limits import carried_limit, enters
 from hcssp.procedure.rest import UNDER_WAY, Position, describe, inside, position_of
@@ -95,20 +96,13 @@ def _expected_to_be_left(
     """What the plan reckoned with for the rest, and what it left unused."""
     problem, policy = plan.problem, plan.policy
     position = position_in(problem, at)
-    chain, only_policy = policy_chain(policy)
     flattening = problem.flattening
     if position.activity is not None:
         state = int(flattening.flat_state(position.activity)[position.state])
     else:
         state = flattening.event_state(position.event, position.entry)
-    costs, entries = _plain_costs(policy, chain)
-    counted = chain.derive(
-        costs=np.vstack([costs, entries]),
-        cost_names=tuple(map(str, range(len(costs) + len(entries)))),
-        bounds=np.full(len(costs) + len(entries) - 1, inf),
-    )
-    remaining = expected_remaining(counted, DeterministicPolicy(counted, only_policy.rows))
-    begin, here = remaining[:, flattening.start], remaining[:, state]
+    limited = [each for each in problem.constraints if each.per is not None]
+    begin, here = _to_come(policy, (flattening.start, state))
     if np.isnan(here).any():
         # Nothing is planned there, so nothing can be expected there.
         raise InvalidProblem(
@@ -117,7 +111,6 @@ def _expected_to_be_left(
                 "spent until there; say what was"
             ]
         )
-    limited = [each for each in problem.constraints if each.per is not None]
     left = {}
     for constraint in world.constraints:
         gone = charged.get(constraint.name, 0.0)
@@ -134,10 +127,29 @@ def _expected_to_be_left(
         if stated.per is None or constraint.per is None:
             left[constraint.name] = constraint.at_most - gone - reckoned
             continue
-        number = len(costs) + limited.index(stated)
+        number = 1 + problem.num_constraints + limited.index(stated)
         executions = float(begin[number] - here[number])
         left[constraint.name] = carried_limit(problem, stated) + constraint.limit * executions - reckoned
     return left
+
+
+def _to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
+    """What comes from some flat states on, a row each: of each cost, and how often limited uses are run."""
+    problem, flattening = policy.problem, policy.problem.flattening
+    if flattening.separable and all(constraint.per is None for constraint in problem.constraints):
+        try:
+            return to_come(policy, states)
+        except OverflowError as error:
+            raise CostOverflow(TOO_LATE) from error
+    chain, only_policy = policy_chain(policy)
+    costs, entries = _plain_costs(policy, chain)
+    counted = chain.derive(
+        costs=np.vstack([costs, entries]),
+        cost_names=tuple(map(str, range(len(costs) + len(entries)))),
+        bounds=np.full(len(costs) + len(entries) - 1, inf),
+    )
+    remaining = expected_remaining(counted, DeterministicPolicy(counted, only_policy.rows))
+    return remaining[:, list(states)].T
 
 
 def _plain_costs(policy: ProcedurePolicy, chain: CSSP) -> tuple[FloatArray, FloatArray]:
