@@ -158,6 +158,7 @@ def test_nothing_is_looked_for_where_nothing_was_expanded() -> None:
     for search in (
         lambda: procedure.resolve(risk=0.1),
         lambda: hcssp.trade_off(procedure.problem, "risk", [0.1]),
+        lambda: hcssp.trade_off(plan.problem, "risk", [0.1]),
         lambda: plan.why("start"),
         lambda: hcssp.dump_problem(plan.problem),
     ):

@@ -57,7 +57,8 @@ class Memory:
             If it is a procedure around a part of an implicit problem.
         """
         refuse_implicit(problem, "this")
-        refuse_parts(problem)
+        if isinstance(problem, HCSSP):
+            refuse_parts(problem)
         if self._problem is None:
             self._problem = problem
         elif not _share_oracles(self._problem, problem):

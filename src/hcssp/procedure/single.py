@@ -72,19 +72,19 @@ def is_part(problem: CSSP | HCSSP) -> bool:
 
 
 def refuse_parts(problem: CSSP | HCSSP) -> None:
-    """Refuse to look for plans in a procedure around a part of an implicit problem.
+    """Refuse to look for plans in a part of an implicit problem, by itself or in a procedure.
 
     What was not expanded ends everything at once there, for what the heuristic says. That is a lower bound;
-    as an action it would make plans that nobody can follow. Behind a part by itself is the implicit problem.
+    as an action it would make plans that nobody can follow, with lots and without.
 
     Raises
     ------
     UnsupportedProblem
         If it is one.
     """
-    if isinstance(problem, HCSSP) and is_part(problem):
+    if is_part(problem):
         raise UnsupportedProblem(
-            "this is the part of an implicit problem that was expanded, as a procedure: plans in it could "
-            "end where nothing is known; go on with the implicit problem, by plan.resolve or plan.replan, or "
+            "this is only the part of an implicit problem that was expanded: plans in it could end where "
+            "nothing is known; go on with the implicit problem, by solve, plan.resolve or plan.replan, or "
             "give problem.enumerated()"
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.stop import Gap, MaxRuntime
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.deadline import seconds_left
 from hcssp.dual.ascent import maximise
 from hcssp.errors import InvalidProblem
@@ -15,6 +16,7 @@ from hcssp.evaluation.exact import evaluate
 from hcssp.procedure.dead_ends import explaining_dead_ends
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
+from hcssp.procedure.single import refuse_parts
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 
@@ -80,7 +82,11 @@ def constraint_index(problem: Problem, constraint: str) -> int:
     ------
     InvalidProblem
         If none has; the message lists them.
+    UnsupportedProblem
+        If not all states of the problem are known, and so no curve is.
     """
+    refuse_implicit(problem, "a curve")
+    refuse_parts(problem)
     names = problem.constraint_names
     if constraint not in names:
         known = ", ".join(repr(name) for name in names) or "none"
