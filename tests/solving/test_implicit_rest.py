@@ -182,6 +182,11 @@ def test_what_needs_all_states_says_so() -> None:
         lambda: hcssp.with_giving_up(problem, 5.0),
         lambda: hcssp.with_capacities(problem, [hcssp.Capacity("bruises", at_most=3)]),
         lambda: hcssp.dump_problem(problem),
+        lambda: hcssp.solve(problem, hcssp.PolicyBranching()),
+        lambda: hcssp.solve(problem, hcssp.Anytime()),
+        lambda: hcssp.solve(problem, hcssp.BudgetAllocation()),
+        lambda: hcssp.solve(problem, hcssp.LinearProgram()),
+        lambda: hcssp.solve(problem, hcssp.MixedInteger()),
     ):
         with pytest.raises(UnsupportedProblem, match=r"give problem\.enumerated\(\)"):
             asked()

@@ -74,6 +74,8 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, to_come: FloatArray) ->
         costs=costs,
         action_labels=RepeatedNames(names, codes),
         priced_at=tuple(weights.tolist()),
+        # What is beyond is told otherwise; what was expanded of it is the same.
+        source=part.source,
     )
     if not isinstance(priced, ExpandedCSSP):
         raise TypeError("a part of another kind")

@@ -36,6 +36,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend, lagrangian_bound
 from hcssp.dual.flat_oracle import Evaluation, FlatOracle, FlatVertex
@@ -69,6 +70,7 @@ class Anytime:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier and every enumerated policy."""
         began = time.perf_counter()
+        refuse_implicit(problem, f"the method {self.name!r}")
         flat = problem.flattening.cssp if isinstance(problem, HCSSP) else problem
         oracle = FlatOracle(flat, self.evaluation, affordable=True)
         yield from run_anytime(problem, oracle, self.iterations, began)

@@ -28,6 +28,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.flat_oracle import Evaluation
@@ -76,6 +77,7 @@ class PolicyBranching:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield progress after every solved multiplier of the root and every node."""
         began = time.perf_counter()
+        refuse_implicit(problem, f"the method {self.name!r}")
         given = context or Context()
         known_cost, prices = given.known_cost, given.prices
         if (

@@ -40,6 +40,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
@@ -92,6 +93,7 @@ class LinearProgram:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield signs of life while HiGHS works, then everything at once."""
         began = time.perf_counter()
+        refuse_implicit(problem, f"the method {self.name!r}")
         time_limit = inf if context is None else context.time_limit
         flat = flat_problem(problem)
         refuted = refuted_at_the_goal(flat, began)

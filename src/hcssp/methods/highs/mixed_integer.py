@@ -32,6 +32,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare
@@ -74,6 +75,7 @@ class MixedInteger:
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
         """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
         began = time.perf_counter()
+        refuse_implicit(problem, f"the method {self.name!r}")
         time_limit = inf if context is None else context.time_limit
         flat = flat_problem(problem)
         refuted = refuted_at_the_goal(flat, began)

@@ -31,6 +31,7 @@ from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
+from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.ascent import Dual, ascend
 from hcssp.dual.stochastic import StochasticOptimum, optimum_of
@@ -86,6 +87,7 @@ class BudgetAllocation:
             If the problem is no procedure.
         """
         began = time.perf_counter()
+        refuse_implicit(problem, f"the method {self.name!r}")
         if not isinstance(problem, HCSSP):
             raise UnsupportedProblem(
                 "budget allocation shares budgets among activities, and this problem has none; "
