@@ -155,6 +155,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_open_duals.py",
         "dual/test_settlement.py",
     ),
+    "methods/careful_costs.py": ("methods/test_reporter.py",),
     "methods/coordinator.py": ("files/test_search_file.py",),
     "methods/policy_branching.py": (
         "methods/test_open_duals.py",

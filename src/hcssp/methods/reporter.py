@@ -8,8 +8,6 @@ from math import inf
 from typing import Any, Generic
 from weakref import WeakSet
 
-import numpy as np
-
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
@@ -21,7 +19,8 @@ from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
-from hcssp.numerics import COST_ROUNDING, excess, is_feasible, tolerated
+from hcssp.methods.careful_costs import careful_costs
+from hcssp.numerics import excess, is_feasible
 from hcssp.procedure.policy import policy_of
 
 logger = logging.getLogger(__name__)
@@ -78,17 +77,14 @@ class Reporter(Generic[V]):
         if vertex in self._judged:
             return
         self._judged.add(vertex)
-        costs, bounds = vertex.costs, self._oracle.bounds
-        if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
+        known, bounds = vertex.costs, self._oracle.bounds
+        if known[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(known, bounds) > DOUBT:
             return
-        if self._problem is not None and self._is_doubtful(vertex):
-            # Where digits are scarce, the independent evaluation decides; it has them all.
-            policy = policy_of(self._problem, self._oracle.lift(vertex))
-            try:
-                costs, bounds = evaluate(self._problem, policy).costs, self._problem.bounds
-            except CostOverflow as error:
-                logger.info("a policy is no incumbent: %s", error)
-                return
+        costs = known if self._problem is None else careful_costs(self._problem, self._oracle, vertex)
+        if costs is None:
+            return
+        if costs is not known and self._problem is not None:
+            bounds = self._problem.bounds
         if costs[0] < self.search.upper_bound and is_feasible(costs, bounds):
             self.search.offer(float(costs[0]), vertex)
 
@@ -111,20 +107,6 @@ class Reporter(Generic[V]):
             return False
         self._offered = self._policy = policy
         return True
-
-    def _is_doubtful(self, vertex: V) -> bool:
-        """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
-        # How often a policy goes where tells it more precisely, but that takes as long as to evaluate it.
-        return self._leaves_doubt(vertex, vertex.rounding_at_most) and self._leaves_doubt(
-            vertex, vertex.rounding
-        )
-
-    def _leaves_doubt(self, vertex: V, rounding: FloatArray) -> bool:
-        if rounding[0] > COST_ROUNDING * vertex.costs[0]:
-            return True
-        # Between keeping a bound for sure and breaking it, there is what another evaluation is left.
-        distance = np.abs(vertex.costs[1:] - tolerated(self._oracle.bounds))
-        return bool(np.any(distance <= rounding[1:]))
 
     def snapshot(
         self, lower_bound: float, ending: Reason | None = None, infeasible: Infeasible | None = None

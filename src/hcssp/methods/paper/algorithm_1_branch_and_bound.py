@@ -102,5 +102,5 @@ def _examine(
     if bound.value < partitions.cutoff:
         for suggested in mode.suggestions(instance, bound, iterations):
             usage = instance.usage_of(suggested)
-            partitions.offer(float(suggested.costs[0]), Incumbent(suggested, usage))
+            partitions.offer(instance.cost_of(suggested), Incumbent(suggested, usage))
     partitions.push(bound.value, Partition(box, bound))  # lines 2 and 13; 8-9 and 20-21 follow from it

@@ -56,4 +56,4 @@ def compute_ub(
         return inf, None  # line 10
     # The costs of the whole are computed once more, exactly, and checked against the bounds.
     solution = instance.compose(found.choices, plans)  # line 11
-    return (inf, None) if solution is None else (float(solution.costs[0]), solution)  # line 12
+    return (inf, None) if solution is None else (instance.cost_of(solution), solution)  # line 12

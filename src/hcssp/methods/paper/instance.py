@@ -24,6 +24,7 @@ from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.anytime import next_best
+from hcssp.methods.careful_costs import careful_costs
 from hcssp.methods.paper.answers import Answers
 from hcssp.methods.policy_branching import proving
 from hcssp.numerics import is_feasible
@@ -121,6 +122,11 @@ class Instance:
         """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound."""
         solution = self.oracle.vertex_of(choices, tuple(plans))
         return None if solution is None or not is_feasible(solution.costs, self.bounds) else solution
+
+    def cost_of(self, solution: ProcedureVertex) -> float:
+        """What a solution costs, with the digits that it takes; ``inf`` if it breaks a bound by them."""
+        costs = careful_costs(self.problem, self.oracle, solution)
+        return float(costs[0]) if costs is not None and is_feasible(costs, self.bounds) else inf
 
     def usage_of(self, solution: ProcedureVertex) -> FloatArray:
         """What each activity of a solution uses: the least limits it could have been planned under."""

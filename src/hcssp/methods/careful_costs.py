@@ -1,0 +1,58 @@
+"""What a policy costs, computed with more care where its rounding could matter.
+
+A search knows the costs of a policy up to rounding, mostly to all digits but the last. Where a policy takes
+very long, or lies on one of the bounds, that is not enough to say what it costs or whether it keeps them, and
+the independent evaluation decides: it has all digits.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from hcssp.contract.memory import Problem
+from hcssp.cssp.model import FloatArray
+from hcssp.dual.oracle import Oracle
+from hcssp.dual.vertex import V
+from hcssp.errors import CostOverflow
+from hcssp.evaluation.exact import evaluate
+from hcssp.numerics import COST_ROUNDING, tolerated
+from hcssp.procedure.policy import policy_of
+
+logger = logging.getLogger(__name__)
+
+
+def careful_costs(problem: Problem, oracle: Oracle[V], vertex: V) -> FloatArray | None:
+    """The costs of a policy; None if they are beyond what numbers can hold.
+
+    Parameters
+    ----------
+    problem, oracle
+        The problem, and who met the policy.
+    vertex
+        The policy.
+    """
+    if not is_doubtful(vertex, oracle.bounds):
+        return vertex.costs
+    try:
+        return evaluate(problem, policy_of(problem, oracle.lift(vertex))).costs
+    except CostOverflow as error:
+        logger.info("a policy is no incumbent: %s", error)
+        return None
+
+
+def is_doubtful(vertex: V, bounds: FloatArray) -> bool:
+    """Whether rounding may hide what a policy costs, or on which side of a bound it lies."""
+    # How often a policy goes where tells it more precisely, but that takes as long as to evaluate it.
+    return _leaves_doubt(vertex, bounds, vertex.rounding_at_most) and _leaves_doubt(
+        vertex, bounds, vertex.rounding
+    )
+
+
+def _leaves_doubt(vertex: V, bounds: FloatArray, rounding: FloatArray) -> bool:
+    if rounding[0] > COST_ROUNDING * vertex.costs[0]:
+        return True
+    # Between keeping a bound for sure and breaking it, there is what another evaluation is left.
+    distance = np.abs(vertex.costs[1:] - tolerated(bounds))
+    return bool(np.any(distance <= rounding[1:]))
