@@ -201,7 +201,7 @@ class Circle:
         rows: list[int] = self._rows[first:last][sure.rows[first:last]].tolist()
         return rows
 
-    def start(self, sure: AlmostSure, weights: FloatArray) -> tuple[IntArray, dict[int, DoorPlan]]:
+    def start(self, sure: AlmostSure) -> tuple[IntArray, dict[int, DoorPlan]]:
         """Choices and plans that end wherever it is possible: the last ones if they will do."""
         if self._last is not None:
             choices, plans = self._last
@@ -270,7 +270,7 @@ class _Iteration:
         self._circle, self._weights, self._sure = circle, weights, sure
         self._prices = circle.events.prices(weights)
         self._values, self._levels = values.copy(), list(levels)
-        choices, plans = circle.start(sure, weights)
+        choices, plans = circle.start(sure)
         self.choices, self.plans = choices.copy(), dict(plans)
         alive = [event for event, place in circle.event_place.items() if sure.states[place]]
         self._alive = {event: place for place, event in enumerate(alive)}

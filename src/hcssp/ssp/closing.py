@@ -116,8 +116,9 @@ class Closing:
         """
         if not self.is_possible or not len(self._rows):
             return None
-        best = None if near is None else self._again(search, near)
-        if best is None:
+        if near is not None:
+            best: ClosedPolicy | None = self._again(near)
+        else:
             best = self.evaluated(search, self._greedy(search, search.values))
         if best is None:
             return None
@@ -134,7 +135,7 @@ class Closing:
                 break
         return best
 
-    def _again(self, search: GuidedExpansion, policy: ClosedPolicy) -> ClosedPolicy | None:
+    def _again(self, policy: ClosedPolicy) -> ClosedPolicy:
         """A policy that was found when less was expanded."""
         if len(policy.rows) == self._expansion.num_states:
             return policy
