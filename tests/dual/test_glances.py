@@ -37,8 +37,8 @@ def test_no_policy_of_a_region_costs_less_than_a_glance_tells(first: int, cycles
             oracle.minimise(np.append(1.0, price), Region())
         # Nothing is told of weights that no curve is about: of another primary cost, or of what has no bound.
         odd = [weights * 2.0, np.hstack([np.zeros((len(weights), 1)), weights[:, 1:]])]
-        for column in 1 + np.flatnonzero(~np.isfinite(problem.bounds)):
-            odd.append(weights + np.eye(weights.shape[1])[column])
+        unbounded = 1 + np.flatnonzero(~np.isfinite(problem.bounds))
+        odd += [weights + np.eye(weights.shape[1])[column] for column in unbounded]
         for each in odd:
             assert (oracle.glances(each, regions) == -np.inf).all()
         least = oracle.glances(weights, regions)
