@@ -16,6 +16,23 @@ def is_running(process: int) -> bool:
     return state != "Z"
 
 
+def measurements_of(workers: Iterable[int]) -> dict[int, int]:
+    """Wait until one of some processes has started one that measures a contestant; who did, of each."""
+    starters = list(workers)
+    for _ in range(400):
+        found = {
+            int(child): starter
+            for starter in starters
+            for task in Path(f"/proc/{starter}/task").iterdir()
+            for child in (task / "children").read_text(encoding="utf-8").split()
+            if "apart import answer" in Path(f"/proc/{child}/cmdline").read_text(encoding="utf-8")
+        }
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"none of the processes {starters} measures anything")
+
+
 def assert_gone(processes: Iterable[int]) -> None:
     """Wait until the processes have ended."""
     waited_for = list(processes)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Contestants that answer at once; the first has a plan that the second says is impossible."""
     asked: list[str] = []
 
-    def measure(pairs: Sequence[Any], limit: float, jobs: int = 1) -> Iterator[Measurement]:
+    def measure(pairs: Sequence[Any], limit: float, executor: Any = None) -> Iterator[Measurement]:
         for instance, contestant in pairs:
             asked.append(contestant)
             about = (instance.name, instance.domain, 64, contestant, limit, "optimal")
@@ -69,6 +70,7 @@ def test_values_that_disagree_are_an_error(
         (["--method", "exat"], "did you mean 'exact'"),
         (["--domain", "evacuaton"], "did you mean 'evacuation'"),
         (["--suite", "large"], "invalid choice: 'large'"),
+        (["--jobs", "2", "--scheduler", "tcp://localhost:8786"], "--jobs and --scheduler: give one of them"),
     ],
 )
 def test_who_is_not_there_is_not_measured(
@@ -76,3 +78,20 @@ def test_who_is_not_there_is_not_measured(
 ) -> None:
     assert main(["bench", "--out", str(tmp_path), *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_cluster_that_is_not_there_is_told_before_anything_is_measured(
+    measured: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
+    assert main([*BENCH, "--out", str(tmp_path), "--scheduler", "nowhere"]) == 2
+    assert "scheduler 'nowhere': there is none" in capsys.readouterr().err
+    assert measured == []
+
+
+def test_without_dask_there_is_no_cluster(
+    measured: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main([*BENCH, "--out", str(tmp_path), "--scheduler", "tcp://localhost:8786"]) == 2
+    assert "pip install 'hcssp[dask]'" in capsys.readouterr().err

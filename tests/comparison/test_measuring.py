@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from math import inf
 
 import pytest
 
-from hcssp.comparison import contestants, storm
+import worker_tasks
+from hcssp.comparison import apart, contestants, measuring, storm
+from hcssp.comparison.contest import measured
 from hcssp.comparison.contestants import CONTESTANTS, MODULES, PEERS
-from hcssp.comparison.measuring import measure_all, measured
+from hcssp.comparison.measuring import measure_all
 from hcssp.comparison.suite import SUITES, Instance, suite
 from hcssp.errors import UnknownName
 from hcssp.scenarios.registry import SCENARIOS
+from hcssp.workers import open_workers
+from running_processes import assert_gone, measurements_of
 
 HOUSE = Instance("small-building", {"intended": 0.9})
+SLOW = (Instance("campus"), "milp")
+"""A problem, and who is at work on it for minutes."""
 
 
 def test_every_domain_is_in_every_suite() -> None:
@@ -45,10 +54,69 @@ def test_our_methods_are_measured_in_this_process() -> None:
 
 def test_a_contestant_has_a_process_of_its_own_which_is_ended_in_time() -> None:
     pairs = [(HOUSE, "lp"), (Instance("nowhere"), "exact")]
-    lp, lost = sorted(measure_all(pairs, 20.0, jobs=2), key=lambda each: -len(each.instance))
+    with ThreadPoolExecutor(2) as executor:
+        lp, lost = sorted(measure_all(pairs, 20.0, executor), key=lambda each: -len(each.instance))
     assert lp.status == "optimal"
     assert lost.status == "failed"
     assert "its process ended with code 1" in lost.note
+
+
+@pytest.mark.parametrize(
+    ("dial", "status", "note"),
+    [
+        ("GRACE", "unknown", "it was ended after the time limit"),
+        ("PREPARATION", "failed", "it was not ready within -100 s"),
+    ],
+)
+def test_who_does_not_look_at_the_clock_is_ended(
+    dial: str, status: str, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, dial, -100.0)
+    (found,) = measure_all([SLOW], 60.0)
+    assert (found.status, found.note) == (status, note)
+    assert found.states == (1599 if status == "unknown" else 0)
+
+
+def test_nothing_runs_on_when_nobody_listens_any_more() -> None:
+    with ThreadPoolExecutor(2) as executor:
+        measurements = measure_all([(HOUSE, "lp"), SLOW, SLOW], 60.0, executor)
+        assert next(measurements).contestant == "lp"
+        running = measurements_of([os.getpid()])
+        measurements.close()
+        assert_gone(running)
+
+
+def end_measurements(workers: list[int]) -> int:
+    running = measurements_of(workers)
+    for process in running:
+        os.kill(process, signal.SIGKILL)
+    return len(running)
+
+
+def test_a_run_whose_worker_dies_is_made_again_and_leaves_no_process() -> None:
+    with open_workers(jobs=2) as workers:
+        measurements = measure_all([(HOUSE, "lp"), SLOW], 60.0, workers)
+        assert next(measurements).contestant == "lp"
+        running = measurements_of(workers.process_ids)
+        (busy,) = running.values()
+        os.kill(busy, signal.SIGKILL)
+        assert_gone(running)
+        with ThreadPoolExecutor(1) as somebody:
+            # Made again, it is ended as well, so as not to take a minute.
+            ended = somebody.submit(end_measurements, workers.process_ids)
+            (found,) = measurements
+        assert ended.result() == 1
+        assert (found.instance, found.contestant) == ("campus", "milp")
+        assert found.note == "its process ended with code -9"
+        assert workers.lost == 1
+
+
+def test_a_run_that_costs_every_worker_its_life_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "measured_apart", worker_tasks.lose_whoever_measures)
+    lost, other = measure_all([(HOUSE, "lp"), (HOUSE, "exact")], 1.0)
+    assert (lost.instance, lost.contestant) == (HOUSE.name, "lp")
+    assert (lost.status, lost.note) == ("failed", "all died")
+    assert other.contestant == "exact"
 
 
 def test_what_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from hcssp.cli import main
+from hcssp.comparison.measuring import measure_all
+from hcssp.comparison.suite import Instance
 from hcssp.contract.ending import Reason
 from hcssp.contract.progress import Progress
 from hcssp.cssp.model import CSSP
@@ -24,6 +26,7 @@ from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
 from random_procedures import random_procedure
+from running_processes import assert_gone, measurements_of
 
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
@@ -76,6 +79,28 @@ def test_the_command(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert json.loads(captured.out)["upper_bound"] == pytest.approx(27.7191, abs=1e-4)
     assert "2 workers" in captured.err
+
+
+def test_instances_of_a_benchmark(
+    cluster: Any, client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--domain", "small-building", "--method", "exact", "--method", "lp", "--peer", "none"]
+    where = ["--scheduler", cluster.scheduler_address, "--out", str(tmp_path)]
+    assert main(["bench", *chosen, *where, "--json", "--time-limit", "20"]) == 0
+    exact, lp = json.loads(capsys.readouterr().out)["measurements"]
+    assert exact["upper_bound"] == pytest.approx(27.7191, abs=1e-4)
+    assert (exact["status"], lp["status"]) == ("optimal", "optimal")
+    # One worker is killed over a run, and another makes it; nobody is at work when nobody listens any more.
+    slow = (Instance("campus"), "milp")
+    measurements = measure_all([(Instance("small-building"), "lp"), slow], 60.0, client)
+    assert next(measurements).contestant == "lp"
+    running = measurements_of(client.run(os.getpid).values())
+    (victim,) = running.values()
+    os.kill(victim, signal.SIGKILL)
+    assert_gone(running)
+    running = measurements_of(client.run(os.getpid).values())
+    measurements.close()
+    assert_gone(running)
 
 
 SEARCH = """

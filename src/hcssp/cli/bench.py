@@ -12,13 +12,14 @@ from hcssp.cli.arguments import add_output_arguments, seconds
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.terminal import style_of
-from hcssp.cli.workers import job_count
+from hcssp.cli.workers import add_worker_arguments, workers_of
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
     from hcssp.comparison.measurement import Measurement
     from hcssp.comparison.measuring import Pair
     from hcssp.comparison.results import ResultsFile
+    from hcssp.workers import Workers
 
 HELP = "compare methods and other tools over a suite of problems: a page, CSV and a table of ratios"
 DESCRIPTION = """\
@@ -28,7 +29,8 @@ is missing. The folder gets bench.html, bench.csv and ratios.md; values that dis
 and the exit code is 1 if there are any.
 
   hcssp bench --suite small
-  hcssp bench --suite full --method exact --peer storm --domain evacuation"""
+  hcssp bench --suite full --method exact --peer storm --domain evacuation
+  hcssp bench --suite full --scheduler tcp://localhost:8786"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds for each run (default: 3 in the small suite, 60 in the full one)",
     )
-    parser.add_argument(
-        "--jobs", type=job_count, default=1, metavar="N", help="so many at a time (default: 1)"
-    )
+    add_worker_arguments(parser, "runs")
     parser.add_argument(
         "--out",
         type=Path,
@@ -173,12 +173,17 @@ def _measure(
             missing.append((instance, contestant))
         else:
             found.append(kept)
+    workers: Workers | None = None
     try:
-        for measurement in measure_all(missing, limit, arguments.jobs):
+        workers = workers_of(arguments)
+        for measurement in measure_all(missing, limit, workers):
             known.add(measurement)
             found.append(measurement)
             told = f"{measurement.contestant} on {measurement.instance}: {measurement.status}"
             printer.note(f"{len(found):3d} of {len(pairs)}: {told}, {measurement.seconds:.2f} s")
     except KeyboardInterrupt:
         return found
+    finally:
+        if workers is not None:
+            workers.close()
     return found

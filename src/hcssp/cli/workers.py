@@ -38,15 +38,16 @@ def add_worker_arguments(parser: argparse.ArgumentParser, what: str) -> None:
     )
 
 
-def workers_of(arguments: argparse.Namespace, gone: float = 0.0) -> Workers | None:
+def workers_of(arguments: argparse.Namespace, gone: float | None = None) -> Workers | None:
     """The workers that were asked for, to be closed by the caller; None if this process does it all.
 
     Parameters
     ----------
     arguments
-        Of the command; a cluster is waited for no longer than its time limit.
+        Of the command.
     gone
-        How many seconds of that have passed.
+        How many seconds of its time limit have passed, beyond which a cluster is not waited for; None if the
+        limit is one for each piece of the work.
 
     Raises
     ------
@@ -62,8 +63,8 @@ def workers_of(arguments: argparse.Namespace, gone: float = 0.0) -> Workers | No
     if arguments.scheduler is not None:
         if arguments.jobs is not None:
             raise UsageError("--jobs and --scheduler: give one of them")
-        limit = inf if arguments.time_limit is None else arguments.time_limit
-        with until(time.perf_counter() + limit - gone):
+        left = inf if gone is None or arguments.time_limit is None else arguments.time_limit - gone
+        with until(time.perf_counter() + left):
             return open_workers(scheduler=arguments.scheduler)
     if arguments.jobs is None or arguments.jobs == 1:
         return None

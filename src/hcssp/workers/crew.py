@@ -294,6 +294,16 @@ class Workers:
         if task._future is not None:
             task._future.cancel()
 
+    def everywhere(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Have a function called at once here and by the workers of a cluster, beside what they are doing.
+
+        Threads of this process see what it does here; processes that were started for this are ended when
+        they are closed, and need not be told anything.
+        """
+        function(*arguments)
+        if self._engine is not None and self._engine.everywhere is not None:
+            self._engine.everywhere(function, *arguments)
+
     def close(self) -> None:
         """Give up what is not done, end the workers that were started here, forget what was shared."""
         for task in list(self._outstanding):

@@ -7,6 +7,8 @@ workers with it. See https://distributed.dask.org.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -109,6 +111,14 @@ def keep(client: Any, thing: Any) -> Any:
     # The warning is about things that travel with every task; this one travels by itself.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
         return client.submit(_same, thing, pure=False)
+
+
+def call_everywhere(client: Any, function: Callable[..., object], *arguments: Any) -> None:
+    """Have every worker that can be reached call a function, whatever else it is doing."""
+    # A cluster that is gone is not waited for.
+    if client.status == "running":
+        with suppress(OSError):
+            client.run(function, *arguments, on_error="ignore")
 
 
 def _same(thing: Any) -> Any:

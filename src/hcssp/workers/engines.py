@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -33,6 +34,8 @@ class Engine:
         The errors that mean that a worker is gone.
     send
         Makes what stands for a parcel in a task, where it need not travel with every one.
+    everywhere
+        Has a function called by every worker at once, beside its tasks; None where nobody would listen.
     """
 
     executor: Executor
@@ -41,6 +44,7 @@ class Engine:
     local: bool = False
     losses: tuple[type[BaseException], ...] = ()
     send: Callable[[Parcel], Any] | None = None
+    everywhere: Callable[..., object] | None = None
 
 
 def of_processes(processes: ProcessWorkers, own: bool = True) -> Engine:
@@ -67,6 +71,7 @@ def of_client(client: Any, close: Callable[[], object]) -> Engine:
         end,
         losses=dask_cluster.losses(),
         send=lambda parcel: dask_cluster.keep(client, parcel),
+        everywhere=partial(dask_cluster.call_everywhere, client),
     )
 
 
