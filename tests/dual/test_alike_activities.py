@@ -64,6 +64,10 @@ def test_equal_arrays_are_found_whatever_they_are_called(
     dearer = room.derive(costs=2.0 * room.costs)
     assert first_alike([room, dearer, renamed, room, dearer], [COUNTED] * 5) == [0, 1, 0, 0, 1]
     assert first_alike([room, room], [COUNTED, frozenset()]) == [0, 1]
+    # One that counts in two ways stands beside others that count in one of them.
+    cheaper = room.derive(costs=0.5 * room.costs)
+    ways = [COUNTED, COUNTED, frozenset(), frozenset()]
+    assert first_alike([room, dearer, cheaper, room], ways) == [0, 1, 2, 3]
 
 
 def test_one_other_number_makes_another_problem() -> None:

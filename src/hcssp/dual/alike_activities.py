@@ -154,17 +154,18 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
         key = (*sizes_of(cssp), what)
         alike.setdefault(key, {})[id(cssp)] = cssp
         keys.append(key)
-    kinds: dict[int, Hashable] = {}
-    for group in alike.values():
+    # A problem may be in several groups, and its kind is its place in one of them.
+    kinds: dict[tuple[Hashable, ...], Hashable] = {}
+    for key, group in alike.items():
         every = list(group.values())
         for same, cssp in group.items():
             if len(every) > MOST_COMPARED:
-                kinds[same] = digest_of(cssp)
+                kinds[key, same] = digest_of(cssp)
             else:
-                kinds[same] = next(place for place, other in enumerate(every) if are_alike(cssp, other))
+                kinds[key, same] = next(place for place, other in enumerate(every) if are_alike(cssp, other))
     first: dict[tuple[Hashable, ...], int] = {}
     return [
-        first.setdefault((key, kinds[id(cssp)]), index)
+        first.setdefault((key, kinds[key, id(cssp)]), index)
         for index, (cssp, key) in enumerate(zip(problems, keys, strict=True))
     ]
 
