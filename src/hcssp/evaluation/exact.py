@@ -34,6 +34,7 @@ Guarantee: :attr:`Evaluation.residual` says how far off the costs may be, relati
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import overload
 
@@ -137,10 +138,8 @@ def _in_parts(policy: ProcedurePolicy) -> Composed | None:
     large = flattening.num_states > by_activity.MIN_STATES * policy.problem.num_activities
     if not (flattening.separable and large):
         return None
-    try:
+    with _telling_overflow():
         return by_activity.composed(policy)
-    except OverflowError as error:
-        raise CostOverflow(TOO_LATE) from error
 
 
 def _at_once(policy: ProcedurePolicy) -> Composed:
@@ -246,8 +245,27 @@ def expected_remaining(problem: CSSP, policy: Policy) -> FloatArray:
     return Remaining(problem, policy).costs
 
 
+def expected_to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
+    """As :func:`expected_remaining`, of a separable procedure and from some flat states only, a row each.
+
+    Raises
+    ------
+    CostOverflow
+        As for :func:`evaluate`.
+    """
+    with _telling_overflow():
+        return by_activity.to_come(policy, states)
+
+
 def _absorbed(chain: InducedChain, inner: IntArray) -> Absorbed:
-    try:
+    with _telling_overflow():
         return absorb(chain.transitions, inner, chain.problem.initial, chain.costs[:, inner])
+
+
+@contextmanager
+def _telling_overflow() -> Iterator[None]:
+    """Tell users what an overflow below means to them."""
+    try:
+        yield
     except OverflowError as error:
         raise CostOverflow(TOO_LATE) from error

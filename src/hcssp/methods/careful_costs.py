@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def careful_costs(problem: Problem, oracle: Oracle[V], vertex: V) -> FloatArray | None:
-    """The costs of a policy; None if they are beyond what numbers can hold.
+    """The costs of a policy by the independent evaluation; None if they are beyond what numbers can hold.
 
     Parameters
     ----------
@@ -33,8 +33,6 @@ def careful_costs(problem: Problem, oracle: Oracle[V], vertex: V) -> FloatArray 
     vertex
         The policy.
     """
-    if not is_doubtful(vertex, oracle.bounds):
-        return vertex.costs
     try:
         return evaluate(problem, policy_of(problem, oracle.lift(vertex))).costs
     except CostOverflow as error:

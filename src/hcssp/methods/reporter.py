@@ -19,7 +19,7 @@ from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.careful_costs import careful_costs
+from hcssp.methods.careful_costs import careful_costs, is_doubtful
 from hcssp.numerics import excess, is_feasible
 from hcssp.procedure.policy import policy_of
 
@@ -77,14 +77,14 @@ class Reporter(Generic[V]):
         if vertex in self._judged:
             return
         self._judged.add(vertex)
-        known, bounds = vertex.costs, self._oracle.bounds
-        if known[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(known, bounds) > DOUBT:
+        costs, bounds = vertex.costs, self._oracle.bounds
+        if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
             return
-        costs = known if self._problem is None else careful_costs(self._problem, self._oracle, vertex)
-        if costs is None:
-            return
-        if costs is not known and self._problem is not None:
-            bounds = self._problem.bounds
+        if self._problem is not None and is_doubtful(vertex, bounds):
+            careful = careful_costs(self._problem, self._oracle, vertex)
+            if careful is None:
+                return
+            costs, bounds = careful, self._problem.bounds
         if costs[0] < self.search.upper_bound and is_feasible(costs, bounds):
             self.search.offer(float(costs[0]), vertex)
 

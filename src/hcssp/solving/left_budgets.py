@@ -28,9 +28,8 @@ import numpy as np
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.errors import CostOverflow, InvalidProblem
-from hcssp.evaluation.by_activity import to_come
-from hcssp.evaluation.exact import TOO_LATE, expected_remaining
+from hcssp.errors import InvalidProblem
+from hcssp.evaluation.exact import expected_remaining, expected_to_come
 from hcssp.procedure import HCSSP, ProcedurePolicy, policy_chain
 from hcssp.procedure.limits import carried_limit, enters
 from hcssp.procedure.rest import UNDER_WAY, Position, describe, inside, position_of
@@ -137,10 +136,7 @@ def _to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
     """What comes from some flat states on, a row each: of each cost, and how often limited uses are run."""
     problem, flattening = policy.problem, policy.problem.flattening
     if flattening.separable and all(constraint.per is None for constraint in problem.constraints):
-        try:
-            return to_come(policy, states)
-        except OverflowError as error:
-            raise CostOverflow(TOO_LATE) from error
+        return expected_to_come(policy, states)
     chain, only_policy = policy_chain(policy)
     costs, entries = _plain_costs(policy, chain)
     counted = chain.derive(

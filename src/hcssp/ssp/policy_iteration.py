@@ -177,9 +177,8 @@ class PolicyIteration:
         passed = None if self._backward is None else self._backward.minimise(problem)
         if passed is not None:
             return self._proven(problem, *passed)
-        paths = None if warm is None or guess is None else (warm, guess)
-        if paths is not None and allowed is None and problem.every_step_costs:
-            return self._improve(problem, self._swept_policy(problem, *paths))
+        if warm is not None and guess is not None and allowed is None and problem.every_step_costs:
+            return self._improve(problem, self._swept_policy(problem, warm, guess))
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:

@@ -24,7 +24,7 @@ from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.anytime import next_best
-from hcssp.methods.careful_costs import careful_costs
+from hcssp.methods.careful_costs import careful_costs, is_doubtful
 from hcssp.methods.paper.answers import Answers
 from hcssp.methods.policy_branching import proving
 from hcssp.numerics import is_feasible
@@ -125,7 +125,9 @@ class Instance:
 
     def cost_of(self, solution: ProcedureVertex) -> float:
         """What a solution costs, with the digits that it takes; ``inf`` if it breaks a bound by them."""
-        costs = careful_costs(self.problem, self.oracle, solution)
+        costs: FloatArray | None = solution.costs
+        if is_doubtful(solution, self.oracle.bounds):
+            costs = careful_costs(self.problem, self.oracle, solution)
         return float(costs[0]) if costs is not None and is_feasible(costs, self.bounds) else inf
 
     def usage_of(self, solution: ProcedureVertex) -> FloatArray:
