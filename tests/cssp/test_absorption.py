@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array, diags_array
 
 from hcssp.cssp import absorption
-from hcssp.cssp.absorption import LEAST_PIVOT, Swept, absorb, eliminated, hubs_of, pivots, relative
+from hcssp.cssp.absorption import LEAST_PIVOT, Swept, absorb, eliminated, hubs_of, pivots, relative, visited
 from hcssp.numerics import ROUNDING
 
 Matrix = list[list[Fraction]]
@@ -222,3 +222,29 @@ def test_only_states_to_which_it_keeps_coming_back_are_hubs(escape: float) -> No
     assert pivots(factors).min() >= LEAST_PIVOT
     for ring in ([0, 1], [3, 4]):
         assert np.count_nonzero(hubs[ring]) == (escape < LEAST_PIVOT)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_visit_is_as_precise_as_is_told_or_nothing_is(seed: int) -> None:
+    """A visit to a state is what is to come of a cost that it alone has, in exact arithmetic."""
+    random, told = Random(100 + seed), 0
+    for _ in range(25):
+        chances, inner = random_chain(random)
+        start = np.zeros(len(chances))
+        start[random.randrange(inner)] = 1.0
+        reached = start > 0.0
+        for _ in range(len(chances)):
+            reached |= (chances[reached] > 0.0).any(axis=0)
+        states = np.flatnonzero(reached[:inner])
+        found = visited(csr_array(chances), states, start)
+        if found is None:
+            continue
+        told += 1
+        kept = [*states.tolist(), *range(inner, len(chances))]
+        proportions = [[Fraction(chances[row, column]) for column in kept] for row in kept]
+        units = [[Fraction(int(one == other)) for other in range(len(states))] for one in range(len(states))]
+        exact = exact_values(proportions, units)[states.tolist().index(int(np.argmax(start)))]
+        assert found.error <= 1e-11
+        for visits, true in zip(found.visits.tolist(), exact, strict=True):
+            assert abs(Fraction(visits) - true) <= Fraction(found.error) * true
+    assert told >= 8

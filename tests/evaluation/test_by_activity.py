@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.cssp.absorption import Absorbed
+from hcssp.cssp.absorption import Visited
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import CostOverflow, ImproperPolicy
@@ -56,12 +56,12 @@ def test_the_parts_make_up_the_whole(seed: int, monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_allclose(found, everywhere, rtol=1e-11, atol=0.0)
 
 
-def retrying(chance: float, *, ends: bool = True) -> HCSSP:
+def retrying(chance: float, *, ends: bool = True, time: float = 1.0) -> HCSSP:
     """Two tries with some chance each, and a place from which one may never come back."""
     room = CSSPBuilder(cost_names=("time", "damage"))
     here, there, out = room.add_state("here"), room.add_state("there"), room.add_goal("out")
-    room.add_action(here, "try", to={out: chance, there: 1.0 - chance}, costs=(1.0, 5e-324))
-    room.add_action(there, "return", to=here, costs=(1.0, 0.0))
+    room.add_action(here, "try", to={out: chance, there: 1.0 - chance}, costs=(time, 5e-324))
+    room.add_action(there, "return", to=here, costs=(time, 0.0))
     room.add_action(there, "stay", to={there: 0.5, here: 0.5} if ends else there, costs=(1.0, 0.0))
     way = ProcedureBuilder()
     begin, end = way.add_event("begin"), way.add_event("end")
@@ -100,35 +100,79 @@ def test_what_never_ends_and_what_ends_too_late_are_told_as_for_the_whole(
 
 
 def test_a_chain_that_was_met_before_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither in another policy nor in a problem that was made anew; another chain is."""
+    """Neither in another policy, nor in a problem that was made anew, nor for other costs; others are."""
     monkeypatch.setattr(by_activity, "MIN_STATES", 0)
     monkeypatch.setattr(by_activity, "_kept", by_activity._Kept())
     solved: list[int] = []
-    absorb = by_activity.absorb
+    visited = own_chain.visited
 
-    def counted(*given: Any) -> Absorbed:
+    def counted(*given: Any) -> Visited | None:
         solved.append(len(given[1]))
-        return absorb(*given)
+        return visited(*given)
 
-    for module in (by_activity, own_chain):
-        monkeypatch.setattr(module, "absorb", counted)
+    monkeypatch.setattr(own_chain, "visited", counted)
     answers, sizes = [], []
     for policy in (
-        taking(retrying(chance), action) for chance, action in ((0.5, 0), (0.5, 0), (0.5, 1), (0.25, 0))
+        taking(retrying(chance, time=time), action)
+        for chance, action, time in (
+            (0.5, 0, 1.0),
+            (0.5, 0, 1.0),
+            (0.5, 1, 1.0),
+            (0.25, 0, 1.0),
+            (0.5, 0, 4.0),
+        )
     ):
         solved.clear()
         answers.append(evaluate(policy.problem, policy).costs.tolist())
         sizes.append(solved.copy())
-    # The two states of the room, and the event, which is always asked.
-    assert sizes == [[2, 1], [1], [2, 1], [2, 1]]
+    # The two states of the room.
+    assert sizes == [[2], [], [2], [2], []]
     assert answers[0] == answers[1]
     assert answers[0][0] < answers[2][0] < answers[3][0]
+    assert answers[4] == pytest.approx([4.0 * answers[0][0], answers[0][1]], rel=1e-13, abs=0.0)
+
+
+def test_what_is_impossible_is_no_way_and_stays_in_the_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of probability nought is taken out of the chain, of the problem's own arrays it is not."""
+    room = CSSPBuilder(cost_names=("time",))
+    here, there, out = room.add_state("here"), room.add_state("there"), room.add_goal("out")
+    room.add_action(here, "go", to={out: 0.5, there: 0.5}, costs=1.0)
+    room.add_action(there, "stay", to=there, costs=1.0)
+    cssp = room.build()
+    moves = cssp.transitions.copy()
+    moves.data[moves.indices == 1] = 0.0
+    moves.data[moves.indices == 2] = 1.0
+    way = ProcedureBuilder()
+    begin, end = way.add_event("begin"), way.add_event("end")
+    way.add_choice(
+        begin, "go", to=[Outcome(1.0, end, runs=way.add_activity("leg", cssp.derive(transitions=moves)))]
+    )
+    problem = way.build(start=begin, end=end)
+    rows = problem.flattening.row_start[:-1].copy()
+    rows[problem.flattening.end] = NO_ROW
+    own = own_chain.OwnChain.of(ProcedurePolicy(problem, rows), 0)
+    before = own.chances.copy()
+    inner = own.reached()
+    assert inner is not None
+    assert inner.tolist() == [0]
+    found = own.visited(inner)
+    assert found is not None
+    assert found.visits.tolist() == [1.0]
+    assert own.chances.tolist() == before.tolist()
+
+
+def test_a_chain_too_long_for_visits_alone_is_solved_with_care(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_activity, "_kept", by_activity._Kept())
+    whole, parts = both_ways(taking(retrying(1e-15), 0), monkeypatch)
+    assert parts.costs == pytest.approx(whole.costs, rel=whole.residual + parts.residual, abs=0.0)
+    # One of two ways runs the leg, of two steps until it is done, and the other begins anew.
+    assert parts.costs[0] == pytest.approx(2e15 - 1.0, rel=1e-11)
 
 
 def test_only_so_many_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_activity, "MOST_NUMBERS", 10)
     kept = by_activity._Kept()
     for key in (b"first", b"second", b"third"):
-        kept.put(key, by_activity._Part(np.arange(4), np.zeros(1), np.zeros(4), 0.0))
+        kept.put(key, by_activity._Course(np.arange(4), Visited(np.zeros(4), 0.0)))
         kept.get(b"first")
     assert [kept.get(key) is not None for key in (b"first", b"second", b"third")] == [True, False, True]

@@ -30,11 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 
 from hcssp.cssp.factorisation import OrderedFactors, eliminate
 from hcssp.cssp.fill import SMALL, Layers
@@ -117,6 +117,33 @@ def absorb(transitions: SparseMatrix, inner: IntArray, initial: FloatArray, cost
     return found
 
 
+class Visited(NamedTuple):
+    """How often a chain visits its inner states before it is absorbed.
+
+    Attributes
+    ----------
+    visits
+        One for each inner state.
+    error
+        How far each of them may be off, relatively; and so any sum of them with weights that are not
+        negative, whatever a visit costs.
+    """
+
+    visits: FloatArray
+    error: float
+
+
+def visited(transitions: SparseMatrix, inner: IntArray, initial: FloatArray) -> Visited | None:
+    """As :func:`absorb`, only how often states are visited; None if that is not soon known precisely.
+
+    >>> there_and_back = csr_array(np.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+    >>> visited(there_and_back, np.array([0, 1]), np.array([1.0, 0.0, 0.0])).visits.round(9).tolist()
+    [2.0, 1.0]
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _Chain(transitions, inner).visited(initial)
+
+
 class _Chain:
     """A chain without self-loops, and how long it stays in each state.
 
@@ -185,22 +212,10 @@ class _Chain:
 
         None if the factors are not good enough for it.
         """
-        jumps = self.jumps()
-        begins = int(np.argmax(start)) if len(start) else 0
-        system = _system(jumps)
-        layers = Layers(jumps, begins)
-        order = layers.narrow_order() if len(start) > SMALL else None
-        dense = order is None and (layers.fill_in or fills_in_nearby(system, layers))
-        factors: Any = Swept.of(jumps) if dense else None
-        # What is no longer needed is as large as the chain, and factors are larger.
-        del jumps, layers
-        if factors is None:
-            factors = _factors_of(system, order)
-        del system
+        factors = self._factorised(start)
         if factors is None:
             return None
-        # So many terms are added for each state, and they amount to twice its own.
-        entering = (np.bincount(self.inside.indices, minlength=len(start)) + 4) * 2.0 * _LONG_ROUNDING
+        entering = self._entering()
         leaving = (np.diff(self.inside.indptr)[:, np.newaxis] + 4) * 2.0 * _LONG_ROUNDING
         visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
         values: LongArray = np.zeros(spent.shape, dtype=np.longdouble)
@@ -220,6 +235,45 @@ class _Chain:
                 self._factors = factors
                 return np.maximum(visits, 0.0), np.maximum(values, 0.0).astype(np.float64), error
         return None
+
+    def visited(self, initial: FloatArray) -> Visited | None:
+        """How often each state is visited; None if the factors are not good enough for it."""
+        start = initial[self._inner]
+        factors = self._factorised(start)
+        if factors is None:
+            return None
+        entering = self._entering()
+        visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
+        not_visited: npt.NDArray[Any] = start
+        for _ in range(_ROUNDS):
+            visits = visits + factors.solve(not_visited.astype(np.float64))
+            not_visited = self._missing(start, visits)
+            missing = np.abs(not_visited) + entering * np.abs(visits)
+            # What is missing somewhere is missing wherever one comes from there.
+            error = relative(factors.solve(missing.astype(np.float64)), visits)
+            if error <= WANTED_ERROR and (visits >= 0.0).all():
+                found = (visits / self.leaving * self.total).astype(np.float64)
+                return Visited(found, error + 4.0 * ROUNDING) if np.isfinite(found).all() else None
+        return None
+
+    def _factorised(self, start: FloatArray) -> Any:
+        """The factors of the jump chain, or sums in their place; None if it is singular."""
+        jumps = self.jumps()
+        begins = int(np.argmax(start)) if len(start) else 0
+        system = _system(jumps)
+        layers = Layers(jumps, begins)
+        order = layers.narrow_order() if len(start) > SMALL else None
+        dense = order is None and (layers.fill_in or fills_in_nearby(system, layers))
+        factors: Any = Swept.of(jumps) if dense else None
+        # What is no longer needed is as large as the chain, and factors are larger.
+        del jumps, layers
+        return _factors_of(system, order) if factors is None else factors
+
+    def _entering(self) -> LongArray:
+        """What rounding may add to a state's visits: so many terms are added, which amount to twice them."""
+        terms = np.bincount(self.inside.indices, minlength=len(self._inner)) + 4
+        rounding: LongArray = terms * 2.0 * _LONG_ROUNDING
+        return rounding
 
     def _missing(self, start: FloatArray, visits: LongArray) -> LongArray:
         """How far visits are from those that the start and all jumps lead to."""
@@ -286,8 +340,18 @@ def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
 
 def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
     """``I - jumps``, and something on the diagonal."""
-    # One expression, so that no step towards the matrix is kept.
-    return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
+    # Every line begins with the diagonal, and is then put in order.
+    size = jumps.shape[0]
+    every = np.arange(size + 1, dtype=jumps.indptr.dtype)
+    pointers = jumps.indptr + every
+    data, columns = np.empty(jumps.nnz + size), np.empty(jumps.nnz + size, dtype=jumps.indices.dtype)
+    diagonal = np.zeros(len(data), dtype=np.bool_)
+    diagonal[pointers[:-1]] = True
+    data[diagonal], columns[diagonal] = 1.0 + nudge, every[:-1]
+    data[~diagonal], columns[~diagonal] = -jumps.data, jumps.indices
+    system = csr_array((data, columns, pointers), shape=jumps.shape)
+    system.sum_duplicates()
+    return system
 
 
 class Swept:

@@ -6,7 +6,8 @@ is a chain of a few events whose steps cost what the activities do. The flat cha
 factors of one activity are given back before the next one is looked at.
 
 Two policies that are evaluated one after the other mostly differ in a few activities, and so do plans before
-and after the world has changed. What was solved last is kept, by what the chain of the activity is.
+and after the world has changed. How often an activity visits its states does not depend on what that costs;
+what was solved last is kept, by the moves of its chain.
 
 The errors add up: costs are sums of what is not negative, and each term is off by what its activity's costs
 are off and by what the chain of the events adds, relatively.
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb
+from hcssp.cssp.absorption import Absorbed, Visited, absorb
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
@@ -75,6 +76,13 @@ class _Part(NamedTuple):
     totals: FloatArray
     visits: FloatArray
     error: float
+
+
+class _Course(NamedTuple):
+    """The states that one execution of an activity comes to, and how often, whatever that costs."""
+
+    inner: IntArray
+    visited: Visited
 
 
 def composed(policy: ProcedurePolicy) -> Composed | None:
@@ -136,12 +144,13 @@ def to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
             answers[row] = after[state]
             continue
         activity = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
-        solved = OwnChain.of(policy, activity).solved() if activity in found.parts else None
-        own = state - int(flattening.state_offset[activity])
-        if solved is not None and own in solved[0]:
+        own = OwnChain.of(policy, activity)
+        inner = own.reached() if activity in found.parts else None
+        there = state - int(flattening.state_offset[activity])
+        if inner is not None and there in own.numbers(inner):
             # Wherever it ends, the same event follows.
             _, event = flattening.exits(activity)[0]
-            answers[row] = solved[1].values[solved[0] == own][0] + after[event]
+            answers[row] = own.solved(inner).values[own.numbers(inner) == there][0] + after[event]
     return answers
 
 
@@ -195,27 +204,27 @@ def _events(policy: ProcedurePolicy) -> _Events | None:
 
 
 class _Kept:
-    """The parts that were solved last."""
+    """The courses that were solved last."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, _Part] = OrderedDict()
+        self._known: OrderedDict[bytes, _Course] = OrderedDict()
         self._numbers = 0
         self._lock = Lock()
 
-    def get(self, key: bytes) -> _Part | None:
+    def get(self, key: bytes) -> _Course | None:
         with self._lock:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
             return found
 
-    def put(self, key: bytes, part: _Part) -> None:
+    def put(self, key: bytes, course: _Course) -> None:
         with self._lock:
             if key not in self._known:
-                self._known[key] = part
-                self._numbers += len(part.visits)
+                self._known[key] = course
+                self._numbers += len(course.inner)
             while self._numbers > MOST_NUMBERS:
-                self._numbers -= len(self._known.popitem(last=False)[1].visits)
+                self._numbers -= len(self._known.popitem(last=False)[1].inner)
 
 
 _kept = _Kept()
@@ -246,11 +255,20 @@ def _part(policy: ProcedurePolicy, activity: int) -> _Part | None:
     key = own.key()
     known = _kept.get(key)
     if known is None:
-        solved = own.solved()
-        if solved is None:
+        inner = own.reached()
+        if inner is None:
             return None
-        states, chain = solved
-        # The rest of it holds on to the factors.
-        known = _Part(states, chain.totals, chain.visits, chain.error)
+        found = own.visited(inner)
+        if found is None:
+            # So long that it takes more care, and then the costs are solved for as well.
+            chain = own.solved(inner)
+            return _Part(own.numbers(inner), chain.totals, chain.visits, chain.error)
+        known = _Course(inner, found)
         _kept.put(key, known)
-    return known
+    visits, error = known.visited
+    spent = own.spent(known.inner)
+    totals = (spent.astype(np.longdouble) @ visits.astype(np.longdouble)).astype(np.float64)
+    if not np.isfinite(totals).all():
+        raise OverflowError("an expectation of the chain is too large for double precision")
+    totals = np.maximum(totals, np.where(spent.any(axis=1), SMALLEST, 0.0))
+    return _Part(own.numbers(known.inner), totals, visits, error + 4.0 * ROUNDING)

@@ -1,17 +1,19 @@
 """The chain that a policy makes of one activity of a procedure: its own, whatever comes before and after.
 
-It is solved for one execution, or recognised by its arrays.
+It is solved for one execution, or recognised by its moves: how often states are visited does not depend on
+what it costs to be there.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, absorb
+from hcssp.cssp.absorption import Absorbed, Visited, absorb, visited
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
@@ -19,7 +21,8 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.procedure.policy import ProcedurePolicy
 
 
-class OwnChain(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class OwnChain:
     """The rows that a policy takes in one activity.
 
     Attributes
@@ -57,29 +60,58 @@ class OwnChain(NamedTuple):
         return cls(cssp, acts, lengths, moves.indices[entries], moves.data[entries], costs)
 
     def key(self) -> bytes:
-        """What tells it from all others."""
-        digest = hashlib.blake2b(digest_size=32)
-        for part in (*self[1:], self.cssp.initial, self.cssp.goals):
-            whole = np.ascontiguousarray(part)
-            digest.update(f"{whole.shape} {whole.dtype}".encode())
-            digest.update(whole.data)
+        """What tells its moves from all others, whatever they cost."""
+        parts = [
+            np.ascontiguousarray(part)
+            for part in (
+                self.acts,
+                self.lengths,
+                self.heads,
+                self.chances,
+                self.cssp.initial,
+                self.cssp.goals,
+            )
+        ]
+        digest = hashlib.blake2b(repr([(part.shape, part.dtype.str) for part in parts]).encode())
+        for part in parts:
+            digest.update(part.data)
         return digest.digest()
 
-    def solved(self) -> tuple[IntArray, Absorbed] | None:
-        """What comes of one execution, with the states that it is about, the goals not counted.
-
-        None if it may never end.
-        """
-        cssp = self.cssp
-        pointers = np.zeros(cssp.num_states + 1, dtype=self.lengths.dtype)
-        pointers[1:][self.acts] = self.lengths
-        chain = csr_array((self.chances, self.heads, np.cumsum(pointers)), shape=(cssp.num_states,) * 2)
-        chain.eliminate_zeros()
-        reached = closure(chain, cssp.initial > 0.0)
+    def reached(self) -> IntArray | None:
+        """The states that it comes to, but for goals; None if it may never end."""
+        cssp, chain = self.cssp, self._chain
+        found = closure(chain, cssp.initial > 0.0)
         # A state without an action does not end either, unless it is a goal.
-        if (reached & ~closure(csr_array(chain.T), cssp.goals)).any():
+        if (found & ~closure(csr_array(chain.T), cssp.goals)).any():
             return None
-        inner = np.flatnonzero(reached & ~cssp.goals)
-        spent = np.zeros((len(self.costs), cssp.num_states))
+        return np.flatnonzero(found & ~cssp.goals)
+
+    def numbers(self, inner: IntArray) -> IntArray:
+        """The numbers of some of its states among those that are no goals."""
+        found: IntArray = (np.cumsum(~self.cssp.goals) - 1)[inner]
+        return found
+
+    def visited(self, inner: IntArray) -> Visited | None:
+        """How often one execution visits the states that it comes to; None if that is not soon known."""
+        return visited(self._chain, inner, self.cssp.initial)
+
+    def solved(self, inner: IntArray) -> Absorbed:
+        """What comes of one execution from the states that it comes to."""
+        return absorb(self._chain, inner, self.cssp.initial, self.spent(inner))
+
+    def spent(self, inner: IntArray) -> FloatArray:
+        """What a visit to some of its states costs, one line a cost of the whole."""
+        spent = np.zeros((len(self.costs), self.cssp.num_states))
         spent[:, self.acts] = self.costs
-        return (np.cumsum(~cssp.goals) - 1)[inner], absorb(chain, inner, cssp.initial, spent[:, inner])
+        return spent[:, inner]
+
+    @cached_property
+    def _chain(self) -> csr_array:
+        pointers = np.zeros(self.cssp.num_states + 1, dtype=self.lengths.dtype)
+        pointers[1:][self.acts] = self.lengths
+        shape = (self.cssp.num_states,) * 2
+        # What is impossible is taken out, but not of the arrays themselves.
+        copied = not self.chances.all()
+        chain = csr_array((self.chances, self.heads, np.cumsum(pointers)), shape=shape, copy=copied)
+        chain.eliminate_zeros()
+        return chain
