@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hcssp.cssp.likeness import are_alike
 from hcssp.dual.activity_planner import ActivityPlanner
-from hcssp.dual.alike_activities import AlikeActivities, are_alike, first_alike
+from hcssp.dual.alike_activities import AlikeActivities, first_alike
 from hcssp.ssp.region import Region
 from small_procedures import risky_room
 

@@ -14,9 +14,10 @@ from math import inf
 
 import numpy as np
 
+from hcssp.cssp.likeness import have_same_moves
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.preprocessing import hollow, prepare
+from hcssp.cssp.preprocessing import Prepared, hollow, prepare
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Glimpse, Piece
 from hcssp.dual.price_interval import price_interval
 from hcssp.dual.value_surface import ValueSurface
@@ -63,6 +64,8 @@ class ActivityPlanner:
         self.dead_end: DeadEnd | None = None
         self._impossible: set[frozenset[int]] = set()
         self._near: ActivityPlanner | None = None
+        # Whether the one that is near has the same moves at the same primary cost.
+        self._is_near_for_free = False
         self.twin: ActivityPlanner | None = None
         try:
             self.prepared = prepare(cssp, usable)
@@ -79,6 +82,7 @@ class ActivityPlanner:
         # With at most one counted cost the weights are one price, and the curve is a curve.
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
+        self._floor: float | None = None
         self._glimpse: tuple[float, float | None] | None = None
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
@@ -86,6 +90,24 @@ class ActivityPlanner:
         self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
         self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
         self._narrower: dict[frozenset[int], ActivityPlanner] = {}
+
+    def with_costs(self, cssp: CSSP) -> ActivityPlanner | None:
+        """The planner of an activity with the same moves at other costs, which begins with what is known.
+
+        None if it has other moves, or if not all of them are used here.
+        """
+        known = self.prepared.original
+        if self.prepared.problem is not known or not have_same_moves(cssp, known):
+            return None
+        other = copy(self)
+        other.prepared = Prepared(cssp, cssp)
+        other.balance = self.balance.with_costs(cssp)
+        other.solver = self.solver.with_costs(other.balance)
+        other._impossible = set(self._impossible)
+        other.twin = None
+        other._near, other._is_near_for_free = self, np.array_equal(cssp.costs[0], known.costs[0])
+        other._count(self.counted)
+        return other
 
     @property
     def system(self) -> System:
@@ -216,7 +238,8 @@ class ActivityPlanner:
             return curve.bracket(price)
         # What was planned elsewhere is soon planned here, and probably executed.
         is_planned = self._near is not None and self._near._warm_start(frozenset()) is not None
-        bound = None if self._impossible or is_planned else self._quick_bound(price)
+        plans = self._impossible or (is_planned and not self.floor)
+        bound = None if plans else self._quick_bound(price)
         return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
 
     def bounds_at(self, prices: FloatArray) -> FloatArray | None:
@@ -232,10 +255,34 @@ class ActivityPlanner:
         curve = self._curve(forbidden)
         return max(0.0, curve.bracket(price).bound) if curve.pieces else 0.0
 
+    @property
+    def floor(self) -> float:
+        """What every plan costs at least, whatever is used, as far as that is known of other prices of it.
+
+        Without a price nothing but moves and the primary cost counts, and these may be those of the activity
+        before the world has changed.
+        """
+        if self._floor is None:
+            near = self._near if self._is_near_for_free else None
+            self._floor = 0.0 if near is None else near._for_free()
+        return self._floor
+
+    def _for_free(self) -> float:
+        """What is known of the least cost where what is used has no price."""
+        curve = self._curves.get(frozenset())
+        found = self.floor
+        if curve is not None and curve.pieces and curve.pieces[0].low == 0.0:
+            found = max(found, curve.pieces[0].low_bound)
+        if self._glimpse is not None and self._glimpse[0] == 0.0 and self._glimpse[1] is not None:
+            found = max(found, self._glimpse[1])
+        return found
+
     def _quick_bound(self, price: float) -> float | None:
         """What every plan costs at least at a price; None if that takes a plan."""
         if self._index is None:
             return None
+        if self.floor > 0.0:
+            return self.floor
         if self._glimpse is None or price < self._glimpse[0]:
             self._glimpse = price, self.solver.glimpse(self._weights_at(price, self._index))
         # The least weighted cost never falls as the price rises.
@@ -372,12 +419,12 @@ class ActivityPlanner:
             root = self._curves.get(frozenset())
             self._curves = {} if root is None else {frozenset(): root}
         larger = [known for known in self._curves if known < forbidden]
-        curve = BudgetCurve()
+        curve = BudgetCurve(floor=self.floor)
         if larger:
             closest = max(larger, key=len)
             whole, new = self._curves[closest], forbidden - closest
             pieces = [replace(piece) for piece in whole.pieces if not self.uses_any(piece.plan, new)]
-            curve = BudgetCurve(pieces, whole)
+            curve = BudgetCurve(pieces, whole, self.floor)
         self._curves[forbidden] = curve
         return curve
 

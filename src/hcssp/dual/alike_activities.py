@@ -7,14 +7,13 @@ that have also the same forbidden rows in a region. Everything is looked up once
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from hcssp.cssp.likeness import are_alike, digest_of, sizes_of
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.ssp.region import Region
@@ -168,35 +167,3 @@ def first_alike(problems: Sequence[CSSP], counted: Sequence[Hashable]) -> list[i
         first.setdefault((key, kinds[key, id(cssp)]), index)
         for index, (cssp, key) in enumerate(zip(problems, keys, strict=True))
     ]
-
-
-def sizes_of(cssp: CSSP) -> tuple[Hashable, ...]:
-    """What problems with equal arrays have in common, and is seen at once."""
-    ends = int(np.argmax(cssp.initial)), int(np.argmax(cssp.goals))
-    return cssp.transitions.shape, int(cssp.transitions.nnz), len(cssp.costs), ends
-
-
-def are_alike(one: CSSP, other: CSSP) -> bool:
-    """Whether two problems have equal arrays; ten times quicker than two digests."""
-    return one is other or all(map(np.array_equal, _arrays(one), _arrays(other)))
-
-
-def is_dearer(one: CSSP, other: CSSP) -> bool:
-    """Whether a problem has the moves of another one, of which none costs less; they may be equal."""
-    (costs, *moves), (others, *their_moves) = _arrays(one), _arrays(other)
-    same = costs.shape == others.shape and all(map(np.array_equal, moves, their_moves))
-    return one is other or (same and bool((costs >= others).all()))
-
-
-def digest_of(cssp: CSSP) -> bytes:
-    """What tells a problem's arrays from others of the same sizes."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in _arrays(cssp):
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.digest()
-
-
-def _arrays(cssp: CSSP) -> tuple[npt.NDArray[Any], ...]:
-    """The arrays of a problem, those first that differ most often."""
-    moves = cssp.transitions
-    return cssp.costs, moves.data, moves.indices, moves.indptr, cssp.row_start, cssp.initial, cssp.goals

@@ -23,7 +23,7 @@ from typing import Any
 
 from hcssp.contract.memory import Problem
 from hcssp.cssp.implicit import refuse_implicit
-from hcssp.dual.alike_activities import digest_of
+from hcssp.cssp.likeness import digest_of
 from hcssp.errors import UnknownName
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure

@@ -72,14 +72,22 @@ class Balance:
         leaving = entries.leaving()
         # A row that never leaves has no departure, and an empty line in the matrix.
         departs = (leaving > 0.0).astype(np.float64)
+        self.costs: FloatArray = _per_departure(problem.costs, leaving)
         leaving[leaving == 0.0] = 1.0
-        self.costs: FloatArray = problem.costs if np.all(leaving == 1.0) else problem.costs / leaving
         self.goal_probability: FloatArray = entries.to_goals() / leaving
         self.matrix: SparseMatrix = entries.balance(departs, 1.0 / leaving)
         longest = int(np.max(np.diff(self.matrix.indptr), initial=0))
         self._swept: SparseMatrix | None = None
         # Twice the successors: their probabilities are divided by a sum of them.
         self._rounding = (2 * longest + len(problem.costs) + 16) * ROUNDINGS
+
+    def with_costs(self, problem: CSSP) -> Balance:
+        """The same moves at the costs of `problem`, which has the states and rows of this one."""
+        other = copy(self)
+        other.problem = problem
+        other.costs = _per_departure(problem.costs, _Entries(problem).leaving())
+        other.__dict__.pop("_least_costs", None)
+        return other
 
     def certify(
         self,
@@ -263,6 +271,13 @@ class Balance:
         entries = np.zeros(used.shape)
         entries[used] = matrix.data
         return places, entries
+
+
+def _per_departure(costs: FloatArray, leaving: FloatArray) -> FloatArray:
+    """The costs of rows from one departure to the next; of one that never leaves, those of a step."""
+    if np.all((leaving == 1.0) | (leaving == 0.0)):
+        return costs
+    return costs / np.where(leaving == 0.0, 1.0, leaving)
 
 
 class _Entries:

@@ -18,6 +18,7 @@ lower bound holds whatever the rounding and wherever it ends, see :mod:`hcssp.ss
 from __future__ import annotations
 
 import logging
+from copy import copy
 from dataclasses import dataclass
 from math import inf
 
@@ -140,6 +141,15 @@ class PolicyIteration:
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
         self._glimpsed: tuple[FloatArray, tuple[IntArray, FloatArray]] | None = None
+
+    def with_costs(self, balance: Balance) -> PolicyIteration:
+        """The same for a problem with the same moves at other costs: what is known of the moves is kept."""
+        other = copy(self)
+        other.balance = balance
+        other.system = self.system.with_costs(balance)
+        other._backward = None if self._backward is None else self._backward.with_costs(balance)
+        other._glimpsed = None
+        return other
 
     def minimise(
         self,
