@@ -214,3 +214,13 @@ def test_what_is_within_a_billionth_of_the_incumbent_is_dropped_and_what_is_not_
     # What the incumbent's own cost proves is a little less than itself.
     assert search.floor == pytest.approx(1.0 - 1e-12, abs=1e-15)
     assert BestFirst[str, None]().floor == inf
+
+
+def test_what_is_enough_leaves_the_wanted_gap_and_is_never_above_the_cutoff() -> None:
+    search: BestFirst[str, str] = BestFirst(wanted_gap=0.01)
+    assert search.enough == inf
+    search.offer(200.0, "plan")
+    assert search.enough == pytest.approx(198.0, rel=1e-15)
+    exact: BestFirst[str, str] = BestFirst(upper_bound=200.0)
+    assert exact.enough == exact.cutoff < 200.0
+    assert search.handed_over(lambda _, node: node).enough == search.enough

@@ -13,6 +13,7 @@ from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle
+from hcssp.methods import replay
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import MOST_OPEN, Branching, Node
 from hcssp.methods.open_duals import OpenDuals
@@ -33,8 +34,8 @@ def root(plan: Plan) -> Dual:
     return maximise(plan.memory.oracle(plan.problem), Region())
 
 
-def reporter_of(plan: Plan, oracle: Oracle, cost: float) -> Reporter:
-    return Reporter(plan.problem, oracle, BestFirst(upper_bound=cost), 0.0)
+def reporter_of(plan: Plan, oracle: Oracle, cost: float, wanted_gap: float = 0.0) -> Reporter:
+    return Reporter(plan.problem, oracle, BestFirst(upper_bound=cost, wanted_gap=wanted_gap), 0.0)
 
 
 def test_the_same_problem_has_the_same_regions(plan: Plan, root: Dual) -> None:
@@ -109,6 +110,29 @@ def test_the_plan_that_is_known_is_kept_where_others_gain_next_to_nothing(plan: 
         record.begin(oracle)
         assert begin_with(plan.record, oracle, record, root, reporter)
         assert (reporter.search.incumbent is None) == is_kept
+
+
+def test_regions_are_good_that_leave_no_more_open_than_is_wanted(
+    plan: Plan, root: Dual, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a search that ended at a gap reach no further, and another one to that gap needs no more."""
+    coarse = hcssp.solve(plan.problem, stop=hcssp.Gap(0.5 * (1.0 - root.bound / plan.upper_bound)))
+    assert coarse.lower_bound < plan.upper_bound * (1 - 1e-3)
+    # A little looser, so that nothing is taken over.
+    oracle = coarse.memory.oracle(plan.problem.with_bounds(damage=float(np.nextafter(2.0, 3.0))))
+    improved: list[Region] = []
+    find = replay._find_plan
+    monkeypatch.setattr(replay, "_find_plan", lambda *given: improved.append(given[1].region) or find(*given))
+    for wanted, is_enough in ((coarse.gap * (1.0 + 1e-6), True), (0.0, False)):
+        improved.clear()
+        record, reporter = SearchRecord(), reporter_of(coarse, oracle, coarse.upper_bound, wanted)
+        record.begin(oracle)
+        nodes = begin_with(coarse.record, oracle, record, root, reporter)
+        assert (not improved) == is_enough
+        if is_enough:
+            assert nodes
+            assert min(node.bound for node in nodes) >= reporter.search.enough
+            assert reporter.search.incumbent is None
 
 
 def test_what_was_proven_is_taken_over_where_nothing_is_cheaper(plan: Plan) -> None:

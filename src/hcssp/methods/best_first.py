@@ -39,6 +39,8 @@ class BestFirst(Generic[Node, Solution]):
         A bound known before the search began.
     upper_bound
         The cost of a solution known before; only better ones are looked for, and offered.
+    wanted_gap
+        The relative gap at which nobody wants to know more.
 
     Attributes
     ----------
@@ -50,7 +52,8 @@ class BestFirst(Generic[Node, Solution]):
         The best cost known, and the solution that was offered with it.
     """
 
-    def __init__(self, lower_bound: float = -inf, upper_bound: float = inf) -> None:
+    def __init__(self, lower_bound: float = -inf, upper_bound: float = inf, wanted_gap: float = 0.0) -> None:
+        self._wanted_gap = wanted_gap
         self._heap: list[tuple[float, int, Node]] = []
         self._order = count()
         self._lent: dict[Hashable, float] = {}
@@ -70,6 +73,13 @@ class BestFirst(Generic[Node, Solution]):
         if not isfinite(self.upper_bound):
             return inf
         return self.upper_bound - PRUNE_TOLERANCE * abs(self.upper_bound)
+
+    @property
+    def enough(self) -> float:
+        """A bound that reaches this leaves no more open than is wanted; never above :attr:`cutoff`."""
+        if not isfinite(self.upper_bound):
+            return inf
+        return min(self.cutoff, self.upper_bound - self._wanted_gap * abs(self.upper_bound))
 
     @property
     def floor(self) -> float:
@@ -154,7 +164,7 @@ class BestFirst(Generic[Node, Solution]):
 
     def handed_over(self, convert: Callable[[float, Node], Other]) -> BestFirst[Other, Solution]:
         """The same state of the search with other records of its nodes."""
-        other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound)
+        other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound, self._wanted_gap)
         other.incumbent, other.pruned_bound = self.incumbent, self.pruned_bound
         other.rounding = self.rounding
         for bound, node in self:

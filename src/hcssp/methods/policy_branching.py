@@ -109,6 +109,7 @@ class PolicyBranching:
             coordinator,
             given.guide,
             self.counts,
+            given.wanted_gap,
         )
 
 
@@ -136,6 +137,7 @@ def branch(
     coordinator: Coordinator | None = None,
     guide: SearchRecord | None = None,
     counts: bool = True,
+    wanted_gap: float = 0.0,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -164,8 +166,10 @@ def branch(
         What a search over a similar problem wrote down: its regions are looked at first.
     counts
         As for :class:`PolicyBranching`.
+    wanted_gap
+        The relative gap at which nobody wants to know more.
     """
-    search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost)
+    search: BestFirst[Node, V] = BestFirst(upper_bound=known_cost, wanted_gap=wanted_gap)
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
     reporter = Reporter(problem, oracle, search, started)

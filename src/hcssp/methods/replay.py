@@ -41,11 +41,12 @@ TRIED = 8
 """So many of the regions are looked at before all of them are taken."""
 
 MOST_OPEN, MOST_OPEN_UNCHANGED = 0.05, 0.75
-"""They are taken if no more than this share of what is missing to the best plan is missing in these, in the
-mean; more of it if they are about what has not changed, where looking at them costs next to nothing."""
+"""They are taken if no more than this share of what is missing, to the best plan or to the gap that is
+wanted, is missing in these, in the mean; more of it if they are about what has not changed, where looking at
+them costs next to nothing."""
 
 LOOK_PRECISION = 0.1
-"""A look at a region leaves no more than this share open of what is missing to the best plan."""
+"""A look at a region leaves no more than this share open of what is missing."""
 
 FIRST_ROUNDS = 12
 """So many switches improve a policy of the region that held the best plan."""
@@ -104,7 +105,7 @@ def begin_with(
     leaves = replayed(guide, oracle, splits, root)
     # Where rows were exchanged, the regions here are larger than those that something was proven of.
     holds = not guide.exchanges and oracle.is_stricter(guide.oracle)
-    if holds and _leave_little(leaves, reporter.search.cutoff, root.bound):
+    if holds and _leave_little(leaves, reporter.search.enough, root.bound):
         return _taken_over(leaves, splits, record, root)
     looks = _Looks(oracle, root, reporter)
     if guide.exchanges or not looks.are_good(leaves, NO_BETTER):
@@ -131,12 +132,12 @@ def begin_with(
     return nodes
 
 
-def _leave_little(leaves: Sequence[Leaf], cutoff: float, least: float) -> bool:
+def _leave_little(leaves: Sequence[Leaf], enough: float, least: float) -> bool:
     """Whether what was proven of some regions is enough, if it holds where all policies cost `least`."""
-    if len(leaves) == 1 or not 0.0 < cutoff - least < inf or any(leaf.claim is None for leaf in leaves):
+    if len(leaves) == 1 or not 0.0 < enough - least < inf or any(leaf.claim is None for leaf in leaves):
         return False
-    left = sum(max(0.0, cutoff - leaf.before) for leaf in leaves)
-    return left <= MOST_OPEN * (cutoff - least) * len(leaves)
+    left = sum(max(0.0, enough - leaf.before) for leaf in leaves)
+    return left <= MOST_OPEN * (enough - least) * len(leaves)
 
 
 def _taken_over(
@@ -157,8 +158,8 @@ def _find_plan(oracle: Oracle[Any], node: Node, root: Dual[Any], reporter: Repor
     """Offer policies near the best one of a region, if it may hold a better one than those known."""
     dual = maximise(oracle, node.region, start=node.prices, cutoff=reporter.search.cutoff)
     offer(oracle, reporter, dual, 0)
-    cutoff = reporter.search.cutoff
-    if dual.converged and not dual.bound >= cutoff - NO_BETTER * (cutoff - root.bound):
+    enough = reporter.search.enough
+    if dual.converged and not dual.bound >= enough - NO_BETTER * (enough - root.bound):
         nearest = min(dual.support, key=lambda vertex: excess(vertex.costs, oracle.bounds))
         better = oracle.improve(nearest, FIRST_ROUNDS, reporter.search.upper_bound, dual.bound)
         if better is not None:
@@ -179,21 +180,21 @@ class _Looks:
     def __init__(self, oracle: Oracle[Any], root: Dual[Any], reporter: Reporter[Any]) -> None:
         self._oracle = oracle
         self._reporter = reporter
-        self._cutoff = reporter.search.cutoff
-        self._missing = self._cutoff - root.bound
+        self._enough = reporter.search.enough
+        self._missing = self._enough - root.bound
         # The plan that is known is kept for as long as others gain next to nothing.
-        self._noticed = self._cutoff - NO_BETTER * self._missing if self._missing < inf else inf
+        self._noticed = self._enough - NO_BETTER * self._missing if self._missing < inf else inf
         self._known: dict[Region, float] = {}
 
     def are_good(self, leaves: Sequence[Leaf], most_open: float) -> bool:
         """Whether little enough is missing in some regions, to judge by a few of them."""
-        if len(leaves) == 1 or not 0.0 < self._missing < inf or self._cutoff <= 0.0:
+        if len(leaves) == 1 or not 0.0 < self._missing < inf or self._enough <= 0.0:
             return False
         tried = leaves[:: -(-len(leaves) // TRIED)]
         self.glance(tried)
         left = most_open * self._missing * len(tried)
         for node, _ in tried:
-            left -= max(0.0, self._cutoff - self.bound(node))
+            left -= max(0.0, self._enough - self.bound(node))
             if left < 0.0:
                 return False
         return True
@@ -207,7 +208,7 @@ class _Looks:
         least = self._oracle.glances(weights, [node.region for node in nodes])
         for node, value in zip(nodes, least.tolist(), strict=True):
             bound = lagrangian_bound(value, node.prices, self._oracle.bounds)
-            if bound >= self._cutoff:
+            if bound >= self._enough:
                 # It need not be known more closely.
                 self._known[node.region] = bound
 
@@ -218,7 +219,7 @@ class _Looks:
         return self._known[node.region]
 
     def _look(self, node: Node) -> float:
-        oracle, precision = self._oracle, LOOK_PRECISION * self._missing / self._cutoff
+        oracle, precision = self._oracle, LOOK_PRECISION * self._missing / self._enough
         try:
             least = oracle.approximate(np.append(1.0, node.prices), node.region, precision)
         except OutOfPrecision as error:
