@@ -22,15 +22,9 @@ def pair_up(planners: Iterable[ActivityPlanner]) -> None:
     first: dict[Hashable, ActivityPlanner] = {}
     for planner in planners:
         balance = planner.balance
-        other = first.setdefault((planner.counted, *_seen_at_once(balance)), planner)
+        other = first.setdefault((planner.counted, *balance.seen_at_once), planner)
         if other is not planner and _have_same_moves(balance, other.balance):
             planner.twin = other
-
-
-def _seen_at_once(balance: Balance) -> tuple[Hashable, ...]:
-    """What problems with the same moves have in common, and others hardly ever."""
-    matrix = balance.matrix
-    return matrix.shape, int(matrix.nnz), int(matrix.indices.sum()), float(matrix.data.sum())
 
 
 def _have_same_moves(one: Balance, other: Balance) -> bool:

@@ -99,6 +99,9 @@ class Factoriser:
         """The same for a problem with the same moves, with what was found out about their orderings."""
         other = copy(self)
         other._balance = balance
+        if self._num_circling > self._num_flowing:
+            # What went in circles does so at other costs, too: no order of the flow is looked for again.
+            other._num_circling = self._num_flowing + MAX_CIRCLING + 1
         return other
 
     def factorise(self, rows: IntArray) -> Factors:
