@@ -5,6 +5,7 @@ solved to the same gap by ``plan.replan`` and by ``solve``, in one process, time
 Changes after which the plan is still the best, and those after which another one is, are told apart.
 
     python benchmarks/bench_replan.py --only NE --change moved
+    python benchmarks/bench_replan.py --bound 0.01 --bound 0.1 --bound 1 --bound 2 --bound 5
 """
 
 from __future__ import annotations
@@ -61,31 +62,50 @@ def measure_room(room: str, change: str, bound: float) -> dict[str, Any]:
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure the wanted rooms and print the table."""
+    """Measure the wanted rooms under every bound and print the tables."""
+    figures = {f"damage {bound:g}": measure_bound(arguments, bound) for bound in arguments.bound or [BOUND]}
+    if len(figures) > 1:
+        rows = []
+        for name, some in figures.items():
+            every = [ratios_of(some, stays) for stays in (True, False, None)]
+            rows.append((name, *(number(median(ratios)) if ratios else "" for ratios in every)))
+        header = ("bound", "plan still the best", "another is", "all")
+        print(table("Times faster, in the median", header, rows))
+    return figures
+
+
+def ratios_of(figures: dict[str, Any], stays: bool | None) -> list[float]:
+    """How many times faster; where the plan stays, where another is best, or of all."""
+    return [each["anew"] / each["again"] for each in figures.values() if stays in (None, each["stays"])]
+
+
+def measure_bound(arguments: argparse.Namespace, bound: float) -> dict[str, Any]:
+    """Measure the wanted rooms under one bound and print the table."""
     figures: dict[str, Any] = {}
     for room in arguments.only or ROOMS:
         for change in arguments.change or CHANGES:
-            announce(f"hazards of {room} {change}")
+            announce(f"hazards of {room} {change}, damage {bound:g}")
             figures[f"{room} {change}"] = run_apart(
-                "bench_replan", "measure_room", {"room": room, "change": change, "bound": arguments.bound}
+                "bench_replan", "measure_room", {"room": room, "change": change, "bound": bound}
             )
     rows = []
     for stays in (True, False):
         some = {name: each for name, each in figures.items() if each["stays"] == stays}
         if not some:
             continue
-        ratios = [each["anew"] / each["again"] for each in some.values()]
+        ratios, word = ratios_of(figures, stays), "yes" if stays else "no"
         rows += [
-            (name, "yes" if stays else "no", number(each["anew"]), number(each["again"]), number(ratio))
+            (name, word, number(each["anew"]), number(each["again"]), number(ratio))
             for (name, each), ratio in zip(some.items(), ratios, strict=True)
         ]
         aim = verdict(median(ratios), AIM, at_least=True)
-        rows.append(("median", "yes" if stays else "no", "", "", f"{number(median(ratios))} ({aim})"))
+        rows.append(("median", word, "", "", f"{number(median(ratios))} ({aim})"))
     header = ("hazards", "plan still the best", "anew, s", "from what is known, s", "times faster")
-    ratios = [each["anew"] / each["again"] for each in figures.values()]
+    ratios = ratios_of(figures, None)
     aim = verdict(median(ratios), AIM, at_least=True)
     rows.append(("median of all", "", "", "", f"{number(median(ratios))} ({aim})"))
-    print(table(f"The evacuation after one room's hazards have changed, to {GAP:g}", header, rows))
+    title = f"The evacuation under damage {bound:g} after one room's hazards have changed, to {GAP:g}"
+    print(table(title, header, rows))
     return figures
 
 
@@ -95,7 +115,10 @@ def main() -> None:
     options.add_argument("--only", action="append", choices=ROOMS, help="one room; may be repeated")
     options.add_argument("--change", action="append", choices=CHANGES, help="one change; may be repeated")
     options.add_argument(
-        "--bound", type=float, default=BOUND, help=f"the damage allowed; {BOUND:g} by default"
+        "--bound",
+        type=float,
+        action="append",
+        help=f"the damage allowed; {BOUND:g} by default; may be repeated",
     )
     run_benchmark("bench_replan", options.parse_args(), measure)
 
