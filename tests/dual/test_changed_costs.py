@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -254,3 +256,22 @@ def test_a_plan_after_other_uses_is_the_best_and_proven(seed: int) -> None:
         assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
         verdict = hcssp.check(world, again.certificate, exact=True)
         assert verdict.lower_bound == pytest.approx(again.lower_bound, rel=1e-6)
+
+
+def test_worlds_that_are_gone_are_let_go() -> None:
+    """However often the world changes, no more than the planners of the last two worlds are kept."""
+    room = hazard_grid(10, 10, bound=1.0)
+    worlds = [room.derive(costs=room.costs * np.array([[1.0], [1.0 + 0.1 * turn]])) for turn in range(4)]
+    planners, floors, known = [], [], None
+    for world in worlds:
+        known = ActivityPlanners([Activity("a", world)], [[(0, 1)]], (), like=known)
+        planner = known.every[0]
+        planner.plan_at(0.0 if not planners else 0.5, NOTHING)
+        planners.append(weakref.ref(planner))
+        floors.append(planner.floor)
+    del planner
+    gc.collect()
+    assert [each() is not None for each in planners] == [False, False, True, True]
+    # What holds at no price is handed on.
+    assert floors[0] == 0.0
+    assert floors[1] == floors[2] == floors[3] > 0.0

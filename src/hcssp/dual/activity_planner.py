@@ -369,6 +369,16 @@ class ActivityPlanner:
             self._impossible.add(forbidden)
         return optimum
 
+    def forget_near(self) -> None:
+        """Let go of the planner that this one began near: of its world nobody will ask any more.
+
+        Worlds may change as often as they like, and each would keep all that were before it.
+        """
+        for planner in (self, *self._narrower.values()):
+            # What holds at no price is known from there.
+            planner._floor = planner.floor
+            planner._near = None
+
     def begin_near(self, other: ActivityPlanner) -> None:
         """Begin with a plan of another activity if only its costs or its probabilities are others."""
         mine, theirs = self.prepared.problem, other.prepared.problem

@@ -85,6 +85,8 @@ class ActivityPlanners:
             return self._planner(activity, before.get(activities[activity].name))
 
         planners |= zip(missing, parallel_map(made, missing, self.num_states), strict=True)
+        for planner in before.values():
+            planner.forget_near()
         if self.num_states <= MIN_STATES_FOR_THREADS:
             # Otherwise each of them is asked by a thread of its own.
             pair_up(planner for _, planner in sorted(planners.items()))
