@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Ascent
 from hcssp.dual.master import Master, MasterOptimum
+from hcssp.dual.oracle import Minimum
 from hcssp.dual.several_bounds import CuttingPlanes, cut_planes, seek_feasible
 from hcssp.errors import OutOfPrecision
 from hcssp.procedure import Outcome, ProcedureBuilder
@@ -138,6 +140,22 @@ def test_bounds_that_exclude_one_another_are_refuted_with_weights() -> None:
     assert proof.least == pytest.approx(8 / 3)
     assert proof.allowed == pytest.approx(2.5)
     assert last.bound == np.inf
+
+
+def test_what_rounding_hides_is_not_asked_for_again_and_again() -> None:
+    """The only policy breaks both bounds, but by bounds that are too low for that nothing proves it."""
+
+    class Doubtful(Menu):
+        def minimise(self, weights: FloatArray, region: Region, near: Dish | None = None) -> Minimum[Dish]:
+            found = super().minimise(weights, region, near)
+            assert found is not None
+            return Minimum(found.vertex, 0.5 * found.bound)
+
+    menu = Doubtful([(1.0, 3.0, 4.0)], [2.0, 3.0])
+    ascent = Ascent(menu, Region(), known(menu))
+    with pytest.raises(OutOfPrecision, match="lost in rounding"):
+        list(seek_feasible(ascent, BOTH))
+    assert len(menu.asked) == 1
 
 
 @pytest.mark.parametrize("blur", [0.0, 0.2])

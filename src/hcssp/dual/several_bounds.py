@@ -161,7 +161,13 @@ def _first_precision(proven: float, cutoff: float) -> float:
 
 
 def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
-    """Either weights that prove that no policy keeps the bounds, or policies whose mixture does."""
+    """Either weights that prove that no policy keeps the bounds, or policies whose mixture does.
+
+    Raises
+    ------
+    OutOfPrecision
+        If rounding hides which of both it is.
+    """
     bounds = tolerated(ascent.oracle.bounds)[bounded]
     scale = scales(bounds)
     master = Master(len(bounds), feasibility=True)
@@ -177,6 +183,9 @@ def seek_feasible(ascent: Ascent[V], bounded: IntArray) -> Iterator[Dual[V]]:
         if not ascent.can_keep(weights):
             yield ascent.snapshot()
             return
+        if ascent.repeats():
+            # The master knows that policy, and would ask for the same again and again.
+            raise OutOfPrecision("whether the bounds can be kept is lost in rounding")
         costs = ascent.vertices[-1].costs
         master.add(float(costs[0]), _quotient(costs[1 + bounded] - bounds, scale))
         yield ascent.snapshot()

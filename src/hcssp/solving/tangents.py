@@ -25,6 +25,11 @@ from hcssp.ssp.region import Region
 SAME = 2e-9
 """Values, prices and bounds that differ by no more than this share are one."""
 
+TOWARDS_NOTHING, NEXT_TO_NOTHING = 1e-3, 1e-15
+"""Under a bound of 0 there is no slope, and what tolerances allow elsewhere may make the curve jump there.
+Pieces are then looked for in steps of such shares, down to this share of the largest bound: between there and
+0 nothing is to be seen."""
+
 
 @dataclass(frozen=True)
 class Tangent:
@@ -104,7 +109,7 @@ def tangents_between(
     waiting = [(first, last)]
     while waiting:
         left, right = waiting.pop()
-        if right.bound - left.bound <= SAME * abs(right.bound):
+        if right.bound - left.bound <= SAME * abs(right.bound) or right.bound <= NEXT_TO_NOTHING * high:
             continue
         meet = _meeting(left, right)
         if meet is None or not left.bound < meet < right.bound:
@@ -132,7 +137,7 @@ def _meeting(left: Tangent, right: Tangent) -> float | None:
         # Nothing is known of the slope there; the next piece may go all the way.
         if right.at(left.bound) >= left.value - _rounding(left.value, right.price * right.bound):
             return None
-        return 0.5 * (left.bound + right.bound)
+        return TOWARDS_NOTHING * right.bound
     if left.price <= right.price + SAME * left.price:
         return None
     return (left.at(0.0) - right.at(0.0)) / (left.price - right.price)
