@@ -109,6 +109,17 @@ DEFAULT_TOLERANCES = Tolerances()
 """What counts if nobody says otherwise."""
 
 
+def at_least(cost: float) -> float:
+    """What a policy costs at least that is computed to cost so much, whatever the rounding.
+
+    No bound may be told that only the rounding of a cost could prove.
+
+    >>> at_least(100.0) < 100.0 == round(at_least(100.0), 9)
+    True
+    """
+    return cost * (1.0 - COST_ROUNDING) if isfinite(cost) else cost
+
+
 def relative_gap(lower_bound: float, upper_bound: float) -> float:
     """``(upper - lower) / upper``, the relative gap; ``inf`` while either bound is unknown.
 

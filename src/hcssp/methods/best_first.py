@@ -23,7 +23,7 @@ from itertools import count
 from math import inf, isfinite
 from typing import Generic, TypeVar
 
-from hcssp.numerics import COST_ROUNDING, PRUNE_TOLERANCE
+from hcssp.numerics import PRUNE_TOLERANCE, at_least
 
 Node = TypeVar("Node")
 Solution = TypeVar("Solution")
@@ -84,7 +84,7 @@ class BestFirst(Generic[Node, Solution]):
     @property
     def floor(self) -> float:
         """What the incumbent costs at least, whatever the rounding of its cost."""
-        return self.upper_bound * (1.0 - COST_ROUNDING) if isfinite(self.upper_bound) else inf
+        return at_least(self.upper_bound)
 
     @property
     def lower_bound(self) -> float:

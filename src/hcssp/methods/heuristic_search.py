@@ -44,7 +44,7 @@ from hcssp.errors import CostOverflow, ImproperPolicy, OutOfPrecision, Unsupport
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.policy_branching import branch
-from hcssp.numerics import COST_ROUNDING, is_feasible
+from hcssp.numerics import at_least, is_feasible
 from hcssp.ssp.region import Region
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class _Search:
             seconds=time.perf_counter() - self._began,
             iterations=self._iterations,
             # The incumbent's cost is rounded, and no bound is told that only its rounding could prove.
-            lower_bound=min(self._lower, self._upper * (1.0 - COST_ROUNDING)),
+            lower_bound=min(self._lower, at_least(self._upper)),
             upper_bound=inf if self._incumbent is None else self._upper,
             incumbent=self._incumbent,
             prices=self._prices,

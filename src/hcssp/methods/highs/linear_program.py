@@ -52,7 +52,7 @@ from hcssp.evaluation.exact import evaluate
 from hcssp.methods.highs.occupation import decompose, deterministic_candidates, randomised
 from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, ending_of
-from hcssp.numerics import tolerated
+from hcssp.numerics import at_least, tolerated
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import policy_of
 from hcssp.ssp.balance import Balance
@@ -172,7 +172,7 @@ def conclude(
         incumbent = best_feasible(prepared.problem, candidates)
         if incumbent is not None:
             upper_bound, rows = incumbent.cost, prepared.lift(incumbent.rows)
-            lower_bound = min(lower_bound, upper_bound)
+            lower_bound = min(lower_bound, at_least(upper_bound))
     return Progress(
         seconds=time.perf_counter() - began,
         iterations=1,

@@ -51,6 +51,7 @@ from hcssp.methods.highs.linear_program import (
 from hcssp.methods.highs.occupation import most_visited
 from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, ending_of, run
+from hcssp.numerics import at_least
 from hcssp.procedure.policy import policy_of
 
 BOUND_TOLERANCE = 1e-7
@@ -286,7 +287,7 @@ class _Search:
         return Progress(
             seconds=time.perf_counter() - self.began,
             iterations=self.runs,
-            lower_bound=min(self.lower_bound, self.upper_bound),
+            lower_bound=min(self.lower_bound, at_least(self.upper_bound)),
             upper_bound=self.upper_bound,
             incumbent=None if self.incumbent is None else self._policy(self.incumbent.rows),
             prices=self.root.prices,

@@ -17,6 +17,7 @@ from hcssp.methods.anytime import stage_two
 from hcssp.methods.paper.answers import ActivityAnswer
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.policy_branching import prove
+from hcssp.numerics import at_least
 
 PORTION = 10
 """So many steps are taken at once to prove what a group costs at least."""
@@ -46,7 +47,7 @@ def activity_planning(
     if iterations > 0 and lower_bound < _cost(plan):  # line 3
         plan, lower_bound = _stage_two(instance, activity, limits, iterations, found)  # line 4
     upper_bound = _cost(plan)
-    answer = ActivityAnswer(plan, min(lower_bound, upper_bound), upper_bound)
+    answer = ActivityAnswer(plan, min(lower_bound, at_least(upper_bound)), upper_bound)
     if not instance.is_unproven(activity, limits):
         instance.answers[activity].keep(limits, iterations, answer)
     return answer  # line 5

@@ -21,7 +21,7 @@ from hcssp.methods.anytime import next_best, stage_two
 from hcssp.methods.paper.estimated_procedure import EstimatedProcedure, EstimatedVertex
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.policy_branching import prove
-from hcssp.numerics import is_feasible
+from hcssp.numerics import at_least, is_feasible
 from hcssp.ssp.region import Region
 
 
@@ -88,8 +88,8 @@ def procedural_planning(
         )
     if iterations > 0 and choices is not None and lower_bound >= upper_bound:
         executions = instance.procedure.executions(choices)
-    # line 5
-    return ProceduralAnswer(choices, min(lower_bound, upper_bound), upper_bound, dual.prices, executions)
+    lower_bound = min(lower_bound, at_least(upper_bound))
+    return ProceduralAnswer(choices, lower_bound, upper_bound, dual.prices, executions)  # line 5
 
 
 def _stage_two(
