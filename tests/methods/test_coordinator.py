@@ -22,7 +22,7 @@ from hcssp.errors import UnsupportedProblem
 from hcssp.methods import coordinator
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.highs.linear_program import LinearProgram
-from hcssp.methods.subtrees import Findings, OpenNode
+from hcssp.methods.subtrees import Findings, OpenNode, be_ready
 from hcssp.procedure.model import HCSSP
 from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
@@ -49,6 +49,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Workers]:
     with open_workers(jobs=2) as workers:
+        # Searches as short as these would be over before a process is there.
+        for call in workers.warm_up(be_ready):
+            call.result()
         yield workers
 
 
