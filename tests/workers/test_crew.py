@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -53,6 +54,13 @@ def test_tasks_are_done_elsewhere_with_one_thread_each(workers: Workers) -> None
     assert {limit for _, limit in found} == {"1"}
     assert workers.count == 2
     assert workers.outstanding == 0
+
+
+def test_what_tasks_leave_behind_is_collected(workers: Workers) -> None:
+    """Only while a process imports what its first task needs, nothing is."""
+    tasks = [workers.submit(gc.isenabled) for _ in range(2)]
+    assert set(workers.as_completed()) == set(tasks)
+    assert [task.result() for task in tasks] == [True, True]
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="there are no masks of signals here")

@@ -10,6 +10,7 @@ the coordinator's business, and end when it does, however that happens.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -290,6 +291,8 @@ def _not_interrupted() -> Iterator[None]:
 
 def _work(pipe: Connection[Any, Any]) -> None:
     """The life of a worker process."""
+    # What is imported for the first task stays: it would be looked through again and again for nothing.
+    gc.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     work_in_one_thread()
@@ -297,6 +300,7 @@ def _work(pipe: Connection[Any, Any]) -> None:
     with suppress(EOFError, OSError):
         while True:
             function, arguments = pipe.recv()
+            gc.enable()
             answer = function(*arguments)
             try:
                 pipe.send(answer)
