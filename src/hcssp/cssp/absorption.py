@@ -249,9 +249,9 @@ class _Chain:
             visits = visits + factors.solve(not_visited.astype(np.float64))
             not_visited = self._missing(start, visits)
             missing = np.abs(not_visited) + entering * np.abs(visits)
-            # What is missing somewhere is missing wherever one comes from there.
+            # What is missing somewhere is missing wherever one comes from there; beside nothing it is all.
             error = relative(factors.solve(missing.astype(np.float64)), visits)
-            if error <= WANTED_ERROR and (visits >= 0.0).all():
+            if error <= WANTED_ERROR:
                 found = (visits / self.leaving * self.total).astype(np.float64)
                 return Visited(found, error + 4.0 * ROUNDING) if np.isfinite(found).all() else None
         return None

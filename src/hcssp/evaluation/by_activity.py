@@ -144,13 +144,14 @@ def to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
             answers[row] = after[state]
             continue
         activity = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
-        own = OwnChain.of(policy, activity)
-        inner = own.reached() if activity in found.parts else None
-        there = state - int(flattening.state_offset[activity])
-        if inner is not None and there in own.numbers(inner):
+        if activity not in found.parts:
+            continue
+        own, part = OwnChain.of(policy, activity), found.parts[activity]
+        inner, there = own.reached(), part.states == state - int(flattening.state_offset[activity])
+        if inner is not None and there.any():
             # Wherever it ends, the same event follows.
             _, event = flattening.exits(activity)[0]
-            answers[row] = own.solved(inner).values[own.numbers(inner) == there][0] + after[event]
+            answers[row] = own.solved(inner).values[there][0] + after[event]
     return answers
 
 
