@@ -275,3 +275,23 @@ def test_worlds_that_are_gone_are_let_go() -> None:
     # What holds at no price is handed on.
     assert floors[0] == 0.0
     assert floors[1] == floors[2] == floors[3] > 0.0
+
+
+def test_a_cost_that_was_not_there_before_makes_it_another_activity() -> None:
+    """What is to come of those that were says nothing of it."""
+    room = hazard_grid(10, 10, bound=1.0)
+    before = ActivityPlanner(room, frozenset({1}))
+    before.plan_at(0.5, NOTHING)
+    world = room.derive(
+        costs=np.vstack([room.costs, np.arange(room.num_rows) % 3.0]),
+        cost_names=("time", "damage", "fuel"),
+        bounds=np.array([1.0, np.inf]),
+    )
+    assert before.with_costs(world) is None
+    after = ActivityPlanner(world, frozenset({1}))
+    after.begin_near(before)
+    answer, expected = after.plan_at(0.5, NOTHING), before.plan_at(0.5, NOTHING)
+    assert answer is not None
+    assert expected is not None
+    assert answer[0].costs[:2] == pytest.approx(expected[0].costs, rel=1e-9)
+    assert len(answer[0].costs) == 3

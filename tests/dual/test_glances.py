@@ -64,4 +64,4 @@ def test_no_policy_of_a_region_costs_less_than_a_glance_tells(first: int, cycles
     # Where the best choice is forbidden, that of the others is told.
     assert chosen > CHUNK or cycles
     # An activity that has no plan in a region costs what it does elsewhere, as far as a glance can tell.
-    assert tight >= 0.9 * looked_at or cycles
+    assert tight >= 0.8 * looked_at or cycles

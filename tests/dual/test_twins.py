@@ -111,3 +111,19 @@ def test_two_that_know_of_one_another_may_count_less(room: CSSP) -> None:
     narrower = first.counting(NOWHERE)
     assert narrower.twin is second.counting(NOWHERE)
     assert narrower.twin.twin is narrower
+
+
+def test_rooms_with_more_costs_are_no_twins(room: CSSP) -> None:
+    """They may have the same moves, but what is to come of one says nothing of a cost that it has not."""
+    more = room.derive(
+        costs=np.vstack([room.costs, np.ones(room.num_rows)]),
+        cost_names=("time", "damage", "fuel"),
+        bounds=np.array([1.0, np.inf]),
+    )
+    for rooms in ((room, more), (more, room)):
+        planners = planners_of(*rooms)
+        assert [planner.twin for planner in planners] == [None, None]
+        for planner in planners:
+            answer = planner.plan_at(0.0, NOWHERE)
+            assert answer is not None
+            assert len(answer[0].costs) == planner.num_costs

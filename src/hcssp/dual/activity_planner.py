@@ -383,7 +383,8 @@ class ActivityPlanner:
         """Begin with a plan of another activity if only its costs or its probabilities are others."""
         mine, theirs = self.prepared.problem, other.prepared.problem
         same = (
-            np.array_equal(mine.row_start, theirs.row_start)
+            len(mine.costs) == len(theirs.costs)
+            and np.array_equal(mine.row_start, theirs.row_start)
             and np.array_equal(mine.transitions.indptr, theirs.transitions.indptr)
             # The same graph: what ends there ends here.
             and np.array_equal(mine.transitions.indices, theirs.transitions.indices)

@@ -22,7 +22,9 @@ def pair_up(planners: Iterable[ActivityPlanner]) -> None:
     first: dict[Hashable, ActivityPlanner] = {}
     for planner in planners:
         balance = planner.balance
-        other = first.setdefault((planner.counted, *balance.seen_at_once), planner)
+        # Plans of one with other costs than these have values of other costs.
+        key = planner.counted, len(balance.costs), *balance.seen_at_once
+        other = first.setdefault(key, planner)
         if other is not planner and _have_same_moves(balance, other.balance):
             planner.twin = other
 
