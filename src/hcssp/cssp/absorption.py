@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from hcssp.cssp.factorisation import OrderedFactors, eliminate
 from hcssp.cssp.fill import SMALL, Layers
@@ -112,9 +112,14 @@ def absorb(transitions: SparseMatrix, inner: IntArray, initial: FloatArray, cost
     """
     with np.errstate(over="ignore", invalid="ignore"):
         found = _Chain(transitions, inner).solve(initial, costs)
-    if not all(np.isfinite(part).all() for part in (found.visits, found.values, found.totals)):
-        raise OverflowError("an expectation of the chain is too large for double precision")
+    require_finite(found.visits, found.values, found.totals)
     return found
+
+
+def require_finite(*expectations: FloatArray) -> None:
+    """Raise :class:`OverflowError` if an expectation of a chain is too large for a number."""
+    if not all(np.isfinite(each).all() for each in expectations):
+        raise OverflowError("an expectation of the chain is too large for double precision")
 
 
 class Visited(NamedTuple):
@@ -340,18 +345,8 @@ def _factors_of(system: csr_array, order: IntArray | None = None) -> Any:
 
 def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
     """``I - jumps``, and something on the diagonal."""
-    # Every line begins with the diagonal, and is then put in order.
-    size = jumps.shape[0]
-    every = np.arange(size + 1, dtype=jumps.indptr.dtype)
-    pointers = jumps.indptr + every
-    data, columns = np.empty(jumps.nnz + size), np.empty(jumps.nnz + size, dtype=jumps.indices.dtype)
-    diagonal = np.zeros(len(data), dtype=np.bool_)
-    diagonal[pointers[:-1]] = True
-    data[diagonal], columns[diagonal] = 1.0 + nudge, every[:-1]
-    data[~diagonal], columns[~diagonal] = -jumps.data, jumps.indices
-    system = csr_array((data, columns, pointers), shape=jumps.shape)
-    system.sum_duplicates()
-    return system
+    # One expression, so that no step towards the matrix is kept.
+    return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
 
 
 class Swept:

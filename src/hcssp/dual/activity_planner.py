@@ -391,7 +391,7 @@ class ActivityPlanner:
             and np.array_equal(mine.goals, theirs.goals)
         )
         if same and self.counted == other.counted:
-            self._near = other
+            self._near, self._is_near_for_free = other, False
 
     def _first_plan(
         self, weights: FloatArray

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Absorbed, Visited, absorb
+from hcssp.cssp.absorption import Absorbed, Visited, absorb, require_finite
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import closure
@@ -107,8 +107,7 @@ def composed(policy: ProcedurePolicy) -> Composed | None:
     for index, part in found.parts.items():
         visits[flattening.state_offset[index] + part.states] = executions[index] * part.visits
         shares[index] = executions[index] * part.totals
-    if not np.isfinite(visits).all():
-        raise OverflowError("an expectation of the chain is too large for double precision")
+    require_finite(visits)
     # A rounding for each term of an event's costs, and a few more, beside what the chains are off.
     most = max((part.error for part in found.parts.values()), default=0.0)
     rounding = (4.0 + found.terms) * ROUNDING
@@ -147,8 +146,9 @@ def to_come(policy: ProcedurePolicy, states: Sequence[int]) -> FloatArray:
         if activity not in found.parts:
             continue
         own, part = OwnChain.of(policy, activity), found.parts[activity]
-        inner, there = own.reached(), part.states == state - int(flattening.state_offset[activity])
-        if inner is not None and there.any():
+        there = part.states == state - int(flattening.state_offset[activity])
+        if there.any():
+            inner = np.flatnonzero(~own.cssp.goals)[part.states]
             # Wherever it ends, the same event follows.
             _, event = flattening.exits(activity)[0]
             answers[row] = own.solved(inner).values[there][0] + after[event]
@@ -269,7 +269,6 @@ def _part(policy: ProcedurePolicy, activity: int) -> _Part | None:
     visits, error = known.visited
     spent = own.spent(known.inner)
     totals = (spent.astype(np.longdouble) @ visits.astype(np.longdouble)).astype(np.float64)
-    if not np.isfinite(totals).all():
-        raise OverflowError("an expectation of the chain is too large for double precision")
+    require_finite(totals)
     totals = np.maximum(totals, np.where(spent.any(axis=1), SMALLEST, 0.0))
     return _Part(own.numbers(known.inner), totals, visits, error + 4.0 * ROUNDING)
