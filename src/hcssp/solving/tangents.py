@@ -166,9 +166,14 @@ def pieces_of(tangents: dict[float, Tangent]) -> tuple[FloatArray, FloatArray]:
 
 
 def on_curve(tangents: dict[float, Tangent], bound: float) -> tuple[float, float | None]:
-    """The stochastic optimum at a bound and the price there; at a breakpoint that of more, not of less."""
+    """The stochastic optimum at a bound and the price there; at a breakpoint that of more, not of less.
+
+    Below the first tangent no mixture of policies keeps the bounds, which costs ``inf``.
+    """
     if not tangents:
         return -inf, None
+    if bound < min(tangents):
+        return inf, None
     value = max(float(tangent.at(bound)) for tangent in tangents.values())
     near = value - _rounding(value, 0.0)
     price = min(tangent.price for tangent in tangents.values() if tangent.at(bound) >= near)
