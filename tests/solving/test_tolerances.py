@@ -77,9 +77,9 @@ def test_the_integer_program_has_no_unit(unit: float) -> None:
     room.add_action(inside, "walk", to=outside, costs={"time": 3.0 * unit})
     room.add_action(inside, "run", to={outside: 0.5, inside: 0.5}, costs={"time": unit, "risk": 2.0})
     plan = solve(room.build(), MixedInteger())
-    assert (plan.status, plan.action("inside")) == (Status.OPTIMAL, "walk")
+    assert (plan.status, plan.action("inside")) == (Status.FEASIBLE, "walk")
     assert plan.stochastic is not None
-    assert plan.stochastic.value == pytest.approx(2.25 * unit)
+    assert plan.lower_bound == plan.stochastic.value == pytest.approx(2.25 * unit)
     assert plan.prices == {"risk": pytest.approx(0.25 * unit)}
     assert plan.randomised_cost == pytest.approx(2.25 * unit)
 

@@ -30,8 +30,8 @@ class CurvePoint:
         What is proven under that bound, and the best deterministic policy found, if any.
     stochastic
         The optimum over randomised policies, or a bound below which none is where :attr:`TradeOff.exact` is
-        False; ``inf`` if no randomised policy keeps the bounds. It may be finite where no deterministic policy
-        keeps them.
+        False; ``inf`` if no randomised policy keeps the bounds. It may be finite where no deterministic one
+        does.
     price
         What one more unit of the bound saves there; None if no randomised policy keeps the bounds.
     """

@@ -1,8 +1,7 @@
 """The certificate of a plan: what its search has split, or where that was nothing, a search once more.
 
-A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and HiGHS keeps its
-tree to itself. But what they told is true of the problem, and not of the method: a search by regions proves
-it, mostly in less time than they took.
+A certificate is made of regions of policies. Budget allocation splits boxes of budgets. But what it reports
+is true of the problem, and not of the method: a search by regions proves it, mostly in less time.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LEAST_SECONDS = 10.0
 WORTH_PROVING = 1e-9
 """What was told is proven by another search only if it is more than the dual's bound by a larger share."""
 
-_WITHOUT_REGIONS = ("budget-allocation", "milp")
+_WITHOUT_REGIONS = ("budget-allocation",)
 _ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
 
 
