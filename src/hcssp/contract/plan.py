@@ -27,7 +27,7 @@ from hcssp.errors import InvalidProblem, NoSolution
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
-from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
+from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, may_be_feasible
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
@@ -142,7 +142,7 @@ class Plan:
         if found is None or not len(found.weights):
             return None
         mixture = found.weights @ found.costs
-        if not mixture_is_feasible(mixture, self.problem.bounds, self.tolerances.feasibility):
+        if not may_be_feasible(mixture, self.problem.bounds, self.tolerances.feasibility):
             return None
         return float(mixture[0])
 

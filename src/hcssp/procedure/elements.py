@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import CSSP
+from hcssp.numerics import LOST_EXECUTION
 
 
 class Frozen(Mapping[Any, Any]):
@@ -205,3 +206,8 @@ class Constraint:
     def limit(self) -> float:
         """What an execution of the use may cost, or the whole procedure if it belongs to none."""
         return self.at_most if self.per is None else self.at_most / self.per.most_executions
+
+    @property
+    def lost_execution(self) -> float:
+        """What an execution that is forgone counts as, see :mod:`hcssp.procedure.limits`."""
+        return self.limit * LOST_EXECUTION

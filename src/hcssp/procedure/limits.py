@@ -12,7 +12,22 @@ plan that ends, the losses and the executions add up to :math:`M` of the start (
 .. math:: G + \Delta \cdot \text{losses} \le \Delta \, M(\text{start})
    \quad\text{if and only if}\quad G \le \Delta N,
 
-and that is an ordinary constraint whose choices cost something, none of them less than 0. A constant may be
+and that is an ordinary constraint whose choices cost something, none of them less than 0.
+
+Such a constraint counts as kept if it exceeds its bound by a share :math:`\tau` of it, so of
+:math:`\Delta M`. But a limit is to be kept relative to what the plan executes, :math:`G \le (1 + \tau) \Delta
+N`, and :math:`N` may be far below :math:`M`. So a lost execution does not cost :math:`\Delta`, but
+:math:`(1 + \tau - \rho) \Delta`, see :data:`hcssp.numerics.LOST_EXECUTION`:
+
+.. math:: G + (1 + \tau - \rho) \Delta \, (M - N) \le (1 + \tau) \Delta M
+   \quad\text{if and only if}\quad G \le (1 + \tau) \Delta N + \rho \Delta \, (M - N).
+
+The share :math:`\rho`, :data:`hcssp.numerics.LIMIT_ROUNDING`, is for rounding. The numbers :math:`M` satisfy
+their equations up to four roundings, so that a choice may lose that much of :math:`M(e)` less than is stated
+here; :math:`\rho` covers 200 such choices in a run. Lower bounds then hold for every plan that keeps a limit,
+and whether a plan does is decided by its evaluation, from :math:`G` and :math:`N` themselves.
+
+A constant may be
 added to :math:`M` everywhere but at the end: so the start has 1 if the use runs at most once in expectation,
 and then the bound of the constraint is the limit itself. (Not where the exit of an activity decides whether
 the procedure is over: the losses belong to choices, which are made before.)
@@ -20,17 +35,21 @@ the procedure is over: the losses belong to choices, which are made before.)
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.linalg import spsolve
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.numerics import ROUNDING
 from hcssp.procedure.elements import Constraint, PerExecution
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Use
 
 MOST_SWEEPS = 100_000
-SETTLED = 1e-13
-"""A sweep that changes no expectation by more than this share is the last."""
+SOLVE_EVERY = 64
+"""After as many sweeps, the equations of the choices that run the use most often are solved at once."""
 
 WITHOUT_END = 1e9
 """A use that may be expected so often can be run as often as one likes."""
@@ -102,10 +121,9 @@ def to_come(problem: HCSSP, use: Use) -> tuple[FloatArray, FloatArray] | None:
     most = _most_executions(entries, moves, events)
     if most is None:
         return None
-    losses = np.maximum(0.0, most[events] - entries - moves @ most)
-    # What rounding leaves of nothing is nothing.
-    losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
-    return most, losses
+    # Rounded down, so that no loss is overstated.
+    losses = most[events] - (entries + moves @ most) - 4.0 * ROUNDING * most[events]
+    return most, np.maximum(losses, 0.0)
 
 
 def carried_limit(problem: HCSSP, constraint: Constraint) -> float:
@@ -152,13 +170,35 @@ def _most_executions(entries: FloatArray, moves: csr_array, events: IntArray) ->
     starts = np.flatnonzero(np.diff(events, prepend=-1))
     owners = events[starts]
     most = np.zeros(moves.shape[1])
-    for _ in range(MOST_SWEEPS):
-        better = np.zeros_like(most)
-        better[owners] = np.maximum.reduceat(entries + moves @ most, starts)
-        settled = bool(np.all(better - most <= SETTLED * better))
-        most = better
-        if settled:
+
+    def swept(known: FloatArray) -> FloatArray:
+        better = np.zeros_like(known)
+        better[owners] = np.maximum.reduceat(entries + moves @ known, starts)
+        return better
+
+    for sweep in range(1, MOST_SWEEPS + 1):
+        if sweep % SOLVE_EVERY == 0:
+            values = entries + moves @ most
+            best = np.lexsort((-values, events))[starts]
+            solved = _solved(entries[best], moves[best], owners)
+            if np.all(solved >= most) and np.all(np.abs(swept(solved) - solved) <= 4.0 * ROUNDING * solved):
+                return solved
+        better = swept(most)
+        # From below the sweeps rise until rounding ends it.
+        if np.all(better <= most):
             return most
+        most = better
         if float(most.max()) > WITHOUT_END:
             return None
     return None
+
+
+def _solved(entries: FloatArray, moves: csr_array, owners: IntArray) -> FloatArray:
+    """The executions to expect if one choice is made at each of the events `owners`; may not be finite."""
+    among = eye_array(len(owners), format="csc") - csc_array(moves)[:, owners]
+    solved = np.zeros(moves.shape[1])
+    with warnings.catch_warnings():
+        # Choices that never come to an end have no solution.
+        warnings.simplefilter("ignore")
+        solved[owners] = spsolve(among, entries)
+    return solved

@@ -1,8 +1,8 @@
 """The certificate of a plan: from the record of its search, or from a second search where that is not enough.
 
-A certificate is made of regions of policies. Budget allocation splits boxes of budgets, HiGHS does not show
-its tree, and the exact method may exchange the plans of identical parts, which a certificate cannot show. A
-second search over regions, without such exchanges, proves the same result, mostly in less time.
+A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and the exact method may
+exchange the plans of identical parts, which a certificate cannot express. A second search over regions, without
+such exchanges, proves the same result, mostly in less time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAST_SECONDS = 10.0
 WORTH_PROVING = 1e-9
 """What was told is proven by another search only if it is more than the dual's bound by a larger share."""
 
-_WITHOUT_REGIONS = ("budget-allocation", "milp")
+_WITHOUT_REGIONS = ("budget-allocation",)
 _ENDS = (Reason.PROVED, Reason.INFEASIBLE, Reason.GAP, Reason.TARGET, Reason.CONVERGED, Reason.EXHAUSTED)
 
 
