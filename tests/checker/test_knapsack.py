@@ -131,18 +131,18 @@ def evidence_of(problem: HCSSP) -> Evidence:
 def test_visits_are_counted_from_below(back: float) -> None:
     problem = steps([step([(1.0, 1.0)])] * 3, 5.0, [1.0, 0.3, 1.0], back)
     evidence = evidence_of(problem)
-    visits = certain_visits(evidence.layout, evidence.never)
+    visits = certain_visits(evidence.layout, evidence.layout.never)
     true = [1 / (1 - decimal(back))] * 3 + [Fraction(1)]
     assert all(least <= most for least, most in zip(visits, true, strict=True))
     assert visits == pytest.approx([float(each) for each in true], rel=1e-7)
-    begun = evidence.begun("here", visits, evidence.never)
+    begun = evidence.begun("here", visits, evidence.layout.never)
     assert [sum(float(times) for _, times in begun[run]) for run in range(3)] == pytest.approx(
         [visits[0], 0.3 * visits[1], (1.0 - back) * visits[2]]
     )
     for state in range(3):
         more = tuple(times * (1.0 + 1e-6 * (place == state)) for place, times in enumerate(visits))
         with pytest.raises(NotProven, match=f"here: event state {state} may be visited less than"):
-            evidence.begun("here", more, evidence.never)
+            evidence.begun("here", more, evidence.layout.never)
 
 
 def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
@@ -155,11 +155,11 @@ def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
     plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
     problem = plan.build(start=start, end=out)
     evidence = evidence_of(problem)
-    assert certain_visits(evidence.layout, evidence.never) == (1.0, 0.0, 0.0, 0.0)
+    assert certain_visits(evidence.layout, evidence.layout.never) == (1.0, 0.0, 0.0, 0.0)
     with pytest.raises(NotProven, match="event state 1 may be visited less"):
-        evidence.begun("here", (1.0, 1.0, 0.0, 0.0), evidence.never)
+        evidence.begun("here", (1.0, 1.0, 0.0, 0.0), evidence.layout.never)
     # If one choice is forbidden, the other one is certain.
-    forbidden = evidence.never.copy()
+    forbidden = evidence.layout.never.copy()
     forbidden[1] = True
     assert certain_visits(evidence.layout, forbidden) == (1.0, 1.0, 0.0, 1.0)
 
@@ -175,7 +175,7 @@ def test_going_round_for_ever_is_not_counted() -> None:
     plan.add_choice(round_, "leave", to=[Outcome(1.0, out)])
     plan.add_constraint("damage", at_most=1.0, counts=dict.fromkeys(runs, "damage"))
     evidence = evidence_of(plan.build(start=start, end=out))
-    forbidden = evidence.never.copy()
+    forbidden = evidence.layout.never.copy()
     forbidden[[1, 3]] = True
     with pytest.raises(NotProven, match=r"event state 1 may be visited less than 5\.0 times"):
         evidence.begun("here", (1.0, 5.0, 1.0), forbidden)

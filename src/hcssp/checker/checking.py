@@ -14,11 +14,9 @@ import numpy as np
 from hcssp.checker.arithmetic import GRAIN, grains, holds, knapsack_is_empty, knapsack_unit, slack
 from hcssp.checker.format import Certificate, Potential, Statement, Use
 from hcssp.checker.layout import Layout
-from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidCertificate, NotProven
-from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure
 
@@ -54,7 +52,7 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
         evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
         lower, randomised = inf, len(certificate.leaves) == 1
-        regions = leaf_regions(certificate.tree, layout.flattening.row_start, evidence.never)
+        regions = leaf_regions(certificate.tree, layout.flattening.row_start, layout.never)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
             proven = evidence.bound(f"leaf {number}", statement, region, bound)
@@ -79,10 +77,7 @@ class Evidence:
         self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
         self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.dominated | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
-        self.potentials, share = potentials, decimal(FEASIBILITY_TOLERANCE)  # what is allowed above bounds
-        self.most = [b if b == inf else decimal(b) + share * abs(decimal(b)) for b in layout.bounds]
-        none = [1 + index for index, most in enumerate(self.most) if most == 0]
-        self.never: BoolArray = layout.dominated | (layout.costs[none] > 0.0).any(axis=0)
+        self.potentials = potentials
 
     def check_potential(self, number: int, exact: bool) -> int:
         """A potential must be feasible on all rows but its forbidden ones; how many integers decided."""
@@ -160,7 +155,7 @@ class Evidence:
             return None
         if given.weights[0] not in (0.0, 1.0) or min(given.weights) < 0.0:
             raise NotProven(f"{where}: the weights {given.weights} are not 0 or 1 and prices from 0")
-        pairs = zip(given.weights[1:], self.most, strict=True)
+        pairs = zip(given.weights[1:], self.layout.most, strict=True)
         if (budget := sum(Fraction(price) * most for price, most in pairs if price)) == inf:
             raise NotProven(f"{where}: a cost without a bound has a price in {given.weights[1:]}")
         if given.parts:
@@ -176,8 +171,9 @@ class Evidence:
     ) -> None:
         """All plans in `region` whose priced costs are within the budget must cost the claim at least."""
         activities = {activity for activity, *_ in given.parts}
-        if given.weights[0] != 1.0 or claim <= 0 or len(activities) < len(given.parts):
-            raise NotProven(f"{where}: a knapsack needs a positive claim, and each activity once at most")
+        priced = any(given.weights[number] for number, *_ in self.layout.limits)
+        if given.weights[0] != 1.0 or claim <= 0 or priced or len(activities) < len(given.parts):
+            raise NotProven(f"{where}: a knapsack has a positive claim, no limits, and no activity twice")
         prices = [grains(weight) for weight in given.weights]
         kinds = [prices[0], *[0] * len(prices[1:])], [0, *prices[1:]], prices
         begun, starts, options = self.begun(where, given.events, region), self.flattening.row_start, []
@@ -242,7 +238,7 @@ def plan_costs(evidence: Evidence, certificate: Certificate) -> tuple[Fraction, 
     nearer, goes[end] = np.minimum.reduceat(ranks[after], begins) < ranks[goes], True
     if not (goes[evidence.flattening.start] and goes[after].all() and nearer.all()):
         raise NotProven("the plan: it does not reach the end almost surely")
-    limits, costs = [Fraction(certificate.upper_bound), *evidence.most], []
+    limits, costs = [Fraction(certificate.upper_bound), *evidence.layout.most], []
     for cost, (number, limit) in enumerate(zip(certificate.plan_statements, limits, strict=True)):
         weights = [-float(index == cost) for index in range(len(limits))]
         where, statement = f"the plan, cost {cost}", certificate.statements[number]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import compress
 from math import gcd
 from typing import Any
 
@@ -15,8 +16,11 @@ from hcssp.cssp.decimals import decimal, exactly, integers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidProblem, NotProven
+from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
+from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.nesting import Use
 from hcssp.procedure.single import as_procedure
 
 EventRow = tuple[int, list[tuple[int, Fraction]], list[tuple[int, int | None, int]]]
@@ -132,32 +136,55 @@ class Layout:
             least, rows, rivals = np.array(own, dtype=np.int64).T
             if activity < 0 or least.min() < 0 or not self.blocks[activity].dominate(rows, rivals):
                 raise NotProven(f"activity {activity}: a row called dominated is not by the row named for it")
-        self.event_rows = tuple(self._event_rows())
         self.bounds = tuple(each.at_most for each in self.procedure.constraints)
+        self.most, self.limits = self._kept()
+        self.event_rows = tuple(self._event_rows())
         counts = [*enumerate((each.counts for each in self.procedure.constraints), start=1)]
         self.counted = [[(0, 0), *((n, own[a]) for n, own in counts if a in own)] for a in every]
         starts = flat.event_row_start.tolist()
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
         self.rows, self.exits = [*map(flat.rows_of, every)], [*map(flat.exits, every)]
-        rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.dominated for each in self.blocks)]
-        self.dominated: BoolArray = np.concatenate(rows)
-        costs = [flat.event_costs, *map(flat.activity_costs, every)]
-        self.flat, self.costs = self._flat(), np.hstack(costs)
+        none = {n for n, most in enumerate(self.most, start=1) if most == 0} - {n for n, *_ in self.limits}
+        self.dominated: BoolArray = np.zeros(flat.num_rows, dtype=np.bool_)
+        self.never: BoolArray = self.dominated.copy()  # dominated, or with a cost of which nothing is allowed
+        for activity, (block, rows) in enumerate(zip(self.blocks, self.rows, strict=True)):
+            barred = [cost for n, cost in self.counted[activity] if n in none]
+            self.dominated[rows] = block.dominated
+            self.never[rows] = block.dominated | (block.costs[barred] > 0.0).any(axis=0)
+        self.flat = self._flat()
+
+    def _kept(self) -> tuple[list[Any], list[tuple[int, Fraction, Use]]]:
+        """What keeps each bound, up to the tolerance; number, limit and use of limits for each execution."""
+        tolerance, most, limits = decimal(FEASIBILITY_TOLERANCE), list[Any](), []
+        for number, each in enumerate(self.procedure.constraints, start=1):
+            bound = each.at_most
+            if each.per is not None and bound < np.inf:
+                bound, limit = each.per.carried, decimal(each.limit) * (1 + tolerance)
+                limits += [(number, limit, self.procedure.uses[each.per.use])] if limit else []
+            most.append(bound if bound == np.inf else decimal(bound) + tolerance * abs(decimal(bound)))
+        return most, limits
 
     def _event_rows(self) -> Iterator[EventRow]:
         """The choices of all event states, in the order of the flat rows that they are."""
-        flat = self.flattening
+        flat, choices = self.flattening, self.procedure.choices
         states = np.repeat(np.arange(flat.num_event_states), np.diff(flat.event_row_start)).tolist()
-        given = zip(states, flat.event_costs.T.tolist(), flat.event_ways(), strict=True)
-        for state, paid, outcomes in given:
+        for state, choice, outcomes in zip(
+            states, flat.event_row_choice.tolist(), flat.event_ways(), strict=True
+        ):
             chances: list[Fraction] = []
             ways: list[tuple[int | None, int]] = []
             for probability, runs, starts, doubles in outcomes:
                 shares = [decimal(share) for share in doubles]
                 chances += [decimal(probability) * share / sum(shares) for share in shares]
                 ways += [(runs, start) for start in starts.tolist()]
+            event, stated = choices[choice].event, choices[choice].outcomes
+            costs = []
+            for number, limit, use in self.limits:
+                begins = [o.runs is None and enters(use, event, o.event) for o in stated]
+                begun = sum(decimal(o.probability) for o in compress(stated, begins))
+                if begun:
+                    costs.append((number, -limit * begun / sum(chances)))
             whole = zip(integers(chances)[0].tolist(), ways, strict=True)
-            costs = [(number, decimal(cost)) for number, cost in enumerate(paid) if cost]
             yield state, costs, [(chance, *way) for chance, way in whole if chance]
 
     def _flat(self) -> Graph:
@@ -208,7 +235,11 @@ class Layout:
         safe, forks = flat.almost_sure(~self.dominated)[1], np.diff(flat.pointers) > 1
         while not (forks & (rows := safe & reached[flat.row_state])).any():
             if reached[after := flat.successors[rows[flat.entry_row]]].all():
-                costs, divisor = exactly(self.costs[0][rows])
+                exact = [
+                    (block.exact[1][0][rows[own]], block.exact[2])
+                    for block, own in zip(self.blocks, self.rows, strict=True)
+                ]
+                costs, divisor = integers(Fraction(cost, below) for each, below in exact for cost in {*each})
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)

@@ -50,7 +50,7 @@ from hcssp.evaluation.chain import InducedChain, Policy, induced_chain, mismatch
 from hcssp.evaluation.records import ActivityEvaluation, Evaluation, LimitEvaluation, ProcedureEvaluation
 from hcssp.procedure.chain import policy_chain
 from hcssp.procedure.executions import executions_from_visits, expected_executions
-from hcssp.procedure.limits import carried_limit, enters
+from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 
@@ -175,8 +175,8 @@ def _limits(
             if outcome.runs is None and enters(use, event, outcome.event)
         )
         usage = sum(activities[index].usage[constraint.name] for index in constraint.counts)
-        carried = carried_limit(problem, constraint)
-        yield LimitEvaluation(constraint.name, use.name, constraint.limit, executions, usage, carried)
+        limit, carried = constraint.limit, constraint.per.carried
+        yield LimitEvaluation(constraint.name, use.name, limit, executions, usage, carried)
 
 
 def _of_chain(chain: InducedChain) -> Evaluation:

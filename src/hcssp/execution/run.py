@@ -78,7 +78,7 @@ from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
-from hcssp.procedure.limits import carried_limit, enters
+from hcssp.procedure.limits import enters
 
 
 class Run:
@@ -111,7 +111,8 @@ class Run:
         # What plans before this one were charged with, of the bounds for the whole way.
         self._charged: dict[str, float] = {}
         self._allowed = {
-            each.name: carried_limit(self._problem, each) or each.limit for each in self._problem.constraints
+            each.name: (each.per.carried if each.per else 0.0) or each.limit
+            for each in self._problem.constraints
         }
         self._begun = False
         self._event_state = self._flattening.start

@@ -126,17 +126,6 @@ def to_come(problem: HCSSP, use: Use) -> tuple[FloatArray, FloatArray] | None:
     return most, np.maximum(losses, 0.0)
 
 
-def carried_limit(problem: HCSSP, constraint: Constraint) -> float:
-    """What a limit of a use allows beyond its executions: something if one is under way at the start.
-
-    That is so in the rest of a procedure, see :mod:`hcssp.procedure.rest`.
-    """
-    if constraint.per is None or problem.nesting is None or problem.nesting.placed is None:
-        return 0.0
-    known = to_come(problem, problem.uses[constraint.per.use])
-    return 0.0 if known is None else constraint.at_most - constraint.limit * float(known[0][problem.start])
-
-
 def _ends_by_exit(problem: HCSSP) -> bool:
     """Whether the procedure may be over or not after an activity, depending on where that ends."""
     return any(

@@ -97,7 +97,7 @@ class ProofBuilder:
         self.potentials = PotentialStore(self.layout)
         self._plan = ProvenPlan()
         self._evidence = Evidence(self.layout, self.potentials.kept, self._plan.rows)
-        self.regions = RegionTree(self.layout, self._evidence.never)
+        self.regions = RegionTree(self.layout, self.layout.never)
 
     def flat_row(self, activity: int, row: int) -> int:
         """The flat row of an activity's own row."""
@@ -252,7 +252,7 @@ class ProofBuilder:
             # The start, where it begins, and the end come first; goals are the end.
             own = flat[~self._problem.goals]
             flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
-        found = proven_plan(self.layout, flat, self._evidence.most)
+        found = proven_plan(self.layout, flat, self.layout.most)
         if found is not None and found.upper_bound < self._plan.upper_bound:
             self._plan = found
         if found is not None and found.by_chance:
@@ -297,13 +297,13 @@ class ProofBuilder:
 
     def unaffordable(self, activity: int) -> list[int]:
         """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
-        own = self._evidence.never[self.layout.flattening.rows_of(activity)]
+        own = self.layout.never[self.layout.flattening.rows_of(activity)]
         found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].dominated).tolist()
         return found
 
     def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:
         """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""
-        for weight, most in zip(weights[1:], self._evidence.most, strict=True):
+        for weight, most in zip(weights[1:], self.layout.most, strict=True):
             if weight < 0 or (weight and most == inf):
                 raise NotProven(f"node {node}: {float(weight)!r} is no price of a bounded cost")
             least -= weight * Fraction(most if weight else 0)

@@ -1,8 +1,8 @@
 """The certificate of a plan: from the record of its search, or from a second search where that is not enough.
 
-A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and the exact method may
-exchange the plans of identical parts, which a certificate cannot express. A second search over regions, without
-such exchanges, proves the same result, mostly in less time.
+A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and the exact method
+may exchange the plans of identical parts, which a certificate cannot express. A second search over regions,
+without such exchanges, proves the same result, mostly in less time.
 """
 
 from __future__ import annotations
