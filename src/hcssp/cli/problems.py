@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import UsageError, add_json_argument
@@ -136,6 +137,33 @@ def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:
             raise UsageError(f"--set {name}: given twice ({both}); give one")
         settings[name] = value
     return settings
+
+
+def options_of(arguments: argparse.Namespace, problem: HCSSP) -> str:
+    """The options that state the same question about the same problem again, for a command to copy.
+
+    Parameters
+    ----------
+    arguments
+        What the command line says.
+    problem
+        The problem that it led to; its bounds are named where they are not those of the file.
+    """
+    bounds = arguments.bound
+    if arguments.bounds_of == "plan":
+        bounds = [(each.name, each.at_most) for each in problem.constraints]
+    values: list[tuple[str, object]] = [("--set", f"{name}={value}") for name, value in arguments.settings]
+    values += [("--bound", f"{name}={value!r}") for name, value in bounds]
+    values += [("--probability", f"{name}={value!r}") for name, value in arguments.probability]
+    values += [("--give-up", f"{name}={value!r}") for name, value in arguments.give_up]
+    values += [("--goal", label) for label in arguments.goal]
+    values += [("--constants", text) for text in arguments.constants]
+    values += [("--costs", ",".join(arguments.costs))] if arguments.costs else []
+    values += [("--scale", arguments.scale)] if arguments.scale != 1 else []
+    for option in ("maximise", "minimise", "domain"):
+        if getattr(arguments, option) is not None:
+            values.append((f"--{option}", getattr(arguments, option)))
+    return "".join(f" {option} {quote(str(value))}" for option, value in values)
 
 
 def title_of(arguments: argparse.Namespace) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from math import inf, isfinite
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from hcssp.cli.problems import options_of
+
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
     from hcssp.contract.plan import Plan
@@ -74,7 +78,7 @@ class ProofSaver:
             "infeasible": lower == inf,
         }
 
-    def in_words(self, title: str, problem: HCSSP) -> str:
+    def in_words(self, arguments: argparse.Namespace, problem: HCSSP) -> str:
         """What is written where, and how to check it."""
         if self.interval is None:
             return f"No certificate is written to {self._path}: nothing was found out."
@@ -99,5 +103,6 @@ class ProofSaver:
             if isfinite(told):
                 more = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
             lines.append(f"The search told more, {more}; that is not in the certificate.")
-        lines.append(f"Verify it: hcssp check {title} {self._path}")
+        asked = f"{quote(arguments.problem)} {quote(str(self._path))}{options_of(arguments, problem)}"
+        lines.append(f"Verify it: hcssp check {asked}")
         return "\n".join(lines)

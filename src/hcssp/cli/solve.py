@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import (
     UsageError,
+    add_bounds_argument,
     add_output_arguments,
     add_problem_arguments,
     add_tolerance_argument,
@@ -94,9 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="PLAN",
-        help="begin with a saved plan, and go on with its search if that was stopped or killed; bounds that "
-        "are not given are those of that plan",
+        help="start from a saved plan, and continue its search if that was stopped or killed",
     )
+    add_bounds_argument(parser)
     parser.add_argument(
         "--plot",
         type=Path,
@@ -218,7 +219,7 @@ def _hand_over(
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
-        print("\n" + prover.in_words(arguments.problem, problem))
+        print("\n" + prover.in_words(arguments, problem))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.report import save_plot
 
@@ -236,7 +237,7 @@ def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
 
     loaded = load_problem(arguments)
     if arguments.resume is not None:
-        return where_it_was(arguments.resume, loaded, arguments.bound, tolerances)
+        return where_it_was(arguments, loaded, tolerances)
     return with_bounds(loaded, arguments.bound), None, SearchRecord()
 
 

@@ -48,8 +48,7 @@ def search_path(plan: str | Path) -> Path:
     >>> search_path("out/plan.json").name
     'plan.json.search'
     """
-    path = Path(plan)
-    return path.with_name(path.name + ".search")
+    return Path(f"{plan}.search")
 
 
 def save_search(
