@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
-from hcssp.cli.problems import load_problem, title_of, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds, written
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -79,7 +79,9 @@ def _remedy(problem: HCSSP, certificate: Certificate) -> str:
     """How to check a certificate under the bounds it was made for; empty if those are the problem's."""
     made_for = zip(problem.constraint_names, map(float, certificate.bounds), strict=False)
     judged_by = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
-    other = [f"--bound {quote(f'{name}={bound!r}')}" for name, bound in made_for if bound != judged_by[name]]
+    other = [
+        f"--bound {quote(f'{name}={written(bound)}')}" for name, bound in made_for if bound != judged_by[name]
+    ]
     return f"; to check it under its own bounds, add {' '.join(other)}" if other else ""
 
 

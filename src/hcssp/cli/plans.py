@@ -216,30 +216,30 @@ def where_it_was(
 ) -> tuple[HCSSP, Plan | None, SearchRecord]:
     """The problem under the bounds that count, and what an earlier run has left: its plan, its open regions.
 
-    There may be no plan yet. The regions are used under the bounds of their own search only. If they cannot
-    be read, the search starts from the plan alone.
+    There may be no plan yet. If the regions cannot be read, or are those of a search under other bounds, the
+    search starts from the plan alone.
     """
+    from os.path import exists
+
     from hcssp.errors import InvalidPlan
     from hcssp.files.search_file import load_search, search_path
     from hcssp.proofs.search_record import SearchRecord
 
-    path, searched, record = arguments.resume, None, SearchRecord()
-    beside = search_path(path)
-    if beside.exists():
-        try:
-            searched, record = load_search(beside, problem)
-        except InvalidPlan as error:
-            if not path.exists():
-                raise
-            print(f"hcssp: the search beside {path} is left out: {error}", file=sys.stderr)
-    if path.exists() or searched is None:
+    path, beside = arguments.resume, search_path(arguments.resume)
+    # Path.exists raises where a name is too long.
+    has_plan, has_search = (exists(each) for each in (path, beside))  # noqa: PTH110
+    solved, start = with_bounds(problem, arguments.bound), None
+    if has_plan or not has_search:
         solved, start = first_incumbent(arguments, problem, tolerances)
-    else:
-        whose = searched if arguments.bounds_of == "plan" else problem
-        solved, start = with_bounds(whose, arguments.bound), None
-    if searched is not None and solved.bounds.tolist() != searched.bounds.tolist():
-        record = SearchRecord()
-    return solved, start, record
+    if not has_search:
+        return solved, start, SearchRecord()
+    try:
+        return solved, start, load_search(beside, solved)
+    except InvalidPlan as error:
+        if not has_plan:
+            raise
+        print(f"hcssp: the search beside {path} is left out: {error}", file=sys.stderr)
+        return solved, start, SearchRecord()
 
 
 def first_incumbent(

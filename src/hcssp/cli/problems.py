@@ -139,8 +139,8 @@ def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:
     return settings
 
 
-def options_of(arguments: argparse.Namespace, problem: HCSSP) -> str:
-    """The options that state the same question about the same problem again, for a command to copy.
+def asked_again(arguments: argparse.Namespace, problem: HCSSP) -> str:
+    """The problem and the options that ask the same about it, for a command line to copy.
 
     Parameters
     ----------
@@ -153,9 +153,9 @@ def options_of(arguments: argparse.Namespace, problem: HCSSP) -> str:
     if arguments.bounds_of == "plan":
         bounds = [(each.name, each.at_most) for each in problem.constraints]
     values: list[tuple[str, object]] = [("--set", f"{name}={value}") for name, value in arguments.settings]
-    values += [("--bound", f"{name}={value!r}") for name, value in bounds]
-    values += [("--probability", f"{name}={value!r}") for name, value in arguments.probability]
-    values += [("--give-up", f"{name}={value!r}") for name, value in arguments.give_up]
+    values += [("--bound", f"{name}={written(value)}") for name, value in bounds]
+    values += [("--probability", f"{name}={written(value)}") for name, value in arguments.probability]
+    values += [("--give-up", f"{name}={written(value)}") for name, value in arguments.give_up]
     values += [("--goal", label) for label in arguments.goal]
     values += [("--constants", text) for text in arguments.constants]
     values += [("--costs", ",".join(arguments.costs))] if arguments.costs else []
@@ -163,7 +163,16 @@ def options_of(arguments: argparse.Namespace, problem: HCSSP) -> str:
     for option in ("maximise", "minimise", "domain"):
         if getattr(arguments, option) is not None:
             values.append((f"--{option}", getattr(arguments, option)))
-    return "".join(f" {option} {quote(str(value))}" for option, value in values)
+    return quote(arguments.problem) + "".join(f" {option} {quote(str(value))}" for option, value in values)
+
+
+def written(bound: float) -> str:
+    """A number that the command line reads back as the same one.
+
+    >>> written(2.0), written(0.1), written(float("inf"))
+    ('2', '0.1', 'inf')
+    """
+    return repr(float(bound)).removesuffix(".0")
 
 
 def title_of(arguments: argparse.Namespace) -> str:

@@ -6,10 +6,7 @@ from math import inf, isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from hcssp.cli.problems import options_of
-
 if TYPE_CHECKING:
-    import argparse
     from pathlib import Path
 
     from hcssp.contract.plan import Plan
@@ -78,8 +75,8 @@ class ProofSaver:
             "infeasible": lower == inf,
         }
 
-    def in_words(self, arguments: argparse.Namespace, problem: HCSSP) -> str:
-        """What is written where, and how to check it."""
+    def in_words(self, asked: str, problem: HCSSP) -> str:
+        """What is written where, and how to check it: `asked` states the problem on a command line."""
         if self.interval is None:
             return f"No certificate is written to {self._path}: nothing was found out."
         from hcssp.procedure.aim import Aim
@@ -103,6 +100,5 @@ class ProofSaver:
             if isfinite(told):
                 more = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
             lines.append(f"The search told more, {more}; that is not in the certificate.")
-        asked = f"{quote(arguments.problem)} {quote(str(self._path))}{options_of(arguments, problem)}"
-        lines.append(f"Verify it: hcssp check {asked}")
+        lines.append(f"Verify it: hcssp check {asked} {quote(str(self._path))}")
         return "\n".join(lines)

@@ -21,7 +21,7 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, where_it_was
-from hcssp.cli.problems import load_problem, title_of, with_bounds
+from hcssp.cli.problems import asked_again, load_problem, title_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
@@ -219,7 +219,7 @@ def _hand_over(
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
-        print("\n" + prover.in_words(arguments, problem))
+        print("\n" + prover.in_words(asked_again(arguments, problem), problem))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.report import save_plot
 

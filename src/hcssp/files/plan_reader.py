@@ -120,7 +120,7 @@ class PlanDocument(CheckedDocument):
     def _told(self, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
         """What the file says besides the policy, as far as it is about the bounds of `problem`."""
         names = problem.constraint_names
-        made_for = self._bounds(names)
+        made_for = self.bounds(names)
         always = {"method": self.get("method", str, "a text", ""), "made_for": made_for}
         under_its_bounds = {
             "claim": self._claim(),
@@ -253,14 +253,6 @@ class PlanDocument(CheckedDocument):
             )
             return nothing
         return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
-
-    def _bounds(self, names: Sequence[str]) -> dict[str, float]:
-        given = self.get("bounds", dict, "an object", {})
-        if set(given) != set(names):
-            wanted = ", ".join(map(repr, names)) or "none"
-            self.wrong("bounds", list(given), f"the constraints of this problem, {wanted}")
-            return {}
-        return {name: self.number(f"bounds.{name}", given[name], inf) for name in names}
 
     def _budgets(self) -> dict[str, dict[str, float]]:
         given = self.get("budgets", dict, "an object", {}) or {}
