@@ -97,7 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results",
         type=Path,
         metavar="FILE",
-        help="keep the points there as they are found; those that are there are not solved again",
+        help="keep the points there as they are found; those that are there are not solved again, and are "
+        "printed as claims",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the points as CSV")
     parser.add_argument(

@@ -27,12 +27,17 @@ from hcssp.numerics import CLAIM_TOLERANCE, OPTIMALITY_TOLERANCE, relative_gap
 
 
 class Status(StrEnum):
-    """What is proven, whatever the reason for stopping."""
+    """What is proven, whatever the reason for stopping.
+
+    ``CLAIMED`` is the status of a point that a sweep took from its results file: the file says what was
+    proven, and nothing was checked. A plan never has it.
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+    CLAIMED = "claimed"
 
 
 @dataclass(frozen=True)
