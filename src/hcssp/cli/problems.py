@@ -67,9 +67,11 @@ def asked_of(problem: HCSSP, chances: Sequence[tuple[str, float]], reward: str |
 
         problem = with_probability(problem, what, of=what, at_most=at_most)
     if reward is not None:
+        from hcssp.procedure.dead_ends import explaining_dead_ends
         from hcssp.solving.maximisation import maximise
 
-        problem = maximise(problem, reward)
+        with explaining_dead_ends(problem):
+            problem = maximise(problem, reward)
     return problem
 
 

@@ -27,6 +27,7 @@ from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
 from hcssp.cli.work import Faulty, work
 from hcssp.cli.workers import add_worker_arguments, workers_of
+from hcssp.errors import DeadEnd
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -135,6 +136,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     except KeyboardInterrupt:
         printer.close()
         return _tell_unread(arguments, interruption)
+    except DeadEnd as error:
+        printer.close()
+        return _tell_unread(arguments, interruption, f"no policy ends: {error}")
     saver = None
     if arguments.out is not None:
         saver = PlanSaver(arguments.out, problem, method.name, start, record)
@@ -241,20 +245,22 @@ def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     return with_bounds(loaded, arguments.bound), None, SearchRecord()
 
 
-def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> int:
-    """Tell that the work ended while the problem was read: there is nothing to tell about it."""
+def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead_end: str = "") -> int:
+    """Say that the work ended while the problem was read, by a signal, the time limit or a dead end."""
     import json
 
     from hcssp.reports.figures import plain
 
     expired = interruption.expired and not interruption.requested
-    stopped = "time limit" if expired else "interrupted"
+    stopped = "proved" if dead_end else "time limit" if expired else "interrupted"
+    message = dead_end or f"stopped while {arguments.problem} was read ({stopped})"
     if arguments.json:
         document = {
             "problem": arguments.problem,
             "method": arguments.method,
-            "status": "unknown",
-            "infeasible_because": None,
+            "status": "infeasible" if dead_end else "unknown",
+            "infeasible_because": "no policy ends" if dead_end else None,
+            "message": message,
             "stopped_by": stopped,
             "stop_detail": "while the problem was read",
             "lower_bound": None,
@@ -267,8 +273,8 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> i
             "trace": [],
         }
         print(json.dumps(document, allow_nan=False))
-    print(f"hcssp: no plan: stopped while {arguments.problem} was read ({stopped})", file=sys.stderr)
-    return NO_PLAN if expired else INTERRUPTED
+    print(f"hcssp: no plan: {message}", file=sys.stderr)
+    return NO_PLAN if expired or dead_end else INTERRUPTED
 
 
 def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:

@@ -23,7 +23,7 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
-from hcssp.errors import InvalidProblem, NoSolution
+from hcssp.errors import DeadEnd, InvalidProblem, NoSolution
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
@@ -101,6 +101,16 @@ class Plan:
     tolerances: Tolerances = DEFAULT_TOLERANCES
     memory: Memory = field(default_factory=Memory, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
+
+    @classmethod
+    def of_dead_end(cls, problem: Problem, error: DeadEnd, method: str = "") -> Plan:
+        """No plan, since no policy ends, as a method found out before its search began."""
+        return cls(
+            problem,
+            proof=Infeasible(ends=False, trap=str(error)),
+            ending=Ending(Reason.PROVED),
+            method=method,
+        )
 
     @property
     def name(self) -> str:

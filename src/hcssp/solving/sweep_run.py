@@ -13,7 +13,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
-from hcssp.errors import HcsspError, ImproperPolicy, InvalidProblem
+from hcssp.errors import DeadEnd, HcsspError, ImproperPolicy, InvalidProblem
 from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
 from hcssp.solving.side_by_side import SideBySide
 from hcssp.solving.solve import solve
@@ -68,6 +68,8 @@ def _solve_point(
     began, cpu = time.perf_counter(), time.process_time()
     try:
         plan = solve(problem, stop=stop, start=neighbour.start(problem), memory=neighbour.memory)
+    except DeadEnd as error:
+        plan = Plan.of_dead_end(problem, error)
     except HcsspError as error:
         raise InvalidProblem([f"{in_words({**settings, **bounds})}{error}"]) from error
     if plan.ending.reason is Reason.INTERRUPTED:
