@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hcssp.cli import main
+from hcssp.cli import arguments, main, sweep
 
 NOTE = "the plan was made for damage at most 2, and is judged by damage at most {}"
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -55,11 +57,11 @@ def answered(
 def test_the_bounds_of_the_problem_count(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str, stricter: str, command: str
 ) -> None:
-    for arguments, bound in (
+    for given, bound in (
         ((stricter, plan), "1.5"),
         (("small-building", plan, "--bound", "damage=1"), "1"),
     ):
-        document, told = answered(capsys, tmp_path, command, *arguments, code=1)
+        document, told = answered(capsys, tmp_path, command, *given, code=1)
         assert document["made_for"] == {"damage": 2.0}
         assert NOTE.format(bound) in told
     # A looser bound is named as well, and kept.
@@ -138,3 +140,12 @@ def test_the_command_that_verifies_a_certificate_is_complete(
     assert "1.5" in told
     assert "2.0" in told
     assert "to check it under its own bounds, add --bound damage=1.5" in told
+
+
+def test_a_name_may_contain_the_sign_that_a_value_follows() -> None:
+    """A number never contains "=", so that the last one separates."""
+    assert arguments.bound("wear=tear = 50%") == ("wear=tear", 0.5)
+    assert arguments.chance("x=1=1/4") == ("x=1", 0.25)
+    assert arguments.setting("a=b=0.1") == ("a=b", Fraction(1, 10))
+    assert sweep.axis("a=b=1,2") == ("a=b", [1, 2])
+    assert sweep.bound_axis("a=b=1,inf") == ("a=b", [1.0, inf])
