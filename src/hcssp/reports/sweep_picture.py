@@ -11,7 +11,7 @@ import numpy as np
 
 from hcssp.reports.figures import rounded
 from hcssp.reports.pictures import INK, WARNING, literally, new_figure, save_picture, tidy
-from hcssp.reports.sweep_tables import aim_of, axis_name, claims_of, value_on
+from hcssp.reports.sweep_tables import aim_of, axis_name, value_on
 from hcssp.solving.sweep_grid import SweepAxis
 from hcssp.solving.sweep_record import Sweep, SweepPoint
 
@@ -59,9 +59,9 @@ def draw_sweep(sweep: Sweep) -> Any:
 
 
 def _title(sweep: Sweep) -> str:
-    claims = claims_of(sweep)
-    points = f", {len(sweep.points)} points, {claims}" if claims else ""
-    return f"{sweep.problem}: {aim_of(sweep)}{points}"
+    claimed = sum(point.is_claimed for point in sweep.points)
+    claims = f"\n{claimed} of {len(sweep.points)} points are claims, not checked" if claimed else ""
+    return f"{sweep.problem}: {aim_of(sweep)}{claims}"
 
 
 def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) -> Any:
