@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hcssp.errors import HcsspError
+from hcssp.errors import DeadEnd, HcsspError
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -60,6 +60,7 @@ def work(
     from dataclasses import replace
 
     from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
     from hcssp.numerics import DEFAULT_TOLERANCES
     from hcssp.solving.solve import solve
@@ -88,6 +89,9 @@ def work(
             executor=workers,
             record=record,
         )
+    except DeadEnd as error:
+        interruption.end()
+        return Plan.of_dead_end(problem, error, solver.name)
     except HcsspError:
         raise
     except MemoryError as error:

@@ -38,7 +38,7 @@ def load_certificate(path: str | Path) -> Certificate:
     """
     try:
         return from_bytes(Path(path).read_bytes())
-    except (OSError, InvalidCertificate) as error:
+    except (OSError, ValueError, InvalidCertificate) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InvalidCertificate(f"{path}: {reason}") from error
 
