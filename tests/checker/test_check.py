@@ -548,3 +548,92 @@ def test_every_policy_is_in_a_leaf() -> None:
     for cross in (2, 3):
         for leave in (4, 5):
             assert sum(not region[[cross, leave]].any() for region in regions) == 1
+
+
+def waiting() -> CSSP:
+    """Slow (10), fast (2), or waiting forever for nothing: flat rows 1, 2 and 3."""
+    plan = CSSPBuilder(cost_names=("time", "damage"), bounds={"damage": 1.0})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "slow", to=out, costs={"time": 10.0})
+    plan.add_action(here, "fast", to=out, costs={"time": 2.0})
+    plan.add_action(here, "wait", to=here)
+    plan.set_initial(here)
+    return plan.build()
+
+
+CLAIM = Certificate(
+    bounds=(1.0,),
+    tree=(-1,),
+    leaves=((0, 2.0),),
+    plan=(),
+    ranks=(),
+    upper_bound=inf,
+    plan_statements=(),
+    statements=(statement((1.0, 0.0), 2.0, (0, 0, 1.0)),),
+    potentials=(potential((1.0, 0.0), 2.0),),
+)
+TEN = statement((1.0, 0.0), 10.0, (0, 0, 1.0))
+FREE = [
+    statement(weights, 0.0, (0, number, 1.0)) for number, weights in enumerate(((-1.0, 0.0), (0.0, -1.0)))
+]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        # As an index, True is a mask of everything: not taking row 1 would leave nothing to take.
+        pytest.param(
+            replace(
+                CLAIM,
+                tree=(True, -1, -1),
+                leaves=((0, 10.0), (None, inf)),
+                statements=(TEN,),
+                potentials=(potential((1.0, 0.0), 10.0, (1, 2)),),
+            ),
+            id="a branching decision that is true",
+        ),
+        # All rows are excepted by a mask, and the region need only forbid row 1.
+        pytest.param(
+            replace(
+                CLAIM,
+                tree=(2, -1, -1),
+                leaves=((0, 2.0), (1, 50.0)),
+                statements=(CLAIM.statements[0], statement((1.0, 0.0), 50.0, (0, 1, 1.0))),
+                potentials=(CLAIM.potentials[0], potential((1.0, 0.0), 50.0, (True, True, True))),
+            ),
+            id="exceptions that are true",
+        ),
+        # The difference of the two values wraps around.
+        pytest.param(
+            replace(
+                CLAIM,
+                leaves=((0, 10.0),),
+                statements=(TEN,),
+                potentials=(Potential(0, (1.0, 0.0), (), np.array([2**63 - 1, -(2**63)])),),
+            ),
+            id="values that are integers",
+        ),
+        # All of no numbers are smaller than the ones before: waiting forever would end, at no cost.
+        pytest.param(
+            replace(
+                CLAIM,
+                plan=np.array([0, -1, 3]),
+                ranks=np.zeros((3, 0)),
+                upper_bound=0.0,
+                plan_statements=(1, 2),
+                leaves=((0, 0.0),),
+                statements=(statement((1.0, 0.0), 0.0), *FREE),
+                potentials=tuple(
+                    potential(weights, 0.0, of_plan=True) for weights in ((-1.0, 0.0), (0.0, -1.0))
+                ),
+            ),
+            id="ranks without numbers",
+        ),
+    ],
+)
+def test_numbers_of_other_types_and_shapes_prove_nothing_else(forged: Certificate, exact: bool) -> None:
+    problem = waiting()
+    assert check(problem, CLAIM, exact=exact).lower_bound == 2.0
+    with pytest.raises((NotProven, InvalidCertificate)):
+        check(problem, forged, exact=exact)

@@ -236,7 +236,6 @@ def tampered() -> Iterator[Certificate]:
     yield other_parts(lambda activity, tree, classes: (activity, (-1,), classes[:1]))
     yield other_parts(lambda activity, tree, classes: (activity, tree, classes[::-1]))
     yield other_parts(lambda activity, tree, classes: (activity, (tree[0] + 1, *tree[1:]), classes))
-    yield other_parts(lambda activity, tree, classes: (activity, ((tree[0], 1, 0), *tree[1:]), classes))
     yield other_parts(lambda activity, tree, classes: (activity, tree, tuple(each[:2] for each in classes)))
     yield other_parts(lambda activity, tree, classes: (activity, tree, tuple(((),) * 3 for _ in classes)))
     for factor in (1.0 + 2.0**-40, -1.0, np.nan):
