@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress
 from math import ceil, floor, inf
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +47,10 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
     If it does not prove that, NotProven says where; if it does not fit `problem`, InvalidCertificate how.
     """
     bounds = tuple(each.at_most for each in as_procedure(problem).constraints)
-    if certificate.bounds != bounds:
+    if tuple(certificate.bounds) != bounds:
         raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {bounds}")
     try:
+        certificate = plain(certificate)
         layout = Layout(problem, certificate.same, certificate.dominated)
         evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
@@ -63,11 +66,22 @@ def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = Fals
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
         costs = plan_costs(evidence, certificate) if len(certificate.plan) else ()
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
         raise NotProven(f"the plan: there is none for the upper bound {certificate.upper_bound}")
     return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact, randomised)
+
+
+def plain(given: Any) -> Any:
+    """The same in Python's integers and doubles, or in flat arrays: True as a row would be a mask of rows."""
+    if isinstance(given, Certificate | Statement | Potential):
+        return replace(given, **{name: plain(value) for name, value in vars(given).items()})
+    if isinstance(given, np.ndarray):
+        return given.ravel().astype(np.int64 if given.dtype.kind in "iu" else np.float64, copy=False)
+    if isinstance(given, tuple | list):
+        return tuple(map(plain, given))
+    return given if given is None else int(given) if isinstance(given, Integral) else float(given)
 
 
 class Evidence:
@@ -85,6 +99,8 @@ class Evidence:
         block, weights = self.layout.blocks[each.activity], np.array(each.weights)
         allowed = ~(self.beside_plan if each.of_plan else self.layout.dominated)[self.rows[each.activity]]
         allowed[list(each.forbidden)] = False
+        if {*map(type, each.weights), each.values.dtype.type} != {float, np.float64}:
+            raise ValueError(f"weights and values of potential {number} are not doubles")
         computed, error = (-1.0, 0.0) if exact else slack(block, weights, each.values)
         rows = np.flatnonzero(allowed & (computed < error))
         if len(rows):

@@ -75,7 +75,7 @@ def from_bytes(data: bytes) -> Certificate:
             raise ValueError(f"its potentials have {sum(sizes)} values, but there are {planes.shape[1]}")
         values = iter(np.split(planes.T.copy().view("<f8").ravel(), np.cumsum(sizes, dtype=np.int64)))
         potentials = [
-            Potential(_index(a), w, tuple(map(_index, rows)), next(values), bool(only))
+            Potential(_index(a), tuple(map(float, w)), tuple(map(_index, rows)), next(values), bool(only))
             for a, only, w, rows, _ in header["potentials"]
         ]
         statements = []
@@ -84,13 +84,14 @@ def from_bytes(data: bytes) -> Certificate:
                 (_index(activity), _tree(tree), tuple(tuple(map(_uses, each)) for each in classes))
                 for activity, tree, classes in given
             )
-            statements.append(Statement(weights, events, _uses(uses), parts))
+            numbers = tuple(map(float, weights)), tuple(map(float, events))
+            statements.append(Statement(*numbers, _uses(uses), parts))
         return Certificate(
             bounds=tuple(map(_number, header["bounds"])),
             tree=_tree(header["tree"]),
             leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
-            plan=header["plan"],
-            ranks=header["ranks"],
+            plan=np.array(header["plan"], dtype=np.int64).ravel(),
+            ranks=np.array(header["ranks"], dtype=np.int64).ravel(),
             upper_bound=_number(header["upper_bound"]),
             plan_statements=tuple(map(_index, header["plan_statements"])),
             statements=tuple(statements),
@@ -116,7 +117,7 @@ def _tree(given: Any) -> tuple[int, ...]:
 
 
 def _uses(given: Any) -> tuple[Use, ...]:
-    return tuple((_index(activity), _index(number), share) for activity, number, share in given)
+    return tuple((_index(activity), _index(number), float(share)) for activity, number, share in given)
 
 
 def _index(number: Any) -> int:
