@@ -109,14 +109,20 @@ def from_arrays(
     kept = kept[np.argsort(states_of_rows[kept], kind="stable")]
     row_start = np.zeros(num_states + 1, dtype=np.int64)
     np.cumsum(np.bincount(states_of_rows[kept], minlength=num_states), out=row_start[1:])
-    each = [vector[entry_row] if own is None else own for vector, own in zip(vectors, paid.values(), strict=True)]
+    each = [
+        vector[entry_row] if own is None else own for vector, own in zip(vectors, paid.values(), strict=True)
+    ]
     listed = None
     if any(own is not None for own in paid.values()):
         listed = TransitionCosts.of(entry_row, matrix.indices, matrix.data, np.array(each))
+    expected = np.array(vectors, dtype=np.float64).reshape(len(vectors), num_rows)
+    if listed is not None:
+        differing, means = listed.expected()
+        expected[:, differing] = means
     problem = CSSP.unchecked(
         transitions=matrix[kept],
         row_start=row_start,
-        costs=np.array(vectors, dtype=np.float64).reshape(len(vectors), num_rows)[:, kept],
+        costs=expected[:, kept],
         initial=distribution,
         goals=mask,
         cost_names=tuple(costs),
@@ -177,11 +183,12 @@ def _cost_entries(costs: Any, matrix: SparseMatrix, leading: tuple[int, ...]) ->
     """One cost for each transition, if they are given so; where nothing leads nothing is paid."""
     num_rows, num_states = matrix.shape
     rows = np.repeat(np.arange(num_rows), np.diff(matrix.indptr))
+    given: Any = costs
     if issparse(costs):
-        if costs.shape != matrix.shape:
+        if given.shape != matrix.shape:
             return None
-        return np.asarray(csr_array(costs, dtype=np.float64)[rows, matrix.indices]).ravel()
-    array = as_array("", costs, np.float64, False, [])
+        return np.asarray(csr_array(given, dtype=np.float64)[rows, matrix.indices]).ravel()
+    array = as_array("", given, np.float64, False, [])
     if array.shape != (*leading, num_states):
         return None
     entries: FloatArray = array.reshape(num_rows, num_states)[rows, matrix.indices]

@@ -72,6 +72,12 @@ class Table:
             transition_costs=None if self.transition_costs is None else self.transition_costs.take(kept),
         )
 
+    @property
+    def gives_back(self) -> bool:
+        """Whether a row or one of its outcomes has a negative cost."""
+        paid = self.transition_costs
+        return self.costs.min(initial=0.0) < 0.0 or (paid is not None and paid.costs.min() < 0.0)
+
     def with_costs(self, names: tuple[str, ...]) -> Table:
         """The same with some of the costs only, and 0 for what is given back: a cost is never negative."""
         places = [self.cost_names.index(name) for name in names]
@@ -221,9 +227,7 @@ class Assembly:
         costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
         paid: TransitionCosts | None = None
         if self._paid_on_arrival:
-            rows = np.array(self._rows, dtype=np.int64)
-            paid = self._transition_costs(rows, probabilities, costs, order)
-            costs = costs + self._expected_on_arrival(rows, probabilities)
+            costs, paid = self._with_arrivals(costs, probabilities, np.argsort(order))
         filled = pattern.filled(probabilities)
         return Table(
             transitions=pattern.tidied(probabilities) if filled is None else filled,
@@ -237,35 +241,35 @@ class Assembly:
             transition_costs=paid,
         )
 
-    def _transition_costs(
-        self, rows: IntArray, probabilities: FloatArray, costs: FloatArray, order: IntArray
-    ) -> TransitionCosts | None:
-        """What each outcome costs in all, where the outcomes of a row differ."""
+    def _with_arrivals(
+        self, costs: FloatArray, probabilities: FloatArray, position: IntArray
+    ) -> tuple[FloatArray, TransitionCosts | None]:
+        """The expected costs of all rows, and those of single transitions.
+
+        Parameters
+        ----------
+        costs
+            What each row costs whatever state is reached.
+        probabilities
+            Of all transitions.
+        position
+            The place of each row among those that are sorted by states.
+        """
         chosen = np.array(self._paid_on_arrival, dtype=np.int64)
         extra = np.array(self._arrival_costs, dtype=np.float64).reshape(len(chosen), len(self.cost_names)).T
-        return TransitionCosts.of(
-            np.argsort(order)[rows[chosen]],
-            np.array(self._successors, dtype=np.int64)[chosen],
-            probabilities[chosen],
-            sum_of_decimals(costs[:, rows[chosen]], extra),
-        )
-
-    def _expected_on_arrival(self, rows: IntArray, probabilities: FloatArray) -> FloatArray:
-        """What each row pays on arrival: if all its transitions agree exactly that, without rounding."""
-        num_rows, num_costs = len(self._row_states), len(self.cost_names)
-        chosen = np.array(self._paid_on_arrival, dtype=np.int64)
-        paid = np.array(self._arrival_costs, dtype=np.float64).reshape(len(chosen), num_costs)
         # An impossible successor costs nothing, not even if its cost is infinite.
         possible = probabilities[chosen] != 0.0
-        chosen, paid = chosen[possible], paid[possible]
-        row, weight = rows[chosen], probabilities[chosen]
-        costs = np.zeros((num_costs, num_rows))
-        for cost, each in zip(costs, paid.T, strict=True):
-            cost[row] = each
-            differing = np.bincount(row, weights=each != cost[row], minlength=num_rows) > 0
-            expected = np.bincount(row, weights=weight * each, minlength=num_rows)
-            cost[differing] = expected[differing]
-        return costs
+        chosen, extra = chosen[possible], extra[:, possible]
+        rows, states = (np.array(each, dtype=np.int64)[chosen] for each in (self._rows, self._successors))
+        total = sum_of_decimals(costs[:, rows], extra)
+        paid = TransitionCosts.of(rows, states, probabilities[chosen], total)
+        costs = costs.copy()
+        costs[:, rows] = total
+        if paid is None:
+            return costs, None
+        differing, means = paid.expected()
+        costs[:, differing] = means
+        return costs, TransitionCosts.of(position[paid.rows], paid.states, paid.probabilities, paid.costs)
 
     def build(
         self,

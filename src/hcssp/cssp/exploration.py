@@ -62,7 +62,7 @@ def explore(
     max_states
         Give up beyond this many states, since an endless space would never end.
     arrival_costs
-        Costs of a state, an action and the next state, paid in addition and folded.
+        Costs of a state, an action and the next state, paid in addition if that state is reached.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class ImplicitCSSP:
     bounds
         Upper bounds on secondary costs, by name.
     arrival_costs
-        Costs of a state, an action and the next state, paid in addition and folded.
+        Costs of a state, an action and the next state, paid in addition if that state is reached.
     consistent
         Whether to insist that the heuristics are consistent: that none promises more than a step costs and
         what it promises after it. A mistake in a heuristic is often found so.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -145,6 +146,7 @@ class FunctionSpace:
         owners: list[int] = []
         codes: list[int] = []
         costs: list[list[float]] = []
+        extra: list[list[float]] = []
         rows: list[int] = []
         successors: list[Any] = []
         probabilities: list[float] = []
@@ -154,7 +156,7 @@ class FunctionSpace:
                 row = len(owners)
                 owners.append(position)
                 codes.append(self._codes.of(action))
-                paid = reader.cost_vector(place, self._costs(state, action))
+                costs.append(reader.cost_vector(place, self._costs(state, action)))
                 outcomes = self._transitions(state, action)
                 for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
                     what = f"{place}: the probability of reaching state {reached!r}"
@@ -166,13 +168,13 @@ class FunctionSpace:
                     probabilities.append(probability)
                     if self._arrival_costs is not None:
                         arrival = self._arrival_costs(state, action, reached)
-                        extra = reader.cost_vector(f"{place}, next state {reached!r}", arrival)
-                        paid = [old + probability * more for old, more in zip(paid, extra, strict=True)]
-                costs.append(paid)
+                        extra.append(reader.cost_vector(f"{place}, next state {reached!r}", arrival))
         if reader.found:
             raise InvalidProblem(reader.found)
-        vectors = np.array(costs, dtype=np.float64).reshape(-1, len(self._cost_names)).T
-        return TransitionBatch(owners, codes, vectors, rows, successors, probabilities)
+        shape = (-1, len(self._cost_names))
+        vectors = np.array(costs, dtype=np.float64).reshape(shape).T
+        arrivals = None if self._arrival_costs is None else np.array(extra, dtype=np.float64).reshape(shape).T
+        return TransitionBatch(owners, codes, vectors, rows, successors, probabilities, arrivals)
 
 
 class BatchSpace:
@@ -272,9 +274,7 @@ class BatchSpace:
                     f"{successors.dtype}; give whole numbers, {width} for each transition"
                 ]
             )
-        return TransitionBatch(
-            batch.states, batch.actions, batch.costs, batch.rows, successors, batch.probabilities
-        )
+        return replace(batch, successors=successors)
 
 
 def _together(heuristics: Any, weights: FloatArray, states: Any) -> FloatArray | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import fsum, nan
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -74,7 +75,7 @@ class TransitionCosts:
         rows, states, probabilities, costs
             As the attributes, in any order, also of rows whose outcomes all cost the same.
         """
-        given = cls(*map(np.asarray, (rows, states, probabilities, costs)))  # type: ignore[arg-type]
+        given = cls(*map(np.asarray, (rows, states, probabilities, costs)))
         given = given._picked(np.flatnonzero(given.probabilities != 0.0))
         given = given._picked(np.lexsort((*given.costs[::-1], given.states, given.rows)))
         if not len(given.rows):
@@ -123,7 +124,7 @@ class TransitionCosts:
         return first, np.searchsorted(self.rows, rows, side="right") - first
 
     def take(self, rows: IntArray) -> Self | None:
-        """The outcomes of the rows `rows`, numbered by their place there; a row that is not known has none."""
+        """The outcomes of the rows `rows`, numbered by their place there; an unknown row has none."""
         first, lengths = self.spans(rows)
         entries, _ = joined_spans(first, lengths)
         picked = self._picked(entries)
@@ -157,8 +158,9 @@ class TransitionCosts:
         """The rows that are listed, and the expected costs of each, shape ``(num_costs, len(rows))``."""
         rows, begins = np.unique(self.rows, return_index=True)
         least, most = (each.reduceat(self.costs, begins, axis=1) for each in (np.minimum, np.maximum))
-        mean = np.add.reduceat(self.costs * self.probabilities, begins, axis=1)
-        # What all outcomes cost is not rounded.
+        shares = np.split(self.costs * self.probabilities, begins[1:], axis=1)
+        # Rounded once, so that it does not depend on the order; what all outcomes cost is not rounded at all.
+        mean = np.array([[_sum(cost) for cost in each.tolist()] for each in shares]).T
         return rows, np.where(least == most, least, mean)
 
 
@@ -179,6 +181,15 @@ class Outcomes(NamedTuple):
     states: IntArray
     probabilities: FloatArray
     entry: IntArray
+
+    def possible(self) -> Outcomes:
+        """The same without outcomes of probability 0."""
+        kept = self.probabilities != 0.0
+        if kept.all():
+            return self
+        rows = np.repeat(np.arange(len(self.lengths)), self.lengths)[kept]
+        lengths = np.bincount(rows, minlength=len(self.lengths))
+        return Outcomes(lengths, self.states[kept], self.probabilities[kept], self.entry[kept])
 
     def costs(self, rows: IntArray, expected: FloatArray, paid: TransitionCosts | None) -> FloatArray:
         """The costs of each outcome.
@@ -226,3 +237,11 @@ def outcomes(transitions: Any, rows: IntArray, paid: TransitionCosts | None) -> 
     return Outcomes(
         lengths, states[entries], probabilities[entries], np.maximum(entries - transitions.nnz, -1)
     )
+
+
+def _sum(numbers: list[float]) -> float:
+    """Their sum, rounded once; not a number where some of them are no costs."""
+    try:
+        return fsum(numbers)
+    except (OverflowError, ValueError):
+        return nan

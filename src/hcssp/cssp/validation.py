@@ -177,8 +177,8 @@ def _shapes(problem: CSSP) -> Iterator[str]:
     ):
         yield (
             f"transition_costs has {paid.rows.shape} rows, {paid.states.shape} states, "
-            f"{paid.probabilities.shape} probabilities and costs of shape {paid.costs.shape}; give one of each "
-            f"for every outcome, rows ascending and below {rows}, states below {states}, and {names} costs"
+            f"{paid.probabilities.shape} probabilities and costs of shape {paid.costs.shape}; give one of "
+            f"each for every outcome, rows ascending and below {rows}, states below {states}, {names} costs"
         )
     indices = problem.transitions.indices
     least, most = (int(indices.min()), int(indices.max())) if len(indices) else (0, 0)
@@ -306,12 +306,13 @@ def _transition_costs(problem: CSSP) -> Iterator[str]:
     for cost, entry in np.argwhere(_bad(paid.costs)).tolist():
         reached = problem.state_labels[int(paid.states[entry])]
         yield (
-            f"{_row(problem, int(paid.rows[entry]))}: the cost {problem.cost_names[cost]!r} of reaching state "
-            f"{reached!r} is {float(paid.costs[cost, entry])!r}; costs must be finite and not negative"
+            f"{_row(problem, int(paid.rows[entry]))}: the cost {problem.cost_names[cost]!r} of reaching "
+            f"state {reached!r} is {float(paid.costs[cost, entry])!r}; costs must be finite and not negative"
         )
     if _some_bad(paid.costs) or _some_bad(problem.transitions.data) or _some_bad(problem.costs):
         return
-    rows, costs = paid.expected()
+    rows, begins = np.unique(paid.rows, return_index=True)
+    costs = np.add.reduceat(paid.costs * paid.probabilities, begins, axis=1)
     shape = (problem.num_rows, problem.num_states)
     stated = csr_array((paid.probabilities, (paid.rows, paid.states)), shape=shape)[rows]
     missed = abs(stated - problem.transitions[rows]).max(axis=1).toarray().ravel()
@@ -320,8 +321,8 @@ def _transition_costs(problem: CSSP) -> Iterator[str]:
     ).any(axis=0)
     for row in rows[wrong].tolist():
         yield (
-            f"{_row(problem, row)}: the costs of its single transitions do not have the probabilities and the "
-            "expected costs of the row; state them by one of the two"
+            f"{_row(problem, row)}: the costs of its single transitions do not have the probabilities and "
+            "the expected costs of the row; state them by one of the two"
         )
 
 

@@ -156,6 +156,7 @@ def with_staying(problem: CSSP) -> CSSP:
         goals=np.arange(end + 1) == end,
         state_labels=JoinedLabels(problem.state_labels, (STAYING,)),
         action_labels=SelectedLabels(names, order),
+        transition_costs=None if problem.transition_costs is None else problem.transition_costs.take(order),
     )
 
 
