@@ -221,7 +221,6 @@ def with_levels(
         action_labels=SelectedLabels(problem.action_labels, chosen),
         world=_levelled(problem, count),
         groups=problem.groups,
-        entered={name: np.repeat(after, count) for name, after in problem.entered.items()},
         transition_costs=paid,
     )
 

@@ -93,8 +93,6 @@ class CSSP:
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
     groups
         Sets of states that have a name, such as the labels of a model: from names to labels of states.
-    entered
-        By the names of costs that count a probability, which states come after what is counted has happened.
     transition_costs
         The costs of single transitions, C(s, a, s'), of the rows in which they differ; `costs` holds their
         expectation. None if the costs of every row are those of all its transitions.
@@ -119,7 +117,6 @@ class CSSP:
     world: GridWorld | None = field(default=None, repr=False)
     reward: Reward | None = field(default=None, repr=False)
     groups: Mapping[str, Sequence[Hashable]] = field(default_factory=dict, repr=False)
-    entered: Mapping[str, BoolArray] = field(default_factory=dict, repr=False)
     transition_costs: TransitionCosts | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -142,7 +139,7 @@ class CSSP:
             raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
         defaults: dict[str, Any] = {"state_labels": (), "action_labels": (), "name": "", "description": ""}
-        defaults |= {"world": None, "reward": None, "groups": {}, "entered": {}, "transition_costs": None}
+        defaults |= {"world": None, "reward": None, "groups": {}, "transition_costs": None}
         problem.__dict__.update(defaults | parts)
         problem._freeze(copy=False)
         return problem

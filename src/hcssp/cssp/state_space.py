@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Protocol, Self
@@ -15,8 +15,19 @@ from hcssp.cssp.state_numbers import HashableNumbers, RowNumbers, StateNumbers
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
 
-Successors = Mapping[Any, float] | Iterable[tuple[Any, float]]
-"""From next states to their probabilities, as a mapping or as pairs."""
+Successors = Mapping[Any, float] | Iterable[tuple[Any, float] | tuple[Any, float, Costs]]
+"""From next states to their probabilities: a mapping, or pairs; or triples, with what is paid in addition."""
+
+
+def outcomes_of(successors: Successors) -> Iterator[tuple[Any, float, Costs | None]]:
+    """The next states, their probabilities, and what is paid in addition if that is said with them."""
+    if isinstance(successors, Mapping):
+        for state, probability in successors.items():
+            yield state, probability, None
+    else:
+        for each in successors:
+            state, probability, *costs = each
+            yield state, probability, costs[0] if costs else None
 
 
 class StateSpace(Protocol):
@@ -147,6 +158,8 @@ class FunctionSpace:
         codes: list[int] = []
         costs: list[list[float]] = []
         extra: list[list[float]] = []
+        free = [0.0] * len(self._cost_names)
+        paid_by_outcome = self._arrival_costs is not None
         rows: list[int] = []
         successors: list[Any] = []
         probabilities: list[float] = []
@@ -157,8 +170,7 @@ class FunctionSpace:
                 owners.append(position)
                 codes.append(self._codes.of(action))
                 costs.append(reader.cost_vector(place, self._costs(state, action)))
-                outcomes = self._transitions(state, action)
-                for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
+                for reached, given, own in outcomes_of(self._transitions(state, action)):
                     what = f"{place}: the probability of reaching state {reached!r}"
                     probability = given if type(given) is float else reader.number(what, given)
                     if probability == 0.0:
@@ -166,14 +178,17 @@ class FunctionSpace:
                     rows.append(row)
                     successors.append(reached)
                     probabilities.append(probability)
+                    arrival = own
                     if self._arrival_costs is not None:
                         arrival = self._arrival_costs(state, action, reached)
-                        extra.append(reader.cost_vector(f"{place}, next state {reached!r}", arrival))
+                    paid_by_outcome = paid_by_outcome or own is not None
+                    there = f"{place}, next state {reached!r}"
+                    extra.append(free if arrival is None else reader.cost_vector(there, arrival))
         if reader.found:
             raise InvalidProblem(reader.found)
         shape = (-1, len(self._cost_names))
         vectors = np.array(costs, dtype=np.float64).reshape(shape).T
-        arrivals = None if self._arrival_costs is None else np.array(extra, dtype=np.float64).reshape(shape).T
+        arrivals = np.array(extra, dtype=np.float64).reshape(shape).T if paid_by_outcome else None
         return TransitionBatch(owners, codes, vectors, rows, successors, probabilities, arrivals)
 
 

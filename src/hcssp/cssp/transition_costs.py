@@ -222,21 +222,22 @@ def outcomes(transitions: Any, rows: IntArray, paid: TransitionCosts | None) -> 
     paid
         The costs of single transitions; None if no row needs them.
     """
-    states, probabilities = transitions.indices.astype(np.int64), transitions.data
-    pointers = transitions.indptr.astype(np.int64)
-    first, lengths = pointers[rows], pointers[rows + 1] - pointers[rows]
-    if paid is not None:
-        own_first, own_lengths = paid.spans(rows)
-        listed = own_lengths > 0
-        # The outcomes of `paid` stand after all transitions.
-        first = np.where(listed, len(states) + own_first, first)
-        lengths = np.where(listed, own_lengths, lengths)
-        states = np.concatenate((states, paid.states))
-        probabilities = np.concatenate((probabilities, paid.probabilities))
-    entries, _ = joined_spans(first, lengths)
-    return Outcomes(
-        lengths, states[entries], probabilities[entries], np.maximum(entries - transitions.nnz, -1)
-    )
+    first = transitions.indptr[rows].astype(np.int64)
+    lengths = transitions.indptr[rows + 1].astype(np.int64) - first
+    if paid is None:
+        entries, _ = joined_spans(first, lengths)
+        states = transitions.indices[entries].astype(np.int64)
+        return Outcomes(lengths, states, transitions.data[entries], np.full(len(entries), -1))
+    own_first, own_lengths = paid.spans(rows)
+    differs = own_lengths > 0
+    lengths = np.where(differs, own_lengths, lengths)
+    entries, _ = joined_spans(np.where(differs, own_first, first), lengths)
+    listed = np.repeat(differs, lengths)
+    states, probabilities = np.empty(len(entries), dtype=np.int64), np.empty(len(entries))
+    states[listed], states[~listed] = paid.states[entries[listed]], transitions.indices[entries[~listed]]
+    probabilities[listed] = paid.probabilities[entries[listed]]
+    probabilities[~listed] = transitions.data[entries[~listed]]
+    return Outcomes(lengths, states, probabilities, np.where(listed, entries, -1))
 
 
 def _sum(numbers: list[float]) -> float:

@@ -77,12 +77,13 @@ class EpisodeOfProblem:
             costs = np.zeros_like(self.spent)
             costs[0] = self.refusal
         else:
-            costs = self.problem.costs[:, row]
-            transitions = self.problem.transitions
-            span = slice(transitions.indptr[row], transitions.indptr[row + 1])
-            cumulated = np.cumsum(transitions.data[span])
+            rows = np.array([row])
+            found = self.problem.outcomes(rows)
+            cumulated = np.cumsum(found.probabilities)
             drawn = np.searchsorted(cumulated, generator.random() * cumulated[-1], side="right")
-            self.state = int(transitions.indices[span][min(drawn, len(cumulated) - 1)])
+            outcome = min(int(drawn), len(cumulated) - 1)
+            costs = found.costs(rows, self.problem.costs, self.problem.transition_costs)[:, outcome]
+            self.state = int(found.states[outcome])
         self.spent = self.spent + costs
         return costs, row != NO_ROW
 

@@ -202,7 +202,11 @@ def _read(
     _refuse_out_of_range(model, labels.pop(_OUT_OF_RANGE, None), place)
     order = [reward.name or UNNAMED for reward in program.reward_models] if language == "PRISM" else []
     rewards = {name: model.rewards[name] for name in dict.fromkeys((*order, *sorted(model.rewards)))}
-    return replace(model, rewards=rewards, labels=labels)
+    paid = model.transition_rewards
+    if paid is not None:
+        before = list(model.rewards)
+        paid = paid.paying(paid.costs[[before.index(name) for name in rewards]])
+    return replace(model, rewards=rewards, labels=labels, transition_rewards=paid)
 
 
 def _instantiated(stormpy: Any, program: Any, place: str, constants: Constants | None) -> Any:

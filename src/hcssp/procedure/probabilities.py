@@ -265,7 +265,6 @@ def _with_cost(cssp: CSSP, name: str, marked: BoolArray) -> CSSP:
         cost_names=(*cssp.cost_names, name),
         bounds=np.append(cssp.bounds, inf),
         world=world,
-        entered={**cssp.entered, name: marked},
         transition_costs=TransitionCosts.of(
             owners, found.states, found.probabilities, np.vstack([costs, enters])
         ),
@@ -364,9 +363,5 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
         action_labels=SelectedLabels(cssp.action_labels, chosen),
         world=None if world is None else LevelledGrid.of(world, cells),
         groups=cssp.groups,
-        entered={
-            **{each: np.repeat(after, 2) for each, after in cssp.entered.items()},
-            name: np.tile([False, True], cssp.num_states),
-        },
         transition_costs=TransitionCosts.of(owners, 2 * found.states + happens, found.probabilities, paid),
     )
