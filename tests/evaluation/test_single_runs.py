@@ -17,6 +17,7 @@ import hcssp
 from hcssp import CSSP, Capacity, CSSPBuilder, ImplicitCSSP, Outcome, ProcedureBuilder, explore, from_arrays
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import DeadEnd, InvalidProblem
 from hcssp.evaluation import narrate, simulate
 from hcssp.evaluation.robustness import robustness
@@ -237,7 +238,7 @@ WAYS: list[Callable[[Stated, Path], CSSP]] = [
 def content(problem: CSSP) -> dict[tuple[Hashable, Hashable], set[tuple[Hashable, float, tuple[float, ...]]]]:
     """What a problem says about every action that can be taken."""
     rows = np.arange(problem.num_rows)
-    found = problem.outcomes(rows)
+    found = outcomes_of_rows(problem, rows)
     costs = found.costs(rows, problem.costs, problem.transition_costs)
     told: dict[tuple[Hashable, Hashable], set[tuple[Hashable, float, tuple[float, ...]]]] = {}
     for row, state, chance, paid in zip(

@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
 from hcssp.cssp.reward import Reward
-from hcssp.cssp.transition_costs import Outcomes, TransitionCosts, outcomes
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
 from hcssp.verbs import verb
 
@@ -278,10 +278,6 @@ class CSSP:
     def row_state(self) -> IntArray:
         """The state each row belongs to."""
         return frozen(states_of_rows(self.row_start))
-
-    def outcomes(self, rows: IntArray) -> Outcomes:
-        """Everything that some rows may lead to, by what it costs."""
-        return outcomes(self.transitions, rows, self.transition_costs)
 
     @cached_property
     def state_index(self) -> Mapping[Hashable, int]:

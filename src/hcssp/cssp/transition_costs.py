@@ -19,13 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum, nan
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from hcssp.cssp.conversion import frozen
 from hcssp.cssp.spans import joined_spans
+
+if TYPE_CHECKING:
+    from hcssp.cssp.model import CSSP
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -238,6 +241,11 @@ def outcomes(transitions: Any, rows: IntArray, paid: TransitionCosts | None) -> 
     probabilities[listed] = paid.probabilities[entries[listed]]
     probabilities[~listed] = transitions.data[entries[~listed]]
     return Outcomes(lengths, states, probabilities, np.where(listed, entries, -1))
+
+
+def outcomes_of_rows(problem: CSSP, rows: IntArray) -> Outcomes:
+    """The outcomes of some rows of a problem."""
+    return outcomes(problem.transitions, rows, problem.transition_costs)
 
 
 def _sum(numbers: list[float]) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive, truncated_runs
 from hcssp.evaluation.steps import Steps, Walk
@@ -188,7 +189,7 @@ def _steps(flattening: Flattening, rows: IntArray, chain: CSSP) -> tuple[Steps, 
             states.append(entered)
             begins.append(np.full(len(entered), _NOTHING if outcome.runs is None else outcome.runs))
     acting = np.flatnonzero(acts)
-    inside = chain.outcomes(np.flatnonzero(acting >= flattening.num_event_states)).possible()
+    inside = outcomes_of_rows(chain, np.flatnonzero(acting >= flattening.num_event_states)).possible()
     counts[acting[acting >= flattening.num_event_states]] = inside.lengths
     at_events = sum(map(len, states))
     steps = Steps(

@@ -14,6 +14,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import ImproperPolicy
 from hcssp.evaluation.chain import Policy, fitted
 
@@ -89,7 +90,7 @@ def steps_of(problem: CSSP, policy: Policy) -> Steps:
     else:
         rows = np.flatnonzero(policy.probabilities > 0.0)
         weights = policy.probabilities[rows]
-    found = problem.outcomes(rows).possible()
+    found = outcomes_of_rows(problem, rows).possible()
     each = found.lengths
     counts = np.bincount(problem.row_state[rows], weights=each, minlength=problem.num_states)
     return Steps(

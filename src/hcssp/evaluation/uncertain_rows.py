@@ -18,6 +18,7 @@ from math import isfinite
 import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.evaluation.chain import InducedChain
 from hcssp.procedure.limits import enters
 from hcssp.procedure.model import HCSSP
@@ -76,7 +77,7 @@ def uncertain_rows(
     flat = chain.problem
     # The chain of a procedure's policy has no other rows than the policy's.
     rows = flat.row_start[inner] if isinstance(problem, HCSSP) else taken[inner]
-    found = flat.outcomes(rows).possible()
+    found = outcomes_of_rows(flat, rows).possible()
     row = np.repeat(np.arange(len(inner)), found.lengths)
     listed = found.entry >= 0
     paid = np.zeros((len(flat.costs), len(row)))
@@ -119,7 +120,7 @@ def _exit(problem: HCSSP, state: int, row: int, head: int, costs: FloatArray) ->
     index = int(np.searchsorted(flattening.state_offset, state, side="right")) - 1
     activity = problem.activities[index]
     local = np.array([row - flattening.row_offset[index]])
-    own = activity.cssp.outcomes(local)
+    own = outcomes_of_rows(activity.cssp, local)
     paid = flattening.counted_costs(
         index, own.costs(local, activity.cssp.costs, activity.cssp.transition_costs)
     )

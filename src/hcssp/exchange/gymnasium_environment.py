@@ -23,6 +23,7 @@ import numpy as np
 from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive
 from hcssp.evaluation.steps import draw_starts
@@ -78,7 +79,7 @@ class EpisodeOfProblem:
             costs[0] = self.refusal
         else:
             rows = np.array([row])
-            found = self.problem.outcomes(rows)
+            found = outcomes_of_rows(self.problem, rows)
             cumulated = np.cumsum(found.probabilities)
             drawn = np.searchsorted(cumulated, generator.random() * cumulated[-1], side="right")
             outcome = min(int(drawn), len(cumulated) - 1)

@@ -24,7 +24,7 @@ from hcssp.procedure.single import as_procedure
 def with_capacities(
     problem: CSSP | HCSSP,
     capacities: Sequence[Capacity],
-    uses: Mapping[str, Uses | FloatArray] | None = None,
+    uses: Mapping[str, FloatArray] | None = None,
     give_up: Mapping[str, Mapping[str, float]] | None = None,
     give_up_to: Mapping[str, Hashable] | None = None,
 ) -> HCSSP:
@@ -51,12 +51,23 @@ def with_capacities(
         If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
     problem = as_procedure(problem)
+    if uses is not None:
+        return with_uses(problem, capacities, uses, give_up, give_up_to)
+    # Activities that share their arrays share their uses.
+    own = {id(each.cssp): _own_uses(each, capacities) for each in problem.activities}
+    used = {each.name: own[id(each.cssp)] for each in problem.activities}
+    return with_uses(problem, capacities, used, give_up, give_up_to)
+
+
+def with_uses(
+    problem: HCSSP,
+    capacities: Sequence[Capacity],
+    used: Mapping[str, Uses | FloatArray],
+    give_up: Mapping[str, Mapping[str, float]] | None = None,
+    give_up_to: Mapping[str, Hashable] | None = None,
+) -> HCSSP:
+    """As :func:`with_capacities`, where uses may depend on the state that is reached."""
     prices, ends = give_up or {}, give_up_to or {}
-    used: Mapping[str, Uses | FloatArray] = uses or {}
-    if uses is None:
-        # Activities that share their arrays share their uses.
-        own = {id(each.cssp): _own_uses(each, capacities) for each in problem.activities}
-        used = {each.name: own[id(each.cssp)] for each in problem.activities}
     _check(problem)
     made: dict[tuple[int, int, int, Hashable], CSSP] = {}
     cssps = []

@@ -37,6 +37,7 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.model import HCSSP
 
@@ -227,7 +228,7 @@ class ProcedureSpace:
         counts = flat.row_start[states + 1] - flat.row_start[states]
         owners = np.repeat(np.arange(len(states)), counts)
         rows, _ = joined_spans(flat.row_start[states], counts)
-        chosen = flat.outcomes(rows)
+        chosen = outcomes_of_rows(flat, rows)
         row, head, share = (
             np.repeat(np.arange(len(rows)), chosen.lengths),
             chosen.states,

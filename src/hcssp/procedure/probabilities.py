@@ -31,7 +31,7 @@ from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.levels import LevelLabels, LevelledGrid
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import reachable
-from hcssp.cssp.transition_costs import TransitionCosts
+from hcssp.cssp.transition_costs import TransitionCosts, outcomes_of_rows
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.capacities import carried_over
 from hcssp.procedure.elements import Activity, Constraint, Outcome
@@ -252,7 +252,7 @@ def _with_cost(cssp: CSSP, name: str, marked: BoolArray) -> CSSP:
     """The problem in which entering what is marked costs 1."""
     chances = _entering(cssp, marked)
     rows = _differing_rows(cssp, chances)
-    found = cssp.outcomes(rows)
+    found = outcomes_of_rows(cssp, rows)
     owners = np.repeat(rows, found.lengths)
     enters = marked[found.states] & ~marked[cssp.row_state[owners]]
     costs = found.costs(rows, cssp.costs, cssp.transition_costs)
@@ -338,7 +338,7 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
     chances = np.minimum(cssp.transitions @ marked.astype(np.float64), 1.0)
     first = np.where(before == 0, chances[chosen], 0.0)
     places = np.flatnonzero(np.isin(chosen, _differing_rows(cssp, chances)))
-    found = cssp.outcomes(chosen[places])
+    found = outcomes_of_rows(cssp, chosen[places])
     owners = np.repeat(places, found.lengths)
     happens = np.maximum(before[owners], marked[found.states])
     costs = found.costs(chosen[places], cssp.costs, cssp.transition_costs)

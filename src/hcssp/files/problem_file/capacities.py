@@ -16,7 +16,7 @@ from hcssp.files.problem_file.format import Model, Problem
 from hcssp.files.problem_file.grid_format import COST, DrawnGrid, ListedGrid
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
-from hcssp.procedure.capacities import with_capacities
+from hcssp.procedure.capacities import with_uses
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Carried:
                 # What an activity of another file uses are its costs of these names.
                 used[activity.name] = Uses.of_costs(activity.cssp, self.names)
         try:
-            return with_capacities(problem, self.capacities, used, prices)
+            return with_uses(problem, self.capacities, used, prices)
         except InvalidProblem as error:
             for violation in error.violations:
                 document.at("capacities").wrong(violation)
