@@ -95,10 +95,10 @@ class Nature:
         self._ways = ways
         # Executions are counted after the costs, and a limit is what is spent less so much for each of them.
         self._told: FloatArray = np.hstack([aim.matrix, np.zeros((len(aim.names), len(limits)))])
-        self._on_the_way = dict(ways.counted)
         for place, (position, limit) in enumerate(limits.items(), len(chain.costs)):
             self._told[aim.matrix[:, position] != 0.0, place] = -limit
-            self._on_the_way[place] = ways.executions[position]
+        # What depends on the outcome: costs of single transitions, and executions.
+        self._by_outcome: FloatArray = np.vstack([ways.paid, *(ways.executions[each] for each in limits)])
         # What nature would have large: every cost, and the negative of a reward.
         self._wanted: FloatArray = self._told.copy()
         if aim.greatest:
@@ -106,9 +106,9 @@ class Nature:
         self._action = action
         self._inner = inner
         self._row, self._heads, self._nominal = ways.row, ways.heads, ways.nominal
-        # What counts a probability is paid on the way, and not in the row; nor is what a choice loses.
+        # What depends on the outcome is not paid in the row; nor is what a choice loses.
         self._stated: FloatArray = np.vstack([chain.costs, np.zeros((len(limits), chain.problem.num_states))])
-        self._stated[list(ways.counted)] = 0.0
+        self._stated[:, inner[ways.differs]] = 0.0
         self._stated[list(limits), :num_event_states] = 0.0
         # What the flat problem adds to both sides of a limit, so that it is told as it is there.
         self._added = np.zeros(len(aim.names))
@@ -178,7 +178,10 @@ class Nature:
 
     def influences(self, most: int) -> tuple[tuple[Influence, ...], ...]:
         """For each cost the figures whose errors change it most."""
-        costs = self._told @ self._stated[:, self._inner]
+        stated = self._stated[:, self._inner].copy()
+        # That something happens for certain is no figure of the model.
+        stated[list(self._ways.counted)] = 0.0
+        costs = self._told @ stated
         found = self._evaluate(self._nominal, np.arange(len(self._stated)))
         value = np.zeros((self._chain.problem.num_states, len(costs)))
         value[self._inner] = found.values @ self._told.T
@@ -233,18 +236,15 @@ class Nature:
         return chosen
 
     def _paid_on_the_way(self, weights: FloatArray) -> FloatArray:
-        """What each way that a row can turn out costs by itself, of a sum of costs."""
-        paid = np.zeros(len(self._row))
-        for cost, counted in self._on_the_way.items():
-            paid += weights[cost] * counted
+        """What each outcome costs by itself, of a sum of costs."""
+        paid: FloatArray = weights @ self._by_outcome
         return paid
 
     def _evaluate(self, probabilities: FloatArray, which: IntArray) -> Absorbed:
         """The chain with these probabilities, until it is absorbed, and some of its costs."""
         costs = self._stated[which]
         for place, cost in enumerate(which.tolist()):
-            if cost in self._on_the_way:
-                costs[place, self._inner] = self._means(probabilities, self._on_the_way[cost])
+            costs[place, self._inner] += self._means(probabilities, self._by_outcome[cost])
         return self._solved(probabilities, costs)
 
     def _solved(self, probabilities: FloatArray, costs: FloatArray) -> Absorbed:
