@@ -44,8 +44,12 @@ from hcssp.procedure.elements import Activity, Choice, Constraint, Frozen, Outco
 from hcssp.verbs import verb
 
 if TYPE_CHECKING:
+    from hcssp.procedure.entries import EventState
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
+
+_STRUCTURE = {"events", "start", "end", "activities", "choices"}
+"""The attributes that decide in which states events can be entered."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ class HCSSP:
         """The same problem with some attributes changed, which need no check."""
         problem = object.__new__(HCSSP)
         problem.__dict__.update(self.__getstate__() | changes)
+        if "entered_states" in self.__dict__ and not changes.keys() & _STRUCTURE:
+            problem.__dict__["entered_states"] = self.entered_states
         return problem
 
     def restricted(self, **parts: Any) -> HCSSP:
@@ -218,6 +224,13 @@ class HCSSP:
         from hcssp.procedure.flattening import Flattening
 
         return Flattening(self)
+
+    @cached_property
+    def entered_states(self) -> tuple[tuple[EventState, ...], list[str]]:
+        """The event states that can be reached, and what is wrong with how they are entered."""
+        from hcssp.procedure.entries import reachable_event_states
+
+        return reachable_event_states(self)
 
     @property
     def primary_name(self) -> str:
