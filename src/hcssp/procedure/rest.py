@@ -32,6 +32,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.levels import LevelLabel, listed_by_level, with_used
 from hcssp.cssp.model import CSSP
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
@@ -135,7 +136,7 @@ def _no_place(
     for name, label in meant:
         if name in problem.events:
             entries = [each for each in _entries(problem, problem.event_index(name)) if each is not None]
-            listed = ", ".join(map(repr, entries))
+            listed = ", ".join(map(repr, listed_by_level(entries)))
             wrong = "" if label is None else f"it cannot be entered in {label!r}; "
             remedy = f"may be entered in {listed}; name one" if listed else "has no states; name it alone"
             return InvalidProblem([f"at event {name!r}: {wrong}it {remedy}"])
@@ -145,7 +146,7 @@ def _no_place(
         return InvalidProblem([f"at {at!r}: this is an activity; {remedy}"])
     if meant and meant[0][0] in activities:
         name, label = meant[0]
-        return UnknownName(f"state of {name!r}", str(label), map(str, activities[name].state_labels))
+        return UnknownName(f"state of {name!r}", str(label), listed_by_level(activities[name].state_labels))
     if not isinstance(at, str) and not meant:
         return InvalidProblem([f"at {at!r}: name an event, or give an activity (or an event) and its state"])
     name = at if isinstance(at, str) else meant[0][0]
@@ -207,9 +208,13 @@ def describe(problem: HCSSP, position: Position) -> str:
     """A position in words."""
     if position.activity is not None and position.state is not None:
         activity = problem.activities[position.activity]
-        return f"state {activity.cssp.state_labels[position.state]!r} of activity {activity.name!r}"
-    entered = "" if position.entry is None else f", entered in {position.entry!r}"
+        return f"state {_shown(activity.cssp.state_labels[position.state])} of activity {activity.name!r}"
+    entered = "" if position.entry is None else f", entered in {_shown(position.entry)}"
     return f"event {problem.events[position.event]!r}{entered}"
+
+
+def _shown(label: Hashable) -> str:
+    return with_used(label) if isinstance(label, LevelLabel) else repr(label)
 
 
 def inside(problem: HCSSP, position: Position, use: int) -> bool:

@@ -43,6 +43,8 @@ def position_in(problem: HCSSP, place: Hashable | None) -> Position:
     if isinstance(place, tuple) and isinstance(place[0], str) and place[0] not in names:
         # In a rest, an execution that was under way may have a name of its own; in the whole it has not.
         place = (place[0].removesuffix(UNDER_WAY), *place[1:])
+    if isinstance(place, str) and not any(place.startswith(f"{name} ") for name in names):
+        place = place.replace(UNDER_WAY, "", 1)
     return position_of(problem, place)
 
 
