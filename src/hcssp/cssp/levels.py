@@ -57,12 +57,15 @@ class Capacity:
         How finely it is counted: what an action uses is rounded up to whole steps, what it gives back down.
     probability
         With what probability a run may exceed it; 0 means never.
+    used
+        How much of it is used when a run begins.
     """
 
     name: str
     at_most: float
     step: float = 1.0
     probability: float = 0.0
+    used: float = 0.0
 
     def __post_init__(self) -> None:
         found = []
@@ -74,6 +77,11 @@ class Capacity:
             )
         if not 0.0 <= self.probability <= 1.0:
             found.append(f"capacity {self.name!r}: {self.probability} is not a probability between 0 and 1")
+        if not found and not 0.0 <= self.used <= self.at_most:
+            found.append(
+                f"capacity {self.name!r}: {self.used} is used at the beginning; give a number from 0 to "
+                f"{self.at_most:g}"
+            )
         if found:
             raise InvalidProblem(found)
 
@@ -155,7 +163,7 @@ def with_levels(
     num_states = problem.num_states * count
     state = problem.row_state[chosen] * count + old[order]
     initial = np.zeros((problem.num_states, count))
-    initial[:, 0] = problem.initial
+    initial[:, levels.first] = problem.initial
     exceeding = [each for each in capacities if each.probability > 0.0]
     return CSSP.unchecked(
         transitions=csr_array((part.data, indices, part.indptr), shape=(len(order), num_states)),
@@ -211,6 +219,7 @@ class _Levels:
     """Where the rows of a problem lead between the levels of all capacities together, ``[row, level]``."""
 
     texts: tuple[str, ...]
+    first: int
     reached: IntArray
     allowed: BoolArray
     exceeding: tuple[FloatArray, ...]
@@ -240,7 +249,8 @@ class _Levels:
             reached[number] = after
         texts = tuple(Level([*map(Amount, capacities, levels)]) for levels in joint.T.tolist())
         together = np.asarray(np.ravel_multi_index(tuple(reached), sizes), dtype=np.int64)
-        return cls(texts, together, allowed, tuple(exceeding))
+        first = int(np.ravel_multi_index([each.measured(each.used).level for each in capacities], sizes))
+        return cls(texts, first, together, allowed, tuple(exceeding))
 
 
 class Amount(NamedTuple):

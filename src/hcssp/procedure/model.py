@@ -44,6 +44,7 @@ from hcssp.procedure.elements import Activity, Choice, Constraint, Frozen, Outco
 from hcssp.verbs import verb
 
 if TYPE_CHECKING:
+    from hcssp.procedure.capacities import CapacityModel
     from hcssp.procedure.entries import EventState
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
@@ -81,6 +82,9 @@ class HCSSP:
         What costs are measured in, by their names; see :mod:`hcssp.procedure.units`.
     reward
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
+    capacity_model
+        What was stated, if the states carry capacities; :func:`hcssp.procedure.capacities.capacity_model`
+        says whether it still holds.
 
     Raises
     ------
@@ -100,6 +104,7 @@ class HCSSP:
     nesting: Nesting | None = field(default=None, compare=False, repr=False)
     units: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     reward: Reward | None = field(default=None, compare=False, repr=False)
+    capacity_model: CapacityModel | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.procedure.validation import violations
@@ -138,7 +143,11 @@ class HCSSP:
 
     def restricted(self, **parts: Any) -> HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.part`."""
-        return self._derive(**({"nesting": None, "reward": None} | parts))
+        return self._derive(**({"nesting": None, "reward": None, "capacity_model": None} | parts))
+
+    def carrying(self, model: CapacityModel) -> HCSSP:
+        """The same problem, whose states carry the capacities of `model`."""
+        return self._derive(capacity_model=model)
 
     def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
         """The same problem with constraints on its uses besides its own."""

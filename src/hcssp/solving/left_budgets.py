@@ -45,7 +45,7 @@ def position_in(problem: HCSSP, place: Hashable | None) -> Position:
         place = (place[0].removesuffix(UNDER_WAY), *place[1:])
     if isinstance(place, str) and not any(place.startswith(f"{name} ") for name in names):
         place = place.replace(UNDER_WAY, "", 1)
-    return position_of(problem, place)
+    return position_of(problem, place, measured=True)
 
 
 def left_at(
@@ -98,13 +98,14 @@ def _expected_to_be_left(
     problem, policy = plan.problem, plan.policy
     position = position_in(problem, at)
     flattening = problem.flattening
+    state = -1
     if position.activity is not None:
         state = int(flattening.flat_state(position.activity)[position.state])
-    else:
+    elif (position.event, position.entry) in flattening.event_states:
         state = flattening.event_state(position.event, position.entry)
     limited = [each for each in problem.constraints if each.per is not None]
-    begin, here = _to_come(policy, (flattening.start, state))
-    if np.isnan(here).any():
+    begin, here = _to_come(policy, (flattening.start, max(state, 0)))
+    if state < 0 or np.isnan(here).any():
         # Nothing is planned there, so nothing can be expected there.
         raise InvalidProblem(
             [

@@ -33,6 +33,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.execution.decision import Decision
 from hcssp.numerics import Tolerances
 from hcssp.procedure import as_procedure
+from hcssp.procedure.capacities import rest_with_capacities
 from hcssp.procedure.rest import position_of, rest_of
 from hcssp.solving.carried_policy import carried_over
 from hcssp.solving.left_budgets import left_at, position_in
@@ -105,16 +106,18 @@ def rest_to_plan(
     world = plan.problem if problem is None else problem
     if isinstance(world, CSSP) != isinstance(plan.problem, CSSP):
         raise InvalidProblem(["the changed problem is of another kind than the plan's; give one of its kind"])
+    entry: Hashable | None = None
     if at is None and spent is None and not charged:
         rest: Problem = world
     elif isinstance(world, CSSP):
         rest = _single_rest(plan, world, _place(at), spent, charged or {})
     else:
         position = position_in(world, _place(at))
-        rest = rest_of(world, position, left_at(plan, world, position, _place(at), spent, charged or {}))
+        left = left_at(plan, world, position, _place(at), spent, charged or {})
+        rest, entry = rest_with_capacities(world, position, left), position.entry
     if world.reward is not None and rest.reward is None:
         rest = maximised_again(rest, world.reward)
-    known = carried_over(plan.policy, rest) if plan.found else None
+    known = carried_over(plan.policy, rest, entry) if plan.found else None
     if known is None:
         return rest, None
     return rest, Plan(rest, known, tolerances=tolerances, memory=Memory(plan.memory))

@@ -8,6 +8,7 @@ import pytest
 
 from hcssp import dump_problem, load, solve
 from hcssp.errors import InvalidProblem
+from hcssp.files.problem_file import dumping
 from hcssp.files.problem_file.loading import load_text
 from hcssp.files.problem_file.source import Limits
 
@@ -83,8 +84,25 @@ def test_a_cell_can_give_back() -> None:
 
 def test_what_is_written_is_read_again() -> None:
     problem = load_text(MISSION)
-    assert load_text(dump_problem(problem)) == problem
+    written = dump_problem(problem)
+    assert load_text(written) == problem
     assert load_text(dump_problem(problem, style="json"), json=True) == problem
+    # As capacities, grids and tables, not level by level.
+    assert "battery: {at_most: 6}" in written
+    assert "{time: 10, battery: -6}" in written
+    assert "step_cost: {time: 1, battery: 1}" in written
+    assert len(written) < 2 * len(MISSION)
+
+
+def test_a_file_that_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_text(MISSION)
+    size = len(dump_problem(problem))
+    monkeypatch.setattr(dumping, "Limits", lambda: Limits(document_bytes=size - 1))
+    with pytest.raises(InvalidProblem, match=r"the problem file would have 0.0 MiB, and at most .* are read"):
+        dump_problem(problem)
+    monkeypatch.setattr(dumping, "Limits", lambda: Limits(nodes=20))
+    with pytest.raises(InvalidProblem, match="values, and at most 20 are read"):
+        dump_problem(problem)
 
 
 def test_it_may_be_exceeded_with_a_probability_and_counted_on_average() -> None:
@@ -135,6 +153,7 @@ SEVERAL = "let it begin in one, and let its first action draw the lots"
             "6: capacities.battery.at_most: 'inf' is not an amount: a number of at least 0",
         ),
         ("at_most: 6, step: 1", "step: 1", "6: capacities.battery: the key 'at_most' is missing"),
+        ("step: 1", "used: 7", "6: capacities.battery.used: 7 is more than the capacity of 6"),
         ("step: 1", "step: 0", "6: capacities.battery.step: 0 is not a step: a positive number"),
         (
             "step: 1",

@@ -15,14 +15,17 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
-from hcssp.cssp.levels import LevelledGrid
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.levels import Capacity, LevelledGrid
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.format import FORMAT, VERSION
 from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.layout import Line, to_json, to_yaml
+from hcssp.files.problem_file.source import Limits
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
+from hcssp.procedure.capacities import CapacityModel, capacity_model
 from hcssp.procedure.description import used_procedures
 from hcssp.procedure.expansion import expand
 from hcssp.procedure.single import as_procedure, refuse_parts
@@ -51,8 +54,33 @@ def dump_problem(problem: CSSP | HCSSP, *, style: Literal["yaml", "json"] = "yam
 
 
 def written(document: Mapping[str, Any], style: Literal["yaml", "json"] = "yaml") -> str:
-    """The text of a document."""
-    return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+    """The text of a document.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is too large to be read again.
+    """
+    limits = Limits()
+    count = _num_values(document)
+    if count > limits.nodes:
+        raise _too_large(f"{count:,} values", f"{limits.nodes:,}")
+    text = to_json(document) if style == "json" else _HEADER + to_yaml(document)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.document_bytes:
+        raise _too_large(f"{size / 2**20:.1f} MiB", f"{limits.document_bytes / 2**20:g} MiB")
+    return text
+
+
+def _too_large(size: str, most: str) -> InvalidProblem:
+    told = f"the problem file would have {size}, and at most {most} are read; save the plan instead"
+    return InvalidProblem([told])
+
+
+def _num_values(node: object) -> int:
+    if isinstance(node, Mapping):
+        return 1 + sum(map(_num_values, node.values()))
+    return 1 + sum(map(_num_values, node)) if isinstance(node, list | tuple) else 1
 
 
 def problem_document(problem: HCSSP) -> dict[str, Any]:
@@ -70,11 +98,15 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
                 f"the original, and say maximise: {problem.reward.name} in the file"
             ]
         )
+    model = _writable_model(problem)
+    if model is not None:
+        # Procedures that run inside are written out, as they are where levels are carried.
+        problem = model.problem.restricted(reward=problem.reward)
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)
         _check_limits(each)
-    writer = _Writer(problem, used)
+    writer = _Writer(problem, used, model)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if problem.name:
         document["name"] = problem.name
@@ -83,6 +115,8 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     document["costs"] = writer.cost_names
     if problem.units:
         document["units"] = Line(problem.units)
+    if model is not None:
+        document["capacities"] = {each.name: _capacity(each) for each in model.capacities}
     procedures = {name: writer.level(procedure) for procedure, name in writer.procedures()}
     whole = writer.level(problem)
     if writer.models:
@@ -93,11 +127,35 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     return document
 
 
+def _writable_model(problem: HCSSP) -> CapacityModel | None:
+    """The problem without the levels of its capacities; None if it has none, or a file cannot hold them."""
+    model = capacity_model(problem)
+    if model is None or model.give_up_to or problem.reward is not None:
+        return None
+    for activity in model.problem.activities:
+        names = activity.cssp.cost_names
+        for capacity, used in zip(model.capacities, model.uses[activity.name], strict=True):
+            # What has one name is one number in a file: as a cost, what is given back does not count.
+            if capacity.name in names and not np.array_equal(
+                activity.cssp.costs[names.index(capacity.name)], np.maximum(used, 0.0)
+            ):
+                return None
+    return model
+
+
+def _capacity(capacity: Capacity) -> Line:
+    written = Line(at_most=float(capacity.at_most))
+    defaults = {"step": 1.0, "probability": 0.0, "used": 0.0}
+    written.update({k: getattr(capacity, k) for k, v in defaults.items() if getattr(capacity, k) != v})
+    return written
+
+
 class _Writer:
     """Writes activities, and remembers which models have been written."""
 
-    def __init__(self, problem: HCSSP, used: Sequence[HCSSP]) -> None:
+    def __init__(self, problem: HCSSP, used: Sequence[HCSSP], model: CapacityModel | None) -> None:
         self.models: dict[str, Any] = {}
+        self._capacities = model
         named = [activity.cssp.cost_names for activity in problem.activities]
         # What most activities agree on is said once.
         self.cost_names = list(Counter(named).most_common(1)[0][0]) if named else ["cost"]
@@ -144,13 +202,14 @@ class _Writer:
 
     def activity(self, activity: Activity) -> dict[str, Any]:
         world = activity.cssp.world
-        if world is None or isinstance(world, LevelledGrid):
+        texts = {label_text(label): label_text(state) for label, state in activity.entries.items()}
+        entries = {"entries": Line(texts)} if texts else {}
+        if world is None or isinstance(world, LevelledGrid) or not self._uses_are_of(world, activity):
             written = self._table(activity)
-            entries = {label_text(label): label_text(state) for label, state in activity.entries.items()}
-            return type(written)({**written, **({"entries": Line(entries)} if entries else {})})
-        ends = {"start": _start(world.starts, list), "goal": _goal(world.goals)}
+            return type(written)({**written, **entries})
+        ends = {"start": _start(world.starts, list), "goal": _goal(world.goals), **entries}
         room = activity.room
-        model = self._grid(room, world)
+        model = {**self._grid(room, world, activity.cssp.cost_names), **self._give_up(activity)}
         key = (room if room != activity.name else None, repr(model))
         known = self._written.get(key) or self._written_here.get(key)
         if known is not None:
@@ -163,7 +222,25 @@ class _Writer:
         self._written_here[key] = activity.name
         return {**model, **ends}
 
-    def _grid(self, room: str, world: GridWorld) -> dict[str, Any]:
+    def _uses_are_of(self, world: GridWorld, activity: Activity) -> bool:
+        """Whether the steps of a grid use of each capacity what its cells say."""
+        if self._capacities is None:
+            return True
+        labels = activity.cssp.state_labels
+        cells = [labels[state] for state in np.flatnonzero(~activity.cssp.goals).tolist()]
+        columns, rows = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+        uses = zip(self._capacities.capacities, self._capacities.uses[activity.name], strict=True)
+        return all(
+            np.array_equal(np.repeat(world.cell_costs(each.name)[rows, columns], len(DIRECTIONS)), used)
+            for each, used in uses
+        )
+
+    def _give_up(self, activity: Activity) -> dict[str, Any]:
+        """What giving up costs; only where levels are carried is it no action yet."""
+        price = None if self._capacities is None else self._capacities.give_up.get(activity.name)
+        return {} if price is None else {"give_up": Line(price)}
+
+    def _grid(self, room: str, world: GridWorld, cost_names: Sequence[str]) -> dict[str, Any]:
         grid: dict[str, Any] = {"width": world.width, "height": world.height}
         if world.walls:
             grid["walls"] = [list(wall) for wall in world.walls]
@@ -188,7 +265,7 @@ class _Writer:
             grid["step_cost"] = world.step_cost
         if world.exits:
             grid["exit"] = Line(world.exits)
-        model: dict[str, Any] = {"grid": grid, **self._costs(world.cost_names)}
+        model: dict[str, Any] = {"grid": grid, **self._costs(cost_names)}
         position = self._positions.get(room)
         if position is not None:
             model["position"] = list(position)
@@ -196,23 +273,31 @@ class _Writer:
 
     def _table(self, activity: Activity) -> dict[str, Any]:
         cssp = activity.cssp
-        known = self._written.get(id(cssp)) or self._written_here.get(id(cssp))
+        uses = {} if self._capacities is None else self._uses(activity, self._capacities)
+        model = {**self._table_model(cssp, uses), **self._give_up(activity)} if uses else None
+        key = id(cssp) if model is None else (id(cssp), repr(model))
+        known = self._written.get(key) or self._written_here.get(key)
         if known is not None:
             return Line(model=known)
-        model = self._table_model(cssp)
+        model = self._table_model(cssp, uses) if model is None else model
         if id(cssp) in self._shared and activity.room not in self.models:
             self.models[activity.room] = model
-            self._written[id(cssp)] = activity.room
+            self._written[key] = activity.room
             return Line(model=activity.room)
-        self._written_here[id(cssp)] = activity.name
+        self._written_here[key] = activity.name
         return model
 
-    def _table_model(self, cssp: CSSP) -> dict[str, Any]:
+    def _uses(self, activity: Activity, model: CapacityModel) -> dict[str, FloatArray]:
+        return {
+            each.name: used for each, used in zip(model.capacities, model.uses[activity.name], strict=True)
+        }
+
+    def _table_model(self, cssp: CSSP, uses: Mapping[str, FloatArray]) -> dict[str, Any]:
         texts = [label_text(label) for label in cssp.state_labels]
         starts = {texts[state]: float(cssp.initial[state]) for state in np.flatnonzero(cssp.initial).tolist()}
         goals = [texts[state] for state in np.flatnonzero(cssp.goals).tolist()]
         return {
-            "table": _rows(cssp, texts),
+            "table": _rows(cssp, texts, uses),
             **self._costs(cssp.cost_names),
             "start": _start(starts, str),
             "goal": goals[0] if len(goals) == 1 else goals,
@@ -240,16 +325,18 @@ def own_activities(problem: HCSSP) -> Iterator[Activity]:
     return (activity for index, activity in enumerate(problem.outline.activities) if index not in uses)
 
 
-def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:
+def _rows(cssp: CSSP, texts: list[str], uses: Mapping[str, FloatArray]) -> dict[str, Any]:
     table: dict[str, Any] = {text: {} for text in texts}
     indptr, indices, data = (
         part.tolist() for part in (cssp.transitions.indptr, cssp.transitions.indices, cssp.transitions.data)
     )
-    costs = cssp.costs.T.tolist()
+    # What is used of a capacity takes the place of a cost of that name.
+    named = dict(zip(cssp.cost_names, cssp.costs, strict=True)) | dict(uses)
+    costs = np.array(list(named.values())).T.tolist()
     for row, state in enumerate(cssp.row_state.tolist()):
         entries = range(indptr[row], indptr[row + 1])
         to = Line({texts[indices[entry]]: data[entry] for entry in entries})
-        paid = Line({name: cost for name, cost in zip(cssp.cost_names, costs[row], strict=True) if cost})
+        paid = Line({name: cost for name, cost in zip(named, costs[row], strict=True) if cost})
         action = Line(
             to=next(iter(to)) if list(to.values()) == [1.0] else to, **({"costs": paid} if paid else {})
         )
