@@ -115,8 +115,9 @@ class Capacity:
             raise InvalidProblem([f"{self.name} {used}: give how much of it is used, a number of at least 0"])
         level = int(self.steps(np.array([min(used, self.at_most + self.step)]))[0])
         if level > self.last and self.probability == 0.0:
+            remedy = "state a larger capacity, or one that may be exceeded"
             raise InvalidProblem(
-                [f"{self.name} {used:g}: more is used than the capacity of {self.at_most:g}"]
+                [f"{self.name} {used:g}: more is used than the capacity of {self.at_most:g}; {remedy}"]
             )
         return Amount(self, min(level, self.last + 1))
 
