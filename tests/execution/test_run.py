@@ -456,8 +456,8 @@ def test_a_cell_and_what_was_measured_say_where_a_run_is() -> None:
 @pytest.mark.parametrize(
     ("at", "measured", "to_come", "replanned"),
     [
-        # Fast is only possible where a failure leaves enough for what follows: with 4 left in the first leg, and
-        # with 3 or 4 in the second. The plan reaches neither 3 in the first leg nor more than 2 in the second.
+        # Fast is only possible where a failure leaves enough for what follows: with 4 left in the first
+        # leg, with 3 or 4 in the second. The plan reaches no 3 in the first, and at most 2 in the second.
         ("first", 0.0, 8.5, False),
         ("first", 1.0, 10.0, True),
         ("first", 0.2, 10.0, True),
