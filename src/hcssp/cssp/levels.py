@@ -103,24 +103,6 @@ class Capacity:
         """What people call a level."""
         return self.exceeded if level > self.last else f"{self.name} {level * self.step:g}"
 
-    def measured(self, used: float) -> Amount:
-        """An amount that was measured, rounded up to whole steps.
-
-        Raises
-        ------
-        InvalidProblem
-            If it is not a number of at least 0, or more than there is.
-        """
-        if not used >= 0.0:
-            raise InvalidProblem([f"{self.name} {used}: give how much of it is used, a number of at least 0"])
-        level = int(self.steps(np.array([min(used, self.at_most + self.step)]))[0])
-        if level > self.last and self.probability == 0.0:
-            remedy = "state a larger capacity, or one that may be exceeded"
-            raise InvalidProblem(
-                [f"{self.name} {used:g}: more is used than the capacity of {self.at_most:g}; {remedy}"]
-            )
-        return Amount(self, min(level, self.last + 1))
-
     def steps(self, use: FloatArray) -> IntArray:
         """What is used, in steps: rounded up, and what is given back down."""
         return np.ceil(use / self.step - _ROUNDING).astype(np.int64)
@@ -250,7 +232,7 @@ class _Levels:
             reached[number] = after
         texts = tuple(Level([*map(Amount, capacities, levels)]) for levels in joint.T.tolist())
         together = np.asarray(np.ravel_multi_index(tuple(reached), sizes), dtype=np.int64)
-        first = int(np.ravel_multi_index([each.measured(each.used).level for each in capacities], sizes))
+        first = int(np.ravel_multi_index([measured(each, each.used).level for each in capacities], sizes))
         return cls(texts, first, together, allowed, tuple(exceeding))
 
 
@@ -264,6 +246,25 @@ class Amount(NamedTuple):
     def used(self) -> float:
         """The amount; ``inf`` if more than the capacity has been used."""
         return inf if self.level > self.capacity.last else self.level * self.capacity.step
+
+
+def measured(capacity: Capacity, used: float) -> Amount:
+    """An amount that was measured, rounded up to whole steps.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is not a number of at least 0, or more than there is.
+    """
+    if not used >= 0.0:
+        raise InvalidProblem([f"{capacity.name} {used}: give how much of it is used, a number of at least 0"])
+    level = int(capacity.steps(np.array([min(used, capacity.at_most + capacity.step)]))[0])
+    if level > capacity.last and capacity.probability == 0.0:
+        remedy = "state a larger capacity, or one that may be exceeded"
+        raise InvalidProblem(
+            [f"{capacity.name} {used:g}: more is used than the capacity of {capacity.at_most:g}; {remedy}"]
+        )
+    return Amount(capacity, min(level, capacity.last + 1))
 
 
 class Level(str):
@@ -328,7 +329,7 @@ class LevelLabel(str):
         levels = [
             Level(
                 [
-                    each.capacity.measured(used[each.capacity.name]) if each.capacity.name in used else each
+                    measured(each.capacity, used[each.capacity.name]) if each.capacity.name in used else each
                     for each in level.amounts
                 ]
             )

@@ -85,6 +85,7 @@ from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
+from hcssp.procedure.capacities import capacity_model
 from hcssp.procedure.entries import goal_event_states
 from hcssp.procedure.limits import carried_limit, enters
 
@@ -133,7 +134,7 @@ class Run:
         # The activity and its local state; None at an event.
         self._inside: tuple[int, int] | None = None
         self._flat_states: dict[int, IntArray] = {}
-        model = self._problem.capacity_model
+        model = capacity_model(self._problem)
         self._used = {} if model is None else {each.name: each.used for each in model.capacities}
 
     def step(self, observation: Any = None, *, outcome: str | None = None, **used: float) -> Decision:

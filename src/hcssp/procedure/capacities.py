@@ -18,7 +18,7 @@ from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import CAPACITY_MODEL, HCSSP
 from hcssp.procedure.rest import UNDER_WAY, Position, rest_of
 from hcssp.procedure.single import as_procedure
 
@@ -77,8 +77,9 @@ def with_capacities(
         for number, capacity in enumerate(each for each in capacities if each.probability > 0.0)
     ]
     levelled = carried_over(problem, cssps, exceeded)
-    model = CapacityModel(problem, tuple(capacities), used, prices, ends, _structure(levelled))
-    return levelled.carrying(model)
+    # A problem that is derived from this one keeps it as long as its structure is the same.
+    levelled.__dict__[CAPACITY_MODEL] = CapacityModel(problem, tuple(capacities), used, prices, ends)
+    return levelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +92,6 @@ class CapacityModel:
         The procedure without levels.
     capacities, uses, give_up, give_up_to
         As for :func:`with_capacities`.
-    structure
-        The parts of the procedure with levels that were made from these.
     """
 
     problem: HCSSP
@@ -100,7 +99,6 @@ class CapacityModel:
     uses: Mapping[str, FloatArray]
     give_up: Mapping[str, Mapping[str, float]]
     give_up_to: Mapping[str, Hashable]
-    structure: tuple[object, ...]
 
 
 def capacity_model(problem: HCSSP) -> CapacityModel | None:
@@ -108,10 +106,8 @@ def capacity_model(problem: HCSSP) -> CapacityModel | None:
 
     None if it carries no capacities, or its parts or constraints have been changed since.
     """
-    model = problem.capacity_model
-    if model is None or (problem.start, problem.end) != (model.problem.start, model.problem.end):
-        return None
-    if any(now is not then for now, then in zip(_structure(problem), model.structure, strict=True)):
+    model: CapacityModel | None = problem.__dict__.get(CAPACITY_MODEL)
+    if model is None:
         return None
     exceeded = [each.exceeded for each in model.capacities if each.probability > 0.0]
     if problem.constraint_names != (*model.problem.constraint_names, *exceeded):
@@ -124,10 +120,6 @@ def capacity_model(problem: HCSSP) -> CapacityModel | None:
     )
     stated = model.problem.with_bounds(bounds).named(problem.name, problem.description, problem.positions)
     return replace(model, problem=stated.measured_in(problem.units), capacities=capacities)
-
-
-def _structure(problem: HCSSP) -> tuple[object, ...]:
-    return (problem.events, problem.activities, problem.choices)
 
 
 def rest_with_capacities(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HCSSP:

@@ -44,13 +44,15 @@ from hcssp.procedure.elements import Activity, Choice, Constraint, Frozen, Outco
 from hcssp.verbs import verb
 
 if TYPE_CHECKING:
-    from hcssp.procedure.capacities import CapacityModel
     from hcssp.procedure.entries import EventState
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
 
-_STRUCTURE = {"events", "start", "end", "activities", "choices"}
-"""The attributes that decide in which states events can be entered."""
+_STRUCTURE = ("events", "start", "end", "activities", "choices")
+CAPACITY_MODEL = "capacity_model"
+_KNOWN = ("entered_states", CAPACITY_MODEL)
+"""What is known of a problem as long as its structure stays the same: in which states events can be entered,
+and what it was made from if its states carry capacities (:mod:`hcssp.procedure.capacities`)."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,6 @@ class HCSSP:
         What costs are measured in, by their names; see :mod:`hcssp.procedure.units`.
     reward
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
-    capacity_model
-        What was stated, if the states carry capacities; :func:`hcssp.procedure.capacities.capacity_model`
-        says whether it still holds.
 
     Raises
     ------
@@ -104,7 +103,6 @@ class HCSSP:
     nesting: Nesting | None = field(default=None, compare=False, repr=False)
     units: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     reward: Reward | None = field(default=None, compare=False, repr=False)
-    capacity_model: CapacityModel | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.procedure.validation import violations
@@ -137,17 +135,14 @@ class HCSSP:
         """The same problem with some attributes changed, which need no check."""
         problem = object.__new__(HCSSP)
         problem.__dict__.update(self.__getstate__() | changes)
-        if "entered_states" in self.__dict__ and not changes.keys() & _STRUCTURE:
-            problem.__dict__["entered_states"] = self.entered_states
+        if all(problem.__dict__[name] is self.__dict__[name] for name in _STRUCTURE):
+            kept = (name for name in _KNOWN if name in self.__dict__)
+            problem.__dict__.update((name, self.__dict__[name]) for name in kept)
         return problem
 
     def restricted(self, **parts: Any) -> HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.part`."""
-        return self._derive(**({"nesting": None, "reward": None, "capacity_model": None} | parts))
-
-    def carrying(self, model: CapacityModel) -> HCSSP:
-        """The same problem, whose states carry the capacities of `model`."""
-        return self._derive(capacity_model=model)
+        return self._derive(**({"nesting": None, "reward": None} | parts))
 
     def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
         """The same problem with constraints on its uses besides its own."""
