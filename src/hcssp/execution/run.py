@@ -174,21 +174,24 @@ class Run:
                 raise ImpossibleObservation("nothing is measured before the first choice; tell it afterwards")
         elif self._inside is not None:
             local = self._observations.state_of(*self._inside, seen, outcome, used)
+            expected = self._observations.state_of(*self._inside, seen, outcome, {}) if used else local
             ahead._spend()
-            ahead = ahead._entered(self._inside[0], local)
+            ahead = ahead._entered(self._inside[0], local, expected)
         elif self._event_state == self._flattening.end:
             raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
         else:
             event, entry = self._flattening.event_states[self._event_state]
             happened, start = self._observations.outcome_of(event, entry, seen, outcome, used)
+            begun = self._observations.outcome_of(event, entry, seen, outcome, {})[1] if used else start
             ahead._begun = True
             if happened.runs is None or start is None:
                 ahead._begin_uses(happened)
+                modelled = (self._problem.events[happened.event], entry)
                 if used:
                     entry = self._observations.measured_label(entry, used)
-                ahead = ahead._at_event(happened.event, entry, entry)
+                ahead = ahead._at_event(happened.event, entry, entry, modelled)
             else:
-                ahead = ahead._entered(happened.runs, start)
+                ahead = ahead._entered(happened.runs, start, start if begun is None else begun)
         self.__dict__.update(ahead.__dict__)
         self._observations = Observations(self._policy, self._single, self._where)
         return self.decision
@@ -327,21 +330,24 @@ class Run:
                 raise ImpossibleObservation(f"a run begins at event {start!r}, not in {told!r}")
         self._begun = True
 
-    def _entered(self, activity: int, local: int) -> Run:
-        """The run in a state of an activity, which may be its end and so the next event."""
+    def _entered(self, activity: int, local: int, expected: int) -> Run:
+        """The run in a state of an activity, which may be its end and so the next event.
+
+        Where the plan says nothing about it, what it expected in the state `expected` of the model counts.
+        """
         cssp, flat = self._problem.activities[activity].cssp, self._flat(activity, local)
+        name, label = self._problem.activities[activity].name, cssp.state_labels[local]
+        modelled = (name, cssp.state_labels[expected])
         if cssp.goals[local]:
             entered = goal_event_states(self._problem, activity)[local] if flat < 0 else None
-            return self._at_event(*(entered or self._flattening.event_states[flat]), cssp.state_labels[local])
+            return self._at_event(*(entered or self._flattening.event_states[flat]), label, modelled)
         self._inside = (activity, local)
-        label = cssp.state_labels[local]
         self._used.update(used_in(label))
-        if self._says_something(flat):
-            return self
-        place = label if self._single else (self._problem.activities[activity].name, label)
-        return self._off_the_plan(place)
+        return self if self._says_something(flat) else self._off_the_plan((name, label), modelled)
 
-    def _at_event(self, event: int, entry: Hashable | None, label: Hashable | None) -> Run:
+    def _at_event(
+        self, event: int, entry: Hashable | None, label: Hashable | None, modelled: Hashable
+    ) -> Run:
         """The run at an event that was entered with a label, in the state of another."""
         self._inside = None
         self._used.update(used_in(label))
@@ -350,20 +356,19 @@ class Run:
             self._event_state = self._flattening.event_state(event, entry)
             if self._says_something(self._event_state):
                 return self
-        return self._off_the_plan((self._problem.events[event], entry))
+        return self._off_the_plan((self._problem.events[event], entry), modelled)
 
     def _says_something(self, state: int) -> bool:
         """Whether the plan can be followed from a flat state to the end."""
         return bool(np.isfinite(self._remaining[:, state]).all())
 
-    def _off_the_plan(self, place: Hashable) -> Run:
+    def _off_the_plan(self, place: tuple[str, Hashable | None], modelled: Hashable) -> Run:
         """The run by a plan for the rest, from where the measured amounts are."""
         if self._replanner is None:
             told = "begin the run by plan.start(), which plans the rest again"
             raise ImpossibleObservation(f"the plan says nothing about {place!r}; {told}")
-        event = place[0] if isinstance(place, tuple) and isinstance(place[0], str) else ""
-        spent = dict(zip(self._flattening.cost_names, self._spent.tolist(), strict=True))
-        run = self._planned_again(place, self._inside is not None, event, None, spent, self._options)
+        options = {**self._options, "reckoned_at": modelled}
+        run = self._planned_again(place, self._inside is not None, place[0], None, None, options)
         run._used, run._replanned = self._used, True
         return run
 
