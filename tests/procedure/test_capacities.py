@@ -144,6 +144,8 @@ def test_a_changed_problem_is_not_what_its_capacities_were_stated_for() -> None:
     problem = with_capacities(two_legs(), [Capacity("battery", at_most=3.0)])
     assert capacity_model(problem.with_bounds({})) is not None
     assert capacity_model(problem.named("other")) is not None
+    # How events are entered is found once for a problem, whatever its bounds.
+    assert problem.with_bounds({}).entered_states is problem.entered_states
     for changed in (
         problem.with_activities({"first": problem.activities[1].cssp}),
         replace(problem, choices=tuple(replace(each, name="walk") for each in problem.choices)),

@@ -217,12 +217,14 @@ def parameter_influences(
     aim = Aim.of(problem)
     expected = np.array(aim.told(evaluate(problem, policy).costs))
     found: list[list[Influence]] = [[] for _ in aim.names]
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
     for name, value in parameters.items():
         for percent in (1, -1):
             try:
                 changed = make({name: value * (100 + percent) / 100 if value else value})
                 if not _fits(problem, changed):
                     break
+                changed = changed.with_bounds(bounds)
                 told = np.array(aim.told(evaluate(changed, policy.under(changed)).costs))
             except HcsspError:
                 # What is as large as it may be is made smaller instead.

@@ -11,6 +11,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file import dumping
 from hcssp.files.problem_file.loading import load_text
 from hcssp.files.problem_file.source import Limits
+from hcssp.reports.plan_data import choice_conditions
 
 MISSION = """
 format: hcssp-problem
@@ -72,6 +73,11 @@ def test_what_is_used_is_carried_on() -> None:
     # It charges only if it must.
     made = {entry: plan.policy.choice("far", entry) for entry in ("(4, 1), battery 2", "(4, 1), battery 6")}
     assert made == {"(4, 1), battery 2": "hurry", "(4, 1), battery 6": "charge"}
+    # For people, in ranges, with what is left: on a terminal and on the page.
+    told = choice_conditions(plan.as_procedure())
+    assert told == ["", "battery used 4-6 of 6 (0-2 left)", "battery used 1-3 of 6 (3-5 left)", *told[3:]]
+    assert "  at far, battery used 4-6 of 6 (0-2 left)  charge (rather than hurry)\n" in str(plan)
+    assert "    in docked, battery used 4-6 of 6 (0-2 left)  full (rather than none), visited" in str(plan)
 
 
 def test_a_cell_can_give_back() -> None:
