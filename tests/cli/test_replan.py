@@ -104,8 +104,87 @@ def test_nothing_is_left(capsys: pytest.CaptureFixture[str], plan: str) -> None:
 
 def test_what_is_no_place(capsys: pytest.CaptureFixture[str], plan: str) -> None:
     assert main(["replan", "small-building", plan, "--at", "a", "b", "c", "--quiet"]) == 2
-    assert "name an event, or an activity and its state" in capsys.readouterr().err
+    assert "there is no event or activity 'a b c'; there are: at-door" in capsys.readouterr().err
     assert main(["replan", "small-building", plan, "--at", "hall", "--quiet"]) == 2
     assert "no event or activity 'hall'" in capsys.readouterr().err
     assert main(["replan", "small-building", plan, "--at", "go-to-door", "--quiet"]) == 2
     assert "this is an activity; name its state as well, such as 'go-to-door" in capsys.readouterr().err
+
+
+FLIGHT = """
+format: hcssp-problem
+version: 1
+parameters: {windy: 0.25}
+costs: [time, lost]
+capacities: {battery: {at_most: 12}}
+models:
+  leg:
+    grid: {map: ["#####", "S...G", "#...#", "#####"], slip: 10%, step_cost: {time: 1, battery: 1}}
+    give_up: {time: 50, lost: 1}
+activities:
+  out: {model: leg}
+  wait: {table: {here: {hover: {to: there, costs: {time: 7}}}}, start: here, goal: there}
+  back: {model: leg}
+  charge: {table: {docked: {fill: {to: full, costs: {time: 9, battery: -12}}}}, start: docked, goal: full}
+procedure:
+  start: depot
+  end: over
+  events:
+    depot: {fly: {runs: out, to: ridge}}
+    ridge: {charge: {runs: charge, to: ready}, go on: {to: ready}}
+    ready:
+      look: [{probability: windy, runs: wait, to: clear}, {probability: 1 - windy, to: clear}]
+    clear: {fly: {runs: back, to: over}}
+constraints: {lost: {at_most: 20%}}
+"""
+
+
+def test_a_rest_with_a_battery(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One way to name a place in all commands; and what is written can be read."""
+    problem, plan, rest, saved = (
+        str(tmp_path / name) for name in ("flight.yaml", "plan.json", "rest.yaml", "rest.json")
+    )
+    Path(problem).write_text(FLIGHT)
+    assert main(["solve", problem, "--quiet", "--out", plan]) == 0
+    told = capsys.readouterr().out
+    assert "at ridge, battery used 4" in told
+    assert " of 12 (" in told
+    optima = []
+    for place in (["ridge", "(4, 1), battery 5"], ["ridge (4, 1), battery 5"], ["ridge", "battery", "5"]):
+        arguments = [
+            "replan",
+            problem,
+            plan,
+            "--at",
+            *place,
+            "--quiet",
+            "--json",
+            "--rest",
+            rest,
+            "--out",
+            saved,
+        ]
+        assert main(arguments) == 0
+        optima.append(json.loads(capsys.readouterr().out)["upper_bound"])
+        assert main(["evaluate", rest, saved, "--quiet", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["cost"] == pytest.approx(optima[0])
+        assert main(["why", problem, plan, "--at", *place, "--quiet"]) == 0
+        assert "At ridge, entered in (4, 1), battery used 5 of 12 (7 left)," in capsys.readouterr().out
+    assert "battery: {at_most: 12, used: 5}" in Path(rest).read_text()
+    assert len(Path(rest).read_text()) < 2 * len(FLIGHT)
+    for command in ("why", "replan"):
+        assert main([command, problem, plan, "--at", "ridge (4, 1), battery 20", "--quiet"]) == 2
+        assert "may be entered in '(4, 1), battery 4 to 12'; name one" in capsys.readouterr().err
+    # Where the plan never gets, a robot still may be.
+    assert main(["replan", problem, plan, "--at", "ridge battery 1", "--quiet"]) == 2
+    assert (
+        "the plan never comes to event 'ridge', entered in (4, 1), battery used 1" in capsys.readouterr().err
+    )
+    spent = ["--spent", "lost=0"]
+    assert main(["replan", problem, plan, "--at", "ridge battery 1", *spent, "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["upper_bound"] < optima[0]
+    assert main(["robust", problem, plan, "--quiet", "--most", "50"]) in (0, 1)
+    told = capsys.readouterr().out
+    assert "  windy: 0.25\n" in told
+    assert "the 25% of reaching wait here from ready, look\n" in told
+    assert ", battery" not in told

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 from hcssp import CSSPBuilder
 from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.levels import Capacity, LevelledGrid, with_levels
+from hcssp.cssp.levels import Capacity, LevelledGrid, base_of, level_label, used_in, with_levels
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.validation import violations
+from hcssp.errors import InvalidProblem
 
 
 @pytest.mark.parametrize(
@@ -85,3 +88,21 @@ def test_a_grid_keeps_its_cells() -> None:
     assert isinstance(carried.world, LevelledGrid)
     assert carried.world.cells.tolist() == [[1, 1]] * 3 + [[2, 1]] * 3
     assert list(carried.state_labels)[-3:] == ["lost, battery 0", "lost, battery 1", "lost, battery 2"]
+
+
+def test_a_label_is_a_text_that_knows_its_cell_and_amounts() -> None:
+    room = GridWorld(2, 1, (1, 1), (2, 1)).to_cssp()
+    capacities = [Capacity("battery", at_most=4.0, used=2.0), Capacity("water", 1.0, 0.5, probability=0.1)]
+    carried = with_levels(room, capacities, np.ones((2, room.num_rows)))
+    (begin,) = np.flatnonzero(carried.initial)
+    label = carried.state_labels[int(begin)]
+    assert label == "(1, 1), battery 2, water 0"
+    assert (base_of(label), used_in(label)) == ((1, 1), {"battery": 2.0, "water": 0.0})
+    assert label.at({"water": 0.3}) == "(1, 1), battery 2, water 0.5"
+    assert used_in(label.at({"water": 7.0})) == {"battery": 2.0, "water": np.inf}
+    # Processes hand labels around, and texts carried on top of them keep what they know.
+    again = pickle.loads(pickle.dumps(level_label(label, "late")))
+    assert again == "(1, 1), battery 2, water 0, late"
+    assert (base_of(again), used_in(again)) == ((1, 1), used_in(label))
+    with pytest.raises(InvalidProblem, match=r"5\.0 is used at the beginning; give a number from 0 to 4"):
+        Capacity("battery", at_most=4.0, used=5.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import permutations, product
 from math import inf
@@ -14,8 +15,9 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.exact import evaluate
-from hcssp.evaluation.robustness import Robustness, robustness
-from hcssp.procedure import Outcome, ProcedureBuilder
+from hcssp.evaluation.robustness import Robustness, parameter_influences, robustness
+from hcssp.files.problem_file.loading import load_text
+from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.procedure.probabilities import with_probability
 from hcssp.solving.solve import solve
 from random_problems import random_cssp
@@ -267,3 +269,99 @@ def test_a_limit_is_about_executions_however_likely_they_are() -> None:
     # Told as in the flat problem: what is spent, and the limit for what is not executed.
     assert found.expected[limit] == pytest.approx(0.4 * 2.0 + 0.6 * 2.5)
     assert found.worst[limit] == pytest.approx(2.5 + 0.36 * (1 / 0.45 - 2.5))
+
+
+def expedition(locked: float = 0.25, slip: float = 0.2) -> HCSSP:
+    """Cross a hall that may be locked, and go back, on a battery that some crossings use up."""
+    text = """
+format: hcssp-problem
+version: 1
+parameters: {locked: 0.25, slip: 0.2, unused: 3}
+costs: [time, lost]
+capacities: {battery: {at_most: 9}}
+models:
+  leg:
+    grid: {map: ["#####", "S...G", "#...#", "#####"], slip: slip, step_cost: {time: 1, battery: 1}}
+    give_up: {time: 50, lost: 1}
+activities:
+  out: {model: leg}
+  detour:
+    table: {here: {walk: {to: there, costs: {time: 7, battery: 2}}}}
+    start: here
+    goal: there
+    give_up: {time: 50, lost: 1}
+  back: {model: leg}
+procedure:
+  start: depot
+  end: over
+  events:
+    depot: {go: {runs: out, to: hall}}
+    hall:
+      try:
+        - {probability: 1 - locked, to: far}
+        - {probability: locked, runs: detour, to: far}
+    far: {return: {runs: back, to: over}}
+"""
+    return load_text(text, parameters={"locked": locked, "slip": slip})
+
+
+def test_levels_of_a_capacity_share_the_figures_of_the_file() -> None:
+    """What an event's odds change is the sum over all charge levels: the slope of the exact cost."""
+    problem = expedition()
+    policy = solve(problem).as_procedure().policy
+    step = 1e-5
+    more, less = (expedition(locked=0.25 * (1 + sign * step)) for sign in (1, -1))
+    slope = (evaluate(more, policy.under(more)).costs - evaluate(less, policy.under(less)).costs) / (2 * step)
+    for cost, found in enumerate(robustness(problem, policy, most=99).influences):
+        by_place = {(each.state, each.successor): each for each in found if each.successor is not None}
+        locked = by_place["hall", ("detour", "here")]
+        assert (locked.action, locked.figure) == ("try", 0.25)
+        assert 100 * locked.change == pytest.approx(slope[cost], rel=1e-6)
+        # Nothing is named twice, and nothing by the level of the battery.
+        names = [(each.state, each.action, each.successor) for each in found]
+        assert len(set(names)) == len(names)
+        assert "battery" not in str(names)
+        assert "event" not in str(names)
+
+
+def test_a_parameter_sums_up_all_that_it_decides() -> None:
+    problem = expedition()
+    policy = solve(problem).as_procedure().policy
+    given = {"locked": 0.25, "slip": 0.2, "unused": 3.0}
+
+    def make(changed: Mapping[str, float | Fraction]) -> HCSSP:
+        return expedition(**{name: float(value) for name, value in changed.items() if name != "unused"})
+
+    found = parameter_influences(policy, given, make)
+    for cost, influences in enumerate(found):
+        assert {each.state for each in influences} == {"locked", "slip"}
+        for each in influences:
+            changed = make({str(each.state): each.figure * 1.01})
+            exact = (
+                evaluate(changed, policy.under(changed)).costs[cost] - evaluate(problem, policy).costs[cost]
+            )
+            assert each.change == pytest.approx(exact, rel=1e-9)
+    # A probability of 1 cannot grow; then it is made smaller.
+    text = "[{probability: sure, runs: again, to: end}, {probability: 1 - sure, to: end}]"
+    certain = surely(text, 1.0)
+    own = solve(certain).as_procedure().policy
+    ((time,),) = parameter_influences(
+        own, {"sure": 1.0}, lambda changed: surely(text, float(changed["sure"]))
+    )
+    assert time.change == pytest.approx(0.01 * 3.0)
+
+
+def surely(outcomes: str, sure: float) -> HCSSP:
+    """An activity of 3 minutes, run with a probability."""
+    return load_text(
+        f"""
+format: hcssp-problem
+version: 1
+parameters: {{sure: 1}}
+costs: [time]
+activities:
+  again: {{table: {{here: {{walk: {{to: there, costs: {{time: 3}}}}}}}}, start: here, goal: there}}
+procedure: {{start: start, end: end, events: {{start: {{go: {outcomes}}}}}}}
+""",
+        parameters={"sure": sure},
+    )

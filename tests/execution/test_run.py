@@ -5,10 +5,12 @@ import pytest
 
 from brute_force import brute_force
 from hcssp.cssp import CSSP, CSSPBuilder, DeterministicPolicy
-from hcssp.errors import ImpossibleObservation, ImproperPolicy, NoSolution
+from hcssp.cssp.levels import Capacity
+from hcssp.errors import DeadEnd, ImpossibleObservation, ImproperPolicy, NoSolution
 from hcssp.evaluation.exact import evaluate, expected_remaining
 from hcssp.execution import Run
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder, ProcedurePolicy
+from hcssp.procedure.capacities import with_capacities
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import start_in_goal, two_starts
@@ -404,3 +406,125 @@ def test_a_run_knows_what_is_to_come_however_late() -> None:
     problem = room.build()
     decision = Run(DeterministicPolicy(problem, [0, -1])).step()
     assert decision.remaining["time"] == pytest.approx(1e15, rel=1e-12)
+
+
+def flight(at_most: float = 4.0, probability: float = 0.0) -> HCSSP:
+    """Two legs, each fast or slow: of 1 minute and 2 of the battery, again if it fails, or of 5 and 1."""
+    way = CSSPBuilder(cost_names=("time", "battery"))
+    here, there = way.add_state((1, 1)), way.add_goal((2, 1))
+    way.add_action(here, "fast", to={there: 0.5, here: 0.5}, costs={"time": 1, "battery": 2})
+    way.add_action(here, "slow", to=there, costs={"time": 5, "battery": 1})
+    way.set_initial(here)
+    plan = ProcedureBuilder()
+    start, middle, end = (plan.add_event(name) for name in ("start", "middle", "end"))
+    first, second = plan.add_activity("first", way.build()), plan.add_activity("second", way.build())
+    plan.add_choice(start, "fly", to=[Outcome(1.0, middle, runs=first)])
+    plan.add_choice(middle, "wait", to=[Outcome(1.0, middle)])
+    plan.add_choice(middle, "fly", to=[Outcome(1.0, end, runs=second)])
+    return with_capacities(plan.build(start=start, end=end), [Capacity("battery", at_most, 1.0, probability)])
+
+
+def test_a_cell_and_what_was_measured_say_where_a_run_is() -> None:
+    run = solve(flight()).start()
+    assert run.step().used == {"battery": 0.0}
+    decision = run.step((1, 1))
+    assert (decision.cell, decision.used) == ((1, 1), {"battery": 0.0})
+    assert (decision.state, decision.action) == ("(1, 1), battery 0", "fast")
+    text = "in first, state (1, 1), battery used 0 of 4 (4 left): fast; to come: time 8.5; "
+    assert f"{decision}; ".startswith(text)
+    # It failed. Labels as texts are still understood, and an amount that the model expects changes nothing.
+    told = [
+        {"observation": (1, 1)},
+        {"observation": "(1, 1), battery 2"},
+        {"observation": (1, 1), "battery": 2},
+    ]
+    decisions = []
+    for each in told:
+        again = solve(flight()).start()
+        again.step()
+        again.step([1, 1])
+        decisions.append(again.step(**each))
+    assert decisions[0] == decisions[1] == decisions[2]
+    assert (decisions[0].used, decisions[0].action) == ({"battery": 2.0}, "slow")
+    middle = run.step((2, 1))
+    assert (middle.event, middle.cell, middle.used) == ("middle", (2, 1), {"battery": 2.0})
+    assert run.step("second").used == {"battery": 2.0}
+    assert run.step((2, 1)).over
+    assert run.decision.used == {"battery": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("at", "measured", "to_come", "replanned"),
+    [
+        # Fast is only possible where a failure leaves enough for what follows: with 4 left in the first
+        # leg, with 3 or 4 in the second. The plan reaches no 3 in the first, and at most 2 in the second.
+        ("first", 0.0, 8.5, False),
+        ("first", 1.0, 10.0, True),
+        ("first", 0.2, 10.0, True),
+        ("first", 2.0, 10.0, False),
+        ("middle", 0.0, 1.0 + 0.5 * 5.0, True),
+        ("middle", 2.0, 5.0, False),
+        ("middle", 1.0, 1.0 + 0.5 * 5.0, True),
+        ("second", 1.0, 1.0 + 0.5 * 5.0, True),
+    ],
+)
+def test_what_was_measured_counts_whatever_the_model_expects(
+    at: str, measured: float, to_come: float, replanned: bool
+) -> None:
+    run = solve(flight()).start()
+    run.step()
+    if at != "first":
+        run.step()
+    if at == "second":
+        run.step((2, 1))
+    where = (1, 1) if at != "middle" else (2, 1)
+    decision = run.step(where, battery=measured)
+    assert (decision.activity or decision.event) == at
+    assert decision.used == {"battery": np.ceil(measured)}
+    assert decision.remaining["time"] == pytest.approx(to_come, rel=1e-3)
+    assert decision.replanned == replanned
+    assert str(decision).endswith("planned again") == replanned
+    # The run goes on from there.
+    for _ in range(20):
+        if decision.over:
+            break
+        outcome, state = run.possible()[-1]
+        decision = run.step(outcome if state is None else state)
+    assert decision.over
+    assert not decision.replanned
+
+
+def test_what_cannot_be_measured_changes_nothing() -> None:
+    run = solve(flight()).start()
+    with pytest.raises(ImpossibleObservation, match="nothing is measured before the first choice"):
+        run.step(battery=1)
+    before = run.step()
+    for used, message in (
+        ({"battery": 5}, "battery 5: more is used than the capacity of 4; state a larger capacity"),
+        ({"battery": -1}, "battery -1: give how much of it is used"),
+        ({"battery": np.nan}, "battery nan: give how much of it is used"),
+        ({"fuel": 1}, "there is no capacity 'fuel'; the capacities are 'battery'"),
+    ):
+        with pytest.raises(ImpossibleObservation, match=message):
+            run.step((1, 1), **used)
+    with pytest.raises(DeadEnd):
+        run.step((1, 1), battery=3)
+    with pytest.raises(ImpossibleObservation, match=r"\(7, 7\) cannot be observed next"):
+        run.step((7, 7), battery=1)
+    assert run.decision == before
+    alone = Run(run._policy)
+    alone.step()
+    with pytest.raises(ImpossibleObservation, match=r"the plan says nothing about .* begin the run by plan"):
+        alone.step((1, 1), battery=1)
+    dash = Run(dash_last())
+    dash.step()
+    with pytest.raises(ImpossibleObservation, match="there is no capacity 'battery'"):
+        dash.step("in", battery=1)
+
+
+def test_a_capacity_that_may_be_exceeded_goes_on_above_it() -> None:
+    run = solve(flight(at_most=2.0, probability=0.9)).start()
+    run.step()
+    decision = run.step((1, 1), battery=7)
+    assert decision.used == {"battery": np.inf}
+    assert decision.remaining["time"] == pytest.approx(4.0, rel=1e-3)

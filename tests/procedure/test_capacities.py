@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hcssp import CSSPBuilder, LinearProgram, explore, solve
+from hcssp import CSSPBuilder, LinearProgram, dump_problem, explore, solve
 from hcssp.cssp.levels import Capacity
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.errors import DeadEnd, InvalidProblem
+from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.procedure.capacities import with_capacities
+from hcssp.procedure.capacities import capacity_model, rest_with_capacities, with_capacities
+from hcssp.procedure.rest import Position, rest_of
 from random_procedures import random_procedure
 from volume import some
 
@@ -86,6 +89,70 @@ def test_it_is_the_flat_problem_with_levels(seed: int, kind: dict[str, bool]) ->
         return
     ours, theirs = optimum(carried), optimum(explored(problem, capacity, uses))
     assert ours == (theirs if isinstance(theirs, str) else pytest.approx(theirs, rel=1e-7, abs=1e-9))
+
+
+def positions(problem: HCSSP) -> list[Position]:
+    """Some of the places where a run can be."""
+    found = [Position(*state) for state in problem.flattening.event_states if state[0] != problem.end]
+    for index, activity in enumerate(problem.activities):
+        event = problem.choices[int(problem.activity_choice[index])].event
+        inside = np.flatnonzero(~activity.cssp.goals).tolist()
+        found += [Position(event, None, index, state) for state in inside]
+    return found
+
+
+def label_at(problem: HCSSP, place: Position) -> str:
+    if place.activity is None or place.state is None:
+        return str(place.entry)
+    return str(problem.activities[place.activity].cssp.state_labels[place.state])
+
+
+@pytest.mark.parametrize(
+    "kind", [{}, {"cycles": True}, {"several_exits": True}, {"exits_part": True, "cycles": True}]
+)
+@pytest.mark.parametrize("seed", some(range(6), 3))
+def test_a_rest_with_capacities_is_the_rest_of_the_levels(seed: int, kind: dict[str, bool]) -> None:
+    """It has the same optimum, and a file holds it as it is stated."""
+    problem = random_procedure(seed, num_constraints=1, **kind)
+    problem = problem.with_bounds(dict.fromkeys(problem.constraint_names, np.inf))
+    rng = np.random.default_rng(seed)
+    uses = {
+        each.name: rng.integers(-1, 3, size=(1, each.cssp.num_rows)).astype(float)
+        for each in problem.activities
+    }
+    capacity = Capacity("battery", at_most=4.0, probability=[0.0, 0.25][seed % 2])
+    try:
+        carried = with_capacities(problem, [capacity], uses)
+    except InvalidProblem:
+        return
+    places = positions(carried)
+    for place in rng.choice(len(places), 3, replace=False).tolist():
+        left = dict.fromkeys(carried.constraint_names, np.inf)
+        rest = rest_with_capacities(carried, places[place], left)
+        ours, theirs = optimum(rest), optimum(rest_of(carried, places[place], left))
+        assert ours == (theirs if isinstance(theirs, str) else pytest.approx(theirs, rel=1e-7, abs=1e-9))
+        is_exceeded = capacity_model(rest) is None
+        assert is_exceeded == ("battery above 4" in label_at(carried, places[place]))
+        if not is_exceeded:
+            document = dump_problem(rest)
+            assert load_text(document) == rest
+            assert "capacities:" in document
+
+
+def test_a_changed_problem_is_not_what_its_capacities_were_stated_for() -> None:
+    """Bounds and names may change; other activities, choices or constraints need their levels written out."""
+    problem = with_capacities(two_legs(), [Capacity("battery", at_most=3.0)])
+    assert capacity_model(problem.with_bounds({})) is not None
+    assert capacity_model(problem.named("other")) is not None
+    # How events are entered is found once for a problem, whatever its bounds.
+    assert problem.with_bounds({}).entered_states is problem.entered_states
+    for changed in (
+        problem.with_activities({"first": problem.activities[1].cssp}),
+        replace(problem, choices=tuple(replace(each, name="walk") for each in problem.choices)),
+        rest_of(problem, Position(1, "there, battery 1"), {}),
+    ):
+        assert capacity_model(changed) is None
+        assert load_text(dump_problem(changed)) == changed
 
 
 def leg() -> CSSP:

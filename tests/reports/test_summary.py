@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 import pytest
 
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Infeasible
+from hcssp.cssp.levels import Amount, Capacity, Level, LevelLabel
 from hcssp.reports.summary import (
     ChoiceSummary,
     activity_summaries,
@@ -57,25 +59,38 @@ def test_the_multipliers_of_a_proof_that_nothing_is_feasible_are_no_prices() -> 
     assert constraint_summaries(replace(plan, proof=Infeasible()))[0].price is None
 
 
-def test_equal_choices_at_one_event_are_told_together() -> None:
-    def chosen(entry: str | None, choice: str, place: str = "ridge") -> ChoiceSummary:
-        name = place if entry is None else f"{place} (entered in {entry})"
-        return ChoiceSummary(name, choice, ("other",), place, entry)
+def test_equal_choices_at_neighbouring_levels_are_told_together_with_what_is_left() -> None:
+    battery, water = Capacity("battery", 9.0, probability=0.1), Capacity("water", 3.0, step=0.5)
+
+    def chosen(entry: Hashable | None, choice: str, place: str = "ridge") -> ChoiceSummary:
+        return ChoiceSummary("", choice, ("other",), place, entry)
+
+    def at(base: str, level: int, other: int | None = None) -> LevelLabel:
+        amounts = [] if other is None else [Amount(water, other)]
+        return LevelLabel(base, (Level([*amounts, Amount(battery, level)]),))
 
     listed = [
         chosen(None, "go", "depot"),
-        chosen("G, battery 1", "fly"),
-        chosen("H, battery 1", "fly"),
-        chosen("G, battery 2", "fly"),
-        chosen("G, battery 3", "charge"),
+        chosen(at("G", 2), "fly"),
+        chosen(at("H", 1), "fly"),
+        chosen(at("G", 1), "fly"),
+        chosen(at("G", 3), "charge"),
+        # Level 10 stands for all that exceed the capacity.
+        chosen(at("G", 10), "charge"),
+        chosen(at("G", 8, 1), "wait", "lake"),
+        chosen(at("G", 9, 1), "wait", "lake"),
+        chosen(at("G", 9, 2), "wait", "lake"),
         chosen("left", "wait", "door"),
         chosen("right", "wait", "door"),
     ]
     assert [(each.event, each.choice) for each in joined_choices(listed)] == [
         ("depot", "go"),
-        ("ridge (entered in G, battery 1 to 2)", "fly"),
-        ("ridge (entered in G, battery 3)", "charge"),
-        ("ridge (entered in H, battery 1)", "fly"),
+        ("ridge (entered in G), battery used 1-2 of 9 (7-8 left)", "fly"),
+        ("ridge (entered in H), battery used 1 of 9 (8 left)", "fly"),
+        ("ridge (entered in G), battery used 3 of 9 (6 left)", "charge"),
+        ("ridge (entered in G), battery above 9", "charge"),
+        ("lake, water used 0.5 of 3 (2.5 left), battery used 8-9 of 9 (0-1 left)", "wait"),
+        ("lake, water used 1 of 3 (2 left), battery used 9 of 9 (0 left)", "wait"),
         ("door (entered in left)", "wait"),
         ("door (entered in right)", "wait"),
     ]

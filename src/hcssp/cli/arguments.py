@@ -92,6 +92,24 @@ def setting(text: str) -> tuple[str, Fraction]:
     return name, found
 
 
+def add_place_argument(parser: argparse.ArgumentParser, purpose: str, *, required: bool = False) -> None:
+    """Add ``--at``, which names a place of the procedure; :func:`place` reads it."""
+    parser.add_argument(
+        "--at",
+        nargs="+",
+        default=[],
+        required=required,
+        metavar="PLACE",
+        help=f"{purpose}: an event, or an activity and its state, such as: cross-hall 3,4. Where a capacity "
+        'is carried, with what is used of it: "hall door (13, 2), battery 60", "hall door battery 60"',
+    )
+
+
+def place(given: list[str]) -> str | None:
+    """A place as the words of ``--at`` name it; None if there are none."""
+    return " ".join(given) or None
+
+
 def names(text: str) -> list[str]:
     """Names, with commas between them."""
     found = [name.strip() for name in text.split(",")]

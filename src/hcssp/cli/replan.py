@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Hashable
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING
 from hcssp.cli.arguments import (
     UsageError,
     add_output_arguments,
+    add_place_argument,
     add_plan_arguments,
     add_problem_arguments,
     add_tolerance_argument,
     bound,
     gap,
+    place,
     seconds,
     setting,
 )
@@ -52,14 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp replan``."""
     add_problem_arguments(parser)
     add_plan_arguments(parser)
-    parser.add_argument(
-        "--at",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="where the execution is: an event, or an activity and its state, such as: cross-hall 3,4 "
-        "(default: the start)",
-    )
+    add_place_argument(parser, "where the execution is (default: the start)")
     parser.add_argument(
         "--spent",
         type=bound,
@@ -162,7 +156,7 @@ def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     plan = read_plan(arguments, arguments.plan, problem, tolerances).as_procedure()
     spent = None if arguments.spent is None else dict(arguments.spent)
     world = _world(arguments, problem, plan) if changed else None
-    rest, start = rest_to_plan(plan, _place(arguments.at), spent, world, None, tolerances)
+    rest, start = rest_to_plan(plan, place(arguments.at), spent, world, None, tolerances)
     return as_procedure(rest), start
 
 
@@ -182,10 +176,3 @@ def _world(arguments: argparse.Namespace, problem: HCSSP, plan: Plan) -> HCSSP:
         if each.name in plan.bounds and (each.name in given or each.at_most == stated[each.name])
     ]
     return with_bounds(world, kept)
-
-
-def _place(given: list[str]) -> Hashable | None:
-    """Where the execution is, as one or two words of the command line tell it."""
-    if len(given) > 2:
-        raise UsageError(f"--at {' '.join(given)}: name an event, or an activity and its state")
-    return None if not given else given[0] if len(given) == 1 else tuple(given)

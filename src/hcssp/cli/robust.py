@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import (
@@ -15,12 +17,17 @@ from hcssp.cli.arguments import (
 )
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
 from hcssp.cli.plans import plan_heading, read_plan
-from hcssp.cli.problems import load_problem, title_of
+from hcssp.cli.problems import load_problem, settings_of, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from hcssp.cli.interruption import Interruption
+    from hcssp.contract.plan import ProcedurePlan
+    from hcssp.evaluation.nature import Influence
+    from hcssp.procedure import HCSSP
 
 HELP = "the worst case of a saved plan if the probabilities are wrong"
 DESCRIPTION = """\
@@ -65,6 +72,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         plan = read_plan(arguments, arguments.plan, problem).as_procedure()
         printer.note(f"looking for the worst case of {arguments.plan}")
         found = robustness(plan.problem, plan.policy, arguments.within, most=arguments.most)
+        if arguments.problem != "-":
+            printer.note("changing each parameter by 1%")
+            found = replace(found, parameters=_parameters(arguments, plan))
     if arguments.json:
         document = plan_heading(arguments, plan)
         print(json.dumps(document | robustness_document(found), allow_nan=False))
@@ -72,3 +82,17 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         title = f"{arguments.plan}, a plan for {title_of(arguments)}, with probabilities that may be wrong"
         print(robustness_in_words(title, found, plan.problem, style_of(sys.stdout)))
     return SOLVED if found.keeps_bounds() else NO_PLAN
+
+
+def _parameters(arguments: argparse.Namespace, plan: ProcedurePlan) -> tuple[tuple[Influence, ...], ...]:
+    """How the costs change with the parameters of the problem."""
+    from hcssp.evaluation.robustness import parameter_influences
+    from hcssp.files.named_problem import parameters_of
+
+    given = settings_of(arguments.settings)
+
+    def make(changed: Mapping[str, float | Fraction]) -> HCSSP:
+        return load_problem(arguments, arguments.problem, {**given, **changed})
+
+    found = parameter_influences(plan.policy, parameters_of(arguments.problem, given), make)
+    return tuple(each[: arguments.most] for each in found)

@@ -34,6 +34,11 @@ def robustness_document(found: Robustness) -> dict[str, Any]:
                 for each in found.influences[index]
             ],
         }
+        if found.parameters:
+            costs[name]["parameters"] = [
+                {"name": str(each.state), "value": each.figure, "change": plain(each.change)}
+                for each in found.parameters[index]
+            ]
         if index:
             # JSON knows no infinity: every share below one is borne.
             costs[name]["bearable"] = min(float(found.bearable[index - 1]), 1.0)
@@ -59,10 +64,11 @@ def robustness_in_words(title: str, found: Robustness, problem: HCSSP, style: St
     ]
     if verdicts:
         blocks.append(style.strong("Bounds") + "\n" + "\n".join(verdicts))
-    for measure, influences in zip(measures, found.influences, strict=True):
-        if influences:
+    parameters = found.parameters or ((),) * len(measures)
+    for measure, own, influences in zip(measures, parameters, found.influences, strict=True):
+        if influences or own:
             heading = style.strong(f"What {measure.name} is most sensitive to")
-            lines = [f"  {influence_in_words(each, measure)}" for each in influences]
+            lines = [f"  {influence_in_words(each, measure)}" for each in (*own, *influences)]
             blocks.append(heading + " (change if the figure were 1% larger)\n" + "\n".join(lines))
     return "\n\n".join(blocks)
 

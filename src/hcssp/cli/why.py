@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import (
     add_output_arguments,
+    add_place_argument,
     add_plan_arguments,
     add_problem_arguments,
     gap,
+    place,
     seconds,
 )
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
@@ -42,9 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp why``."""
     add_problem_arguments(parser)
     add_plan_arguments(parser)
-    parser.add_argument(
-        "--at", required=True, metavar="PLACE", help='an event, or an activity and a state: "cross-NE 3,4"'
-    )
+    add_place_argument(parser, "the place to ask about", required=True)
     parser.add_argument(
         "--gap", type=gap, default=1e-6, metavar="G", help="stop each search at this gap (default: 1e-6)"
     )
@@ -65,12 +65,13 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     criteria: list[StopCriterion] = [Gap(arguments.gap)]
     if arguments.time_limit is not None:
         criteria.append(MaxRuntime(arguments.time_limit))
+    at = place(arguments.at)
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
         plan = read_plan(arguments, arguments.plan, problem)
-        printer.note(f"looking at the alternatives at {arguments.at}")
-        reasons = why(plan, arguments.at, stop=criteria)
+        printer.note(f"looking at the alternatives at {at}")
+        reasons = why(plan, at, stop=criteria)
     if arguments.json:
         print(json.dumps(plan_heading(arguments, plan) | reasons_document(reasons), allow_nan=False))
     else:

@@ -17,6 +17,7 @@ from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
+from hcssp.contract.stop import Gap
 from hcssp.contract.trace import Trace
 from hcssp.cssp.expanded_part import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
@@ -37,6 +38,9 @@ from hcssp.verbs import verb
 if TYPE_CHECKING:
     from hcssp.checker.format import Certificate
     from hcssp.execution.run import Run
+
+REPLANNING_GAP = 1e-3
+"""Where a run plans its rest by itself, a robot waits: it stops at this proven relative gap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,11 +351,18 @@ class Plan:
         """What the alternatives at an event or in a state would cost; see :func:`hcssp.solving.why.why`."""
         return verb("plan.why")(self, at, **options)
 
-    def start(self) -> Run:
-        """Begin to follow the plan; see :mod:`hcssp.execution.run`."""
+    def start(self, **options: Any) -> Run:
+        """Begin to follow the plan; see :mod:`hcssp.execution.run`.
+
+        Parameters
+        ----------
+        options
+            `solver`, `stop` and `on_progress` for planning the rest where measured amounts of capacities lead
+            to where the plan says nothing. By default it stops at a gap of :data:`REPLANNING_GAP`.
+        """
         from hcssp.execution.run import Run
 
-        return Run(self.policy, self.replan)
+        return Run(self.policy, self.replan, {"stop": Gap(REPLANNING_GAP)} | options)
 
     def save(self, path: Any) -> None:
         """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""

@@ -22,10 +22,12 @@ stays; the step into it costs 1 of a cost of its own, whose expectation is the p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import isfinite
+from itertools import groupby
+from math import inf, isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -56,12 +58,15 @@ class Capacity:
         How finely it is counted: what an action uses is rounded up to whole steps, what it gives back down.
     probability
         With what probability a run may exceed it; 0 means never.
+    used
+        How much of it is used when a run begins.
     """
 
     name: str
     at_most: float
     step: float = 1.0
     probability: float = 0.0
+    used: float = 0.0
 
     def __post_init__(self) -> None:
         found = []
@@ -73,6 +78,11 @@ class Capacity:
             )
         if not 0.0 <= self.probability <= 1.0:
             found.append(f"capacity {self.name!r}: {self.probability} is not a probability between 0 and 1")
+        if not found and not 0.0 <= self.used <= self.at_most:
+            found.append(
+                f"capacity {self.name!r}: {self.used} is used at the beginning; give a number from 0 to "
+                f"{self.at_most:g}"
+            )
         if found:
             raise InvalidProblem(found)
 
@@ -207,7 +217,7 @@ def with_levels(
             np.vstack([paid.costs[: len(problem.costs), entry], *over]),
         )
     initial = np.zeros((problem.num_states, count))
-    initial[:, 0] = problem.initial
+    initial[:, levels.first] = problem.initial
     may_exceed = [each for each in capacities if each.probability > 0.0]
     return CSSP.unchecked(
         transitions=transitions,
@@ -267,6 +277,7 @@ class _Levels:
     """Where the rows of a problem lead between the levels of all capacities together, ``[row, level]``."""
 
     texts: tuple[str, ...]
+    first: int
     reached: IntArray
     allowed: BoolArray
     exceeding: tuple[FloatArray, ...]
@@ -294,12 +305,114 @@ class _Levels:
                 allowed &= ~over
                 after = np.minimum(after, capacity.last)
             reached[number] = after
-        texts = tuple(
-            ", ".join(each.level_text(int(level)) for each, level in zip(capacities, levels, strict=True))
-            for levels in joint.T
-        )
+        texts = tuple(Level([*map(Amount, capacities, levels)]) for levels in joint.T.tolist())
         together = np.asarray(np.ravel_multi_index(tuple(reached), sizes), dtype=np.int64)
-        return cls(texts, together, allowed, tuple(exceeding))
+        first = int(np.ravel_multi_index([measured(each, each.used).level for each in capacities], sizes))
+        return cls(texts, first, together, allowed, tuple(exceeding))
+
+
+class Amount(NamedTuple):
+    """How much of a capacity has been used, in steps."""
+
+    capacity: Capacity
+    level: int
+
+    @property
+    def used(self) -> float:
+        """The amount; ``inf`` if more than the capacity has been used."""
+        return inf if self.level > self.capacity.last else self.level * self.capacity.step
+
+
+def measured(capacity: Capacity, used: float) -> Amount:
+    """An amount that was measured, rounded up to whole steps.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is not a number of at least 0, or more than there is.
+    """
+    if not used >= 0.0:
+        raise InvalidProblem([f"{capacity.name} {used}: give how much of it is used, a number of at least 0"])
+    level = int(capacity.steps(np.array([min(used, capacity.at_most + capacity.step)]))[0])
+    if level > capacity.last and capacity.probability == 0.0:
+        remedy = "state a larger capacity, or one that may be exceeded"
+        raise InvalidProblem(
+            [f"{capacity.name} {used:g}: more is used than the capacity of {capacity.at_most:g}; {remedy}"]
+        )
+    return Amount(capacity, min(level, capacity.last + 1))
+
+
+class Level(str):
+    """The text of a level of all capacities together, which also knows the amounts."""
+
+    __slots__ = ("amounts",)
+    amounts: tuple[Amount, ...]
+
+    def __new__(cls, amounts: Sequence[Amount]) -> Level:
+        level = super().__new__(cls, ", ".join(each.capacity.level_text(each.level) for each in amounts))
+        level.amounts = tuple(amounts)
+        return level
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Level, (self.amounts,)
+
+
+class LevelLabel(str):
+    """The label of a state at some levels: a text, which also knows the state and the levels.
+
+    It equals the same text, so that plans and problems refer to it by either.
+
+    Attributes
+    ----------
+    base
+        The label of the state without levels, such as a cell.
+    levels
+        The levels' texts; those of capacities are :class:`Level`.
+    """
+
+    __slots__ = ("base", "levels")
+    base: Hashable
+    levels: tuple[str, ...]
+
+    def __new__(cls, base: Hashable, levels: tuple[str, ...]) -> LevelLabel:
+        before = base if isinstance(base, LevelLabel) else None
+        label = super().__new__(cls, f"{base}, {', '.join(levels)}")
+        label.base = base if before is None else before.base
+        label.levels = levels if before is None else (*before.levels, *levels)
+        return label
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LevelLabel, (self.base, self.levels)
+
+    @property
+    def amounts(self) -> tuple[Amount, ...]:
+        """What has been used of each capacity."""
+        return tuple(each for level in self.levels if isinstance(level, Level) for each in level.amounts)
+
+    def at(self, used: Mapping[str, float]) -> LevelLabel:
+        """The label of the same state where other amounts have been used, rounded up to whole steps.
+
+        Raises
+        ------
+        InvalidProblem
+            If there is no such capacity, or it holds less.
+        """
+        unknown = used.keys() - {each.capacity.name for each in self.amounts}
+        if unknown:
+            known = ", ".join(repr(each.capacity.name) for each in self.amounts) or "none"
+            raise InvalidProblem([f"there is no capacity {min(unknown)!r}; the capacities are {known}"])
+        levels = [
+            Level(
+                [
+                    measured(each.capacity, used[each.capacity.name]) if each.capacity.name in used else each
+                    for each in level.amounts
+                ]
+            )
+            if isinstance(level, Level)
+            else level
+            for level in self.levels
+        ]
+        return LevelLabel(self.base, tuple(levels))
 
 
 class LevelLabels(LazyLabels):
@@ -312,14 +425,128 @@ class LevelLabels(LazyLabels):
     def __len__(self) -> int:
         return len(self.base) * len(self.levels)
 
-    def _label(self, position: int) -> str:
+    def _label(self, position: int) -> LevelLabel:
         state, level = divmod(position, len(self.levels))
         return level_label(self.base[state], self.levels[level])
 
 
-def level_label(label: Hashable, level: str) -> str:
+def level_label(label: Hashable, level: str) -> LevelLabel:
     """What a state at a level is called."""
-    return f"{label}, {level}"
+    return LevelLabel(label, (level,))
+
+
+def base_of(label: Hashable) -> Hashable:
+    """The label of a state without its levels."""
+    return label.base if isinstance(label, LevelLabel) else label
+
+
+def used_in(label: Hashable) -> dict[str, float]:
+    """By the names of capacities, how much has been used in a state; empty if it has none."""
+    amounts = label.amounts if isinstance(label, LevelLabel) else ()
+    return {each.capacity.name: each.used for each in amounts}
+
+
+def with_used(label: Hashable) -> str:
+    """A label for people: what has been used of a capacity, and what is left.
+
+    >>> battery = Capacity("battery", at_most=90.0)
+    >>> with_used(LevelLabel((1, 2), (Level([Amount(battery, 55)]),)))
+    '(1, 2), battery used 55 of 90 (35 left)'
+    """
+    return joined_by_level([label], [None])[0][0]
+
+
+def joined_by_level(
+    labels: Sequence[Hashable], kinds: Sequence[Hashable], base: bool = True
+) -> list[tuple[str, list[int]]]:
+    """States that differ in the level of a capacity only and are of one kind, together.
+
+    >>> battery = Capacity("battery", at_most=9.0)
+    >>> labels = [LevelLabel("dock", (Level([Amount(battery, level)]),)) for level in range(4)]
+    >>> joined_by_level(labels, ["go", "charge", "charge", "charge"])
+    [('dock, battery used 0 of 9 (9 left)', [0]), ('dock, battery used 1-3 of 9 (6-8 left)', [1, 2, 3])]
+
+    Parameters
+    ----------
+    labels
+        The labels of states.
+    kinds
+        For each, what it must share with its neighbours to stand with them, such as what is done there.
+    base
+        Whether the texts name the state, too.
+
+    Returns
+    -------
+    list
+        For people, the text of each group, and the positions of its members in `labels`.
+    """
+    alike: dict[Hashable, list[int]] = {}
+    for position, label in enumerate(labels):
+        alike.setdefault(_but_for_level(label, position), []).append(position)
+    found: list[tuple[str, list[int]]] = []
+    for positions in alike.values():
+        positions.sort(key=lambda each: _last_level(labels[each]))
+        for _, run in groupby(positions, key=lambda each: kinds[each]):
+            members = list(run)
+            found.append((_range_text(labels[members[0]], labels[members[-1]], base), members))
+    return sorted(found, key=lambda each: min(each[1]))
+
+
+def _range_text(first: Hashable, last: Hashable, base: bool) -> str:
+    if not (isinstance(first, LevelLabel) and isinstance(last, LevelLabel)) or not first.amounts:
+        return str(first) if base else ""
+    told = [str(first.base)] if base else []
+    told += [level for level in first.levels if not isinstance(level, Level)]
+    return ", ".join([*told, *map(_amount_text, first.amounts, last.amounts)])
+
+
+def _amount_text(first: Amount, last: Amount) -> str:
+    capacity = first.capacity
+    if first.used == inf:
+        return capacity.exceeded
+    used, left = f"{first.used:g}", f"{capacity.at_most - first.used:g}"
+    if last.level > first.level:
+        used, left = f"{used}-{last.used:g}", f"{capacity.at_most - last.used:g}-{left}"
+    return f"{capacity.name} used {used} of {capacity.at_most:g} ({left} left)"
+
+
+def listed_by_level(labels: Iterable[Hashable]) -> list[str]:
+    """Labels as users write them, those at neighbouring levels together.
+
+    >>> battery = Capacity("battery", at_most=9.0)
+    >>> listed_by_level(LevelLabel("dock", (Level([Amount(battery, level)]),)) for level in (5, 0, 4, 6))
+    ['dock, battery 0', 'dock, battery 4 to 6']
+    """
+    given = list(labels)
+    levels = [_last_level(label) for label in given]
+    # Neighbours have the same distance between their level and their position in the sorted group.
+    alike: dict[Hashable, list[int]] = {}
+    for position, label in enumerate(given):
+        alike.setdefault(_but_for_level(label, position), []).append(position)
+    found = []
+    for positions in alike.values():
+        positions.sort(key=lambda each: levels[each])
+        places = {each: place for place, each in enumerate(positions)}
+        for _, run in groupby(positions, key=lambda each: levels[each] - places[each]):
+            first, *others = run
+            label = given[others[-1]] if others else None
+            to = f" to {label.amounts[-1].used:g}" if isinstance(label, LevelLabel) else ""
+            found.append(f"{given[first]}{to}")
+    return found
+
+
+def _but_for_level(label: Hashable, position: int) -> Hashable:
+    """What labels share that differ in the level of the last capacity only; its position if it has none."""
+    amounts = label.amounts if isinstance(label, LevelLabel) else ()
+    if not (isinstance(label, LevelLabel) and amounts):
+        return position
+    others = tuple(level for level in label.levels if not isinstance(level, Level))
+    return (label.base, others, amounts[:-1], amounts[-1].capacity, amounts[-1].used == inf)
+
+
+def _last_level(label: Hashable) -> int:
+    amounts = label.amounts if isinstance(label, LevelLabel) else ()
+    return amounts[-1].level if amounts else 0
 
 
 @dataclass(frozen=True, eq=False)

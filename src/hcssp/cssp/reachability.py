@@ -58,15 +58,19 @@ def closure(graph: SparseMatrix, sources: BoolArray) -> BoolArray:
 
 def reachable(problem: CSSP, rows: BoolArray | None = None) -> BoolArray:
     """The states that can be reached from the initial distribution with the actions `rows` (all)."""
+    return closure(state_graph(problem, rows), problem.initial > 0.0)
+
+
+def state_graph(problem: CSSP, rows: BoolArray | None = None) -> SparseMatrix:
+    """The graph of the states along the possible transitions of the actions `rows` (all)."""
     transitions = _pattern(problem.transitions)
     if rows is not None and not rows.all():
         transitions = _without(transitions, np.repeat(rows, np.diff(transitions.indptr)))
     # The rows of a state are neighbours, so coarser boundaries turn rows into a graph of states.
-    graph = csr_array(
+    return csr_array(
         (transitions.data, transitions.indices, transitions.indptr[problem.row_start]),
         shape=(problem.num_states, problem.num_states),
     )
-    return closure(graph, problem.initial > 0.0)
 
 
 def can_reach_goal(problem: CSSP, rows: BoolArray | None = None) -> BoolArray:

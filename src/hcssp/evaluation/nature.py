@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import Absorbed, absorb
+from hcssp.cssp.levels import base_of
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import CostOverflow, OutOfPrecision
 from hcssp.evaluation.chain import InducedChain
@@ -48,9 +49,11 @@ class Influence:
     Attributes
     ----------
     state, action
-        The row whose figure it is.
+        The row whose figure it is: an event, or an activity and its state. Rows that differ only in the
+        level of a capacity, or in how their event was entered, have one figure. For a parameter of the
+        problem's file, its name and an empty text.
     successor
-        Whose probability it is; None if it is the cost of the row itself.
+        Whose probability it is; None if it is the cost of the row itself, or a parameter.
     figure
         The probability, or the cost.
     change
@@ -62,6 +65,15 @@ class Influence:
     successor: Hashable | None
     figure: float
     change: float
+
+
+def stated_place(label: Hashable) -> Hashable:
+    """An event, or an activity and its state, without the levels that a run carries."""
+    if isinstance(label, tuple) and len(label) == 3 and label[0] == "event":
+        return str(label[1])
+    if isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], str):
+        return (label[0], base_of(label[1]))
+    return base_of(label)
 
 
 class Nature:
@@ -79,6 +91,8 @@ class Nature:
         What people call the action that the policy takes in a state.
     aim
         What is told of the costs.
+    stated
+        For each state the number of the one that states its figures, see :class:`Influence`.
     """
 
     def __init__(
@@ -90,8 +104,10 @@ class Nature:
         num_event_states: int,
         action: Callable[[int], Hashable],
         aim: Aim,
+        stated: IntArray,
     ) -> None:
         self._chain = chain
+        self._stated_by = stated
         self._ways = ways
         # Executions are counted after the costs, and a limit is what is spent less so much for each of them.
         self._told: FloatArray = np.hstack([aim.matrix, np.zeros((len(aim.names), len(limits)))])
@@ -187,6 +203,7 @@ class Nature:
         value[self._inner] = found.values @ self._told.T
         probabilities = self._nominal
         chancy = probabilities < 1.0
+        figure = self._figures()
         told = []
         for cost, own in enumerate(costs):
             after = value[self._heads, cost] + self._paid_on_the_way(self._told[cost])
@@ -195,21 +212,45 @@ class Nature:
             odds = probabilities[chancy] / (1.0 - probabilities[chancy])
             changes[chancy] = found.visits[self._row[chancy]] * odds * (after - mean)[chancy]
             every = np.concatenate([changes, found.visits * own]) / 100.0
-            strongest = np.argsort(-np.abs(every), kind="stable")[:most]
-            told.append(tuple(self._influence(int(n), own, every) for n in strongest if every[n] != 0.0))
+            # One member of each figure stands for it.
+            members, inverse = np.unique(figure, return_index=True, return_inverse=True)[1:]
+            sums = np.bincount(inverse, every)
+            strongest = np.lexsort((members, -np.abs(sums)))[:most]
+            told.append(
+                tuple(
+                    self._influence(int(members[n]), own, float(sums[n])) for n in strongest if sums[n] != 0.0
+                )
+            )
         return tuple(told)
 
-    def _influence(self, number: int, costs: FloatArray, changes: FloatArray) -> Influence:
+    def _figures(self) -> IntArray:
+        """Which probabilities and costs of rows are one stated figure: a number for each."""
+        stated = self._stated_by[self._inner]
+        rows = np.arange(len(stated))
+        if len(np.unique(stated)) < len(stated):
+            known: dict[tuple[int, Hashable], int] = {}
+            actions = (self._action(state) for state in self._inner.tolist())
+            rows = np.array(
+                [known.setdefault(key, len(known)) for key in zip(stated.tolist(), actions, strict=True)]
+            )
+        ways = rows[self._row] * len(self._stated_by) + self._stated_by[self._heads]
+        # What is counted and what is not are told apart where both lead to one event.
+        for counted in self._by_outcome:
+            ways = 2 * ways + (counted > 0.0)
+        ways = np.unique(ways, return_inverse=True)[1]
+        return np.concatenate([ways, rows + len(ways)])
+
+    def _influence(self, number: int, costs: FloatArray, change: float) -> Influence:
         """The figure `number`: first come the probabilities, then the costs of the rows."""
-        labels, change = self._chain.problem.state_labels, float(changes[number])
+        labels = self._chain.problem.state_labels
         if number >= len(self._heads):
             row = number - len(self._heads)
             figure, successor = float(costs[row]), None
         else:
             row = int(self._row[number])
-            figure, successor = float(self._nominal[number]), self._ways.name(number)
+            figure, successor = float(self._nominal[number]), stated_place(self._ways.name(number))
         state = int(self._inner[row])
-        return Influence(labels[state], self._action(state), successor, figure, change)
+        return Influence(stated_place(labels[state]), self._action(state), successor, figure, change)
 
     def _means(self, probabilities: FloatArray, after: FloatArray) -> FloatArray:
         """The mean of what comes after each row."""

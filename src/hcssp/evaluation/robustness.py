@@ -24,16 +24,19 @@ Reference: Nilim and El Ghaoui 2005; Iyengar 2005.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
+from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
-from hcssp.errors import InvalidProblem
+from hcssp.errors import HcsspError, InvalidProblem
 from hcssp.evaluation.chain import induced_chain, mismatch
+from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.nature import Influence, Nature
 from hcssp.evaluation.uncertain_rows import uncertain_rows
 from hcssp.numerics import tolerated
@@ -65,6 +68,9 @@ class Robustness:
         For each cost, the figures it is most sensitive to, the strongest first.
     greatest
         Whether the first is a reward, which is to be as great as possible.
+    parameters
+        For each cost, how it changes with the parameters of the problem's file, the strongest first; empty
+        where they are not known. See :func:`parameter_influences`.
     """
 
     within: float
@@ -75,6 +81,7 @@ class Robustness:
     bearable: FloatArray
     influences: tuple[tuple[Influence, ...], ...]
     greatest: bool = False
+    parameters: tuple[tuple[Influence, ...], ...] = ()
 
     def keeps_bounds(self) -> bool:
         """Whether every bound is kept in its worst case."""
@@ -167,7 +174,74 @@ def _nature(problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
         limits = {position: problem.constraints[position - 1].lost_execution for position in ways.executions}
         num_event_states = problem.flattening.num_event_states
     action = partial(_label, labels, rows)
-    return Nature(chain, inner, ways, limits, num_event_states, action, aim), aim
+    stated = np.arange(chain.problem.num_states)
+    if isinstance(problem, HCSSP):
+        stated = _stated(problem)
+    return Nature(chain, inner, ways, limits, num_event_states, action, aim, stated), aim
+
+
+def _stated(problem: HCSSP) -> IntArray:
+    """For each flat state one that has the same figures: whatever an event was entered with, at any level."""
+    flattening = problem.flattening
+    first_of: dict[int, int] = {}
+    events = [first_of.setdefault(event, n) for n, (event, _) in enumerate(flattening.event_states)]
+    parts = [np.array(events, dtype=np.int64)]
+    for index, activity in enumerate(problem.activities):
+        states, labels = np.flatnonzero(~activity.cssp.goals), activity.cssp.state_labels
+        while isinstance(labels, LevelLabels):
+            states, labels = states // len(labels.levels), labels.base
+        parts.append(flattening.state_offset[index] + np.unique(states, return_inverse=True)[1])
+    return np.concatenate(parts)
+
+
+def parameter_influences(
+    policy: ProcedurePolicy,
+    parameters: Mapping[str, float | Fraction],
+    make: Callable[[Mapping[str, float | Fraction]], HCSSP],
+) -> tuple[tuple[Influence, ...], ...]:
+    """For each cost, how it changes if a parameter of the problem is one percent of itself larger.
+
+    Each is the exact difference: the problem is made again, and the policy evaluated. A parameter is left out
+    if the policy does not fit the problem then, because it has other states or actions.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    parameters
+        The parameters by name, with their values.
+    make
+        The policy's problem with some parameters set otherwise.
+    """
+    problem = policy.problem
+    aim = Aim.of(problem)
+    expected = np.array(aim.told(evaluate(problem, policy).costs))
+    found: list[list[Influence]] = [[] for _ in aim.names]
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+    for name, value in parameters.items():
+        for percent in (1, -1):
+            try:
+                changed = make({name: value * (100 + percent) / 100 if value else value})
+                if not _fits(problem, changed):
+                    break
+                changed = changed.with_bounds(bounds)
+                told = np.array(aim.told(evaluate(changed, policy.under(changed)).costs))
+            except HcsspError:
+                # What is as large as it may be is made smaller instead.
+                continue
+            for cost, change in zip(found, (percent * (told - expected)).tolist(), strict=True):
+                if change != 0.0:
+                    cost.append(Influence(name, "", None, float(value), change))
+            break
+    return tuple(tuple(sorted(each, key=lambda influence: -abs(influence.change))) for each in found)
+
+
+def _fits(problem: HCSSP, changed: HCSSP) -> bool:
+    """Whether a policy of one problem is one of the other: the same states, choices and actions."""
+    return problem.entered_states[0] == changed.entered_states[0] and all(
+        np.array_equal(one.cssp.row_start, other.cssp.row_start)
+        for one, other in zip(problem.activities, changed.activities, strict=True)
+    )
 
 
 def _label(labels: Sequence[Hashable], rows: IntArray, state: int) -> Hashable:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from hcssp.cssp.levels import LevelLabel, with_used
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ class Decision:
         planned anew, the bound is what was left for it.
     over
         Whether the end is reached and nothing is left to do.
+    cell
+        The state without what is carried in it, such as a cell; the same as `state` where nothing is.
+    used
+        How much of each capacity has been used, by name: what was measured last, and what the model expects
+        since then.
+    replanned
+        Whether what was measured led to where the plan says nothing, so that the rest was planned again.
     """
 
     action: Hashable | None
@@ -42,20 +51,27 @@ class Decision:
     remaining: Mapping[str, float]
     budget_left: Mapping[str, float]
     over: bool = False
+    cell: Hashable | None = None
+    used: Mapping[str, float] = field(default_factory=dict)
+    replanned: bool = False
 
     def __str__(self) -> str:
         if not self.event:
-            where = "at the start" if self.action is None else f"in state {self.state!r}: {self.action}"
+            where = "at the start" if self.action is None else f"in state {self._shown}: {self.action}"
             where = "over" if self.over else where
         elif self.activity is None:
             what = "over" if self.over else f"choose {self.action}"
-            entered = "" if self.state is None else f" (entered in {self.state!r})"
+            entered = "" if self.state is None else f" (entered in {self._shown})"
             where = f"at {self.event}{entered}: {what}"
         else:
-            where = f"in {self.activity}, state {self.state!r}: {self.action}"
+            where = f"in {self.activity}, state {self._shown}: {self.action}"
         figures = f"spent: {_listed(self.spent)}" if self.over else f"to come: {_listed(self.remaining)}"
         left = f"; left: {_listed(self.budget_left)}" if self.budget_left else ""
-        return f"{where}; {figures}{left}"
+        return f"{where}; {figures}{left}{'; planned again' if self.replanned else ''}"
+
+    @property
+    def _shown(self) -> str:
+        return with_used(self.state) if isinstance(self.state, LevelLabel) else repr(self.state)
 
 
 def _listed(figures: Mapping[str, float]) -> str:

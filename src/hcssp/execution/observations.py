@@ -3,13 +3,17 @@
 After an action that is a state. After a choice it is an outcome, by the name of its activity or event, and
 the state in which its activity begins: whichever tells it. What does not tell it, or cannot be, is refused
 with a list of what can.
+
+Where states carry capacities, the state without its levels will do, such as a cell. Amounts that were
+measured need not be those of the model: the state is then the same one at the level that was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from hcssp.errors import ImpossibleObservation
+from hcssp.cssp.levels import LevelLabel, base_of
+from hcssp.errors import ImpossibleObservation, InvalidProblem
 from hcssp.procedure import HCSSP, Outcome, ProcedurePolicy
 from hcssp.procedure.entries import entry_distribution
 
@@ -62,23 +66,57 @@ class Observations:
         """What an outcome is called, which nobody can name in a single problem, and the state's label."""
         return None if self._single else self._name(possible[0]), self._start_label(possible)
 
-    def state_of(self, activity: int, local: int, seen: Hashable | None, outcome: str | None) -> int:
-        """The local state that the robot is in after the action in a state of an activity."""
+    def state_of(
+        self,
+        activity: int,
+        local: int,
+        seen: Hashable | None,
+        outcome: str | None,
+        used: Mapping[str, float],
+    ) -> int:
+        """The local state that the robot is in after the action in a state of an activity.
+
+        At the amounts that were measured, also if the action cannot lead there.
+        """
         if outcome is not None:
             raise ImpossibleObservation(
                 f"{self._where()}: an action has no outcome {outcome!r} but a next state; tell that"
             )
         labels = self._problem.activities[activity].cssp.state_labels
         successors = self.states(activity, local)
-        matching = successors if seen is None else [each for each in successors if labels[each] == seen]
+        matching = successors if seen is None else [each for each in successors if _is_at(labels[each], seen)]
+        if used:
+            matching = list(dict.fromkeys(self._measured(activity, each, used) for each in matching))
         if len(matching) != 1:
-            raise self._impossible(seen, [repr(labels[each]) for each in successors])
+            unclear = seen is not None and bool(matching)
+            raise self._impossible(seen, [repr(labels[each]) for each in matching or successors], unclear)
         return matching[0]
 
+    def measured_label(self, label: Hashable, used: Mapping[str, float]) -> LevelLabel:
+        """The label of the same state at the amounts that were measured."""
+        try:
+            if isinstance(label, LevelLabel):
+                return label.at(used)
+        except InvalidProblem as error:
+            raise ImpossibleObservation(f"{self._where()}: {error.violations[0]}") from error
+        raise ImpossibleObservation(f"{self._where()}: there is no capacity {min(used)!r}; measure none")
+
+    def _measured(self, activity: int, local: int, used: Mapping[str, float]) -> int:
+        cssp = self._problem.activities[activity].cssp
+        return cssp.state_index[self.measured_label(cssp.state_labels[local], used)]
+
     def outcome_of(
-        self, event: int, entry: Hashable | None, seen: Hashable | None, outcome: str | None
+        self,
+        event: int,
+        entry: Hashable | None,
+        seen: Hashable | None,
+        outcome: str | None,
+        used: Mapping[str, float],
     ) -> Begun:
-        """How the choice turned out; in a single problem, where it begins."""
+        """How the choice turned out; in a single problem, where it begins.
+
+        At the amounts that were measured, also if the choice cannot lead there.
+        """
         possible = self.outcomes(event, entry)
         if self._single and outcome is not None:
             raise ImpossibleObservation(
@@ -92,7 +130,7 @@ class Observations:
         matching = [each for each in possible if outcome is None or self._name(each[0]) == outcome]
         matching = matching or [each for each in possible if is_called(each, outcome)]
         if seen is not None:
-            by_state = [each for each in matching if self._start_label(each) == seen]
+            by_state = [each for each in matching if _is_at(self._start_label(each), seen)]
             exactly = [each for each in matching if self._name(each[0]) == seen]
             loosely = [each for each in matching if is_called(each, seen)]
             # An activity's own name says more than that of the event behind it.
@@ -101,7 +139,10 @@ class Observations:
             told = seen if outcome is None else (outcome if seen is None else (outcome, seen))
             shown = [self._shown(each) for each in (matching or possible)]
             raise self._impossible(told, shown, unclear=bool(matching))
-        return matching[0]
+        happened, start = matching[0]
+        if used and happened.runs is not None and start is not None:
+            start = self._measured(happened.runs, start, used)
+        return happened, start
 
     def _name(self, outcome: Outcome) -> str:
         """What an outcome is called: its activity, or its event if it runs none."""
@@ -134,3 +175,8 @@ class Observations:
                 f"possible: {listed}"
             )
         return ImpossibleObservation(f"{self._where()}: {seen!r} cannot be observed next; possible: {listed}")
+
+
+def _is_at(label: Hashable | None, seen: Hashable) -> bool:
+    """Whether a label is what was seen, or the state without its levels is."""
+    return label == seen or base_of(label) == seen

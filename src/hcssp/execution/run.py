@@ -15,6 +15,11 @@ activity the action to take. What is observed is
 The run of a single problem has no events: it begins in its initial state, which is told unless there is only
 one, and every decision is an action.
 
+Where states carry capacities (:mod:`hcssp.procedure.capacities`), the cell is told and what was measured of
+them, as amounts used: ``run.step((3, 4), battery=12)``. Without a measurement the model's amounts count. A
+measurement that differs from the model is believed: the run goes on from the measured level if the plan says
+what to do there, else the rest is planned again (:attr:`Decision.replanned`).
+
 Guarantee: an observation that the model calls impossible raises
 :class:`~hcssp.errors.ImpossibleObservation` and changes nothing; the next call may tell something else.
 
@@ -65,11 +70,13 @@ at out: over; spent: minutes 6, smoke 4; left: smoke -3
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from hcssp.cssp.implicit import ImplicitCSSP
+from hcssp.cssp.levels import base_of, used_in
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import ImpossibleObservation, InvalidProblem
@@ -78,6 +85,8 @@ from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
+from hcssp.procedure.capacities import capacity_model
+from hcssp.procedure.entries import goal_event_states
 from hcssp.procedure.limits import enters
 
 
@@ -90,12 +99,19 @@ class Run:
         What to do.
     replanner
         Makes a plan for the rest, see :meth:`replan`; that of a plan if it was begun by ``plan.start()``.
+    options
+        How it plans where measured amounts lead to where the plan says nothing.
     """
 
     def __init__(
-        self, policy: DeterministicPolicy | ProcedurePolicy, replanner: Callable[..., Any] | None = None
+        self,
+        policy: DeterministicPolicy | ProcedurePolicy,
+        replanner: Callable[..., Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self._replanner = replanner
+        self._options = dict(options or {})
+        self._replanned = False
         # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
         self._single = isinstance(policy, DeterministicPolicy)
         if isinstance(policy, DeterministicPolicy):
@@ -119,8 +135,10 @@ class Run:
         # The activity and its local state; None at an event.
         self._inside: tuple[int, int] | None = None
         self._flat_states: dict[int, IntArray] = {}
+        model = capacity_model(self._problem)
+        self._used = {} if model is None else {each.name: each.used for each in model.capacities}
 
-    def step(self, observation: Any = None, *, outcome: str | None = None) -> Decision:
+    def step(self, observation: Any = None, *, outcome: str | None = None, **used: float) -> Decision:
         """Tell what was observed, and be told what to do.
 
         Parameters
@@ -130,11 +148,16 @@ class Run:
             else is possible. A list or an array counts as a tuple.
         outcome
             After a choice, the event or activity that it led to, where `observation` is a state.
+        used
+            By the names of capacities, how much of them was measured to be used; without, what the model
+            expects.
 
         Raises
         ------
         ImpossibleObservation
             If the model calls it impossible, or it does not tell what happened; the run stays as it was.
+        NoSolution, BudgetSpent
+            If the plan says nothing about the measured amounts, and there is no plan for the rest.
         """
         # What was read from JSON or computed with arrays is meant as a tuple.
         seen: Hashable | None = (
@@ -142,23 +165,36 @@ class Run:
             if isinstance(observation, list | np.ndarray)
             else observation
         )
+        ahead = copy(self)
+        ahead._replanned = False
+        ahead._spent, ahead._used = self._spent.copy(), dict(self._used)
+        ahead._charged, ahead._allowed = dict(self._charged), dict(self._allowed)
         if not self._begun and not self._single:
-            self._begin(seen, outcome)
+            ahead._begin(seen, outcome)
+            if used:
+                raise ImpossibleObservation("nothing is measured before the first choice; tell it afterwards")
         elif self._inside is not None:
-            local = self._observations.state_of(*self._inside, seen, outcome)
-            self._spend(local)
-            self._enter(self._inside[0], local)
+            local = self._observations.state_of(*self._inside, seen, outcome, used)
+            expected = self._observations.state_of(*self._inside, seen, outcome, {}) if used else local
+            ahead._spend(expected)
+            ahead = ahead._entered(self._inside[0], local, expected)
         elif self._event_state == self._flattening.end:
             raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
         else:
-            here = self._flattening.event_states[self._event_state]
-            happened, start = self._observations.outcome_of(*here, seen, outcome)
+            event, entry = self._flattening.event_states[self._event_state]
+            happened, start = self._observations.outcome_of(event, entry, seen, outcome, used)
+            begun = self._observations.outcome_of(event, entry, seen, outcome, {})[1] if used else start
+            ahead._begun = True
             if happened.runs is None or start is None:
-                self._begin_uses(happened)
-                self._event_state = self._flattening.event_state(happened.event, here[1])
+                ahead._begin_uses(happened)
+                modelled = (self._problem.events[happened.event], entry)
+                if used:
+                    entry = self._observations.measured_label(entry, used)
+                ahead = ahead._at_event(happened.event, entry, entry, modelled)
             else:
-                self._enter(happened.runs, start)
-            self._begun = True
+                ahead = ahead._entered(happened.runs, start, start if begun is None else begun)
+        self.__dict__.update(ahead.__dict__)
+        self._observations = Observations(self._policy, self._single, self._where)
         return self.decision
 
     @property
@@ -190,6 +226,9 @@ class Run:
             remaining=dict(zip(names, self._remaining[:, state].tolist(), strict=True)),
             budget_left={name: allowed - spent[name] for name, allowed in self._allowed.items()},
             over=state == flattening.end,
+            cell=base_of(label),
+            used=dict(self._used),
+            replanned=self._replanned,
         )
 
     @property
@@ -223,16 +262,29 @@ class Run:
         HcsspError
             If the run is over, or was not begun by ``plan.start()``.
         """
+        here = self.decision
+        at = here if self._begun else None
+        return self._planned_again(at, self._inside is not None, here.event, problem, spent, options)
+
+    def _planned_again(
+        self,
+        at: Decision | Hashable | None,
+        inside: bool,
+        event: str,
+        problem: Any,
+        spent: Mapping[str, float] | None,
+        options: Mapping[str, Any],
+    ) -> Run:
+        """A run by a plan for the rest, from inside an activity or an event on."""
         if self._replanner is None:
             raise InvalidProblem(["the run was begun without a plan; begin it by plan.start()"])
-        here = self.decision
         charged = None if problem is None else self._charged
-        plan = self._replanner(here if self._begun else None, spent, problem, charged=charged, **options)
-        run: Run = plan.start()
+        plan = self._replanner(at, spent, problem, charged=charged, **options)
+        run: Run = plan.start(**self._options)
         run.step()
         if not self._single and self._begun:
             # What leads to the place where the rest begins leaves no choice.
-            for _ in range(1 if self._inside is not None else 0 if here.state is None else 2):
+            while run.decision.activity is None if inside else run.decision.event != event:
                 run.step()
         if isinstance(problem, ImplicitCSSP):
             # What bounds it has is all that is asked of the whole; its states are never listed.
@@ -279,13 +331,47 @@ class Run:
                 raise ImpossibleObservation(f"a run begins at event {start!r}, not in {told!r}")
         self._begun = True
 
-    def _enter(self, activity: int, local: int) -> None:
-        """Be in a state of an activity, which may be its end and so the next event."""
-        if self._problem.activities[activity].cssp.goals[local]:
-            self._event_state = self._flat(activity, local)
-            self._inside = None
-        else:
-            self._inside = (activity, local)
+    def _entered(self, activity: int, local: int, expected: int) -> Run:
+        """The run in a state of an activity, which may be its end and so the next event.
+
+        Where the plan says nothing about it, what it expected in the state `expected` of the model counts.
+        """
+        cssp, flat = self._problem.activities[activity].cssp, self._flat(activity, local)
+        name, label = self._problem.activities[activity].name, cssp.state_labels[local]
+        modelled = (name, cssp.state_labels[expected])
+        if cssp.goals[local]:
+            entered = goal_event_states(self._problem, activity)[local] if flat < 0 else None
+            return self._at_event(*(entered or self._flattening.event_states[flat]), label, modelled)
+        self._inside = (activity, local)
+        self._used.update(used_in(label))
+        return self if self._says_something(flat) else self._off_the_plan((name, label), modelled)
+
+    def _at_event(
+        self, event: int, entry: Hashable | None, label: Hashable | None, modelled: Hashable
+    ) -> Run:
+        """The run at an event that was entered with a label, in the state of another."""
+        self._inside = None
+        self._used.update(used_in(label))
+        entry = None if event == self._problem.end else entry
+        if (event, entry) in self._flattening.event_states:
+            self._event_state = self._flattening.event_state(event, entry)
+            if self._says_something(self._event_state):
+                return self
+        return self._off_the_plan((self._problem.events[event], entry), modelled)
+
+    def _says_something(self, state: int) -> bool:
+        """Whether the plan can be followed from a flat state to the end."""
+        return bool(np.isfinite(self._remaining[:, state]).all())
+
+    def _off_the_plan(self, place: tuple[str, Hashable | None], modelled: Hashable) -> Run:
+        """The run by a plan for the rest, from where the measured amounts are."""
+        if self._replanner is None:
+            told = "begin the run by plan.start(), which plans the rest again"
+            raise ImpossibleObservation(f"the plan says nothing about {place!r}; {told}")
+        options = {**self._options, "reckoned_at": modelled}
+        run = self._planned_again(place, self._inside is not None, place[0], None, None, options)
+        run._used, run._replanned = self._used, True
+        return run
 
     def _begin_uses(self, happened: Outcome) -> None:
         """Limits of uses are for each execution: where one begins, nothing of it is spent."""

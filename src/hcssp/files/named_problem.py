@@ -16,7 +16,7 @@ from hcssp.exchange.ppddl_model import from_ppddl
 from hcssp.exchange.prism_jani import written_constants
 from hcssp.exchange.reading import SUFFIXES as MODEL_SUFFIXES
 from hcssp.exchange.reading import Question, is_model, load_model
-from hcssp.files.problem_file.loading import load
+from hcssp.files.problem_file.loading import load, load_parameters
 from hcssp.procedure import HCSSP
 from hcssp.procedure.single import as_procedure
 from hcssp.scenarios.dials import Number
@@ -77,6 +77,26 @@ def find_problem(
         told = "a problem file says itself what is minimised and where it ends"
         raise InvalidProblem([f"{name}: constants, costs and goals are asked of models; {told}"])
     return load(name, parameters=parameters)
+
+
+def parameters_of(name: str | Path, parameters: Mapping[str, Number] | None = None) -> dict[str, Number]:
+    """The parameters of a problem file, or the dials of a built-in problem that are no whole numbers.
+
+    >>> parameters_of("small-building", {"locked": 0.3})["locked"]
+    0.3
+
+    Parameters
+    ----------
+    name, parameters
+        As for :func:`find_problem`. A model of another tool has none that are known here.
+    """
+    given = dict(parameters or {})
+    if not is_file(str(name)):
+        dials = find_scenario(str(name)).dials
+        return {each.name: given.get(each.name, each.default) for each in dials if not each.whole}
+    if Path(name).suffix.lower() in PPDDL_SUFFIXES or is_model(name):
+        return {}
+    return dict(load_parameters(name, given))
 
 
 def _planned(name: str | Path, parameters: Mapping[str, Number], question: Question) -> CSSP:

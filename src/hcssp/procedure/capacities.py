@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
-from hcssp.cssp.levels import Capacity, LevelLabels, Uses, level_label, with_levels
+from hcssp.cssp.levels import Capacity, LevelLabels, Uses, base_of, level_label, used_in, with_levels
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
-from hcssp.procedure.model import HCSSP
+from hcssp.procedure.model import CAPACITY_MODEL, HCSSP
+from hcssp.procedure.rest import UNDER_WAY, Position, rest_of
 from hcssp.procedure.single import as_procedure
 
 
@@ -90,7 +92,102 @@ def with_uses(
         )
         for number, capacity in enumerate(each for each in capacities if each.probability > 0.0)
     ]
-    return carried_over(problem, cssps, exceeded)
+    levelled = carried_over(problem, cssps, exceeded)
+    # A problem that is derived from this one keeps it as long as its structure is the same.
+    uses = {each.name: Uses.of(each.cssp, used[each.name]) for each in problem.activities}
+    levelled.__dict__[CAPACITY_MODEL] = CapacityModel(problem, tuple(capacities), uses, prices, ends)
+    return levelled
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityModel:
+    """A procedure without levels, and the capacities that another one carries in its states.
+
+    Attributes
+    ----------
+    problem
+        The procedure without levels.
+    capacities, uses, give_up, give_up_to
+        As for :func:`with_capacities`.
+    """
+
+    problem: HCSSP
+    capacities: tuple[Capacity, ...]
+    uses: Mapping[str, Uses]
+    give_up: Mapping[str, Mapping[str, float]]
+    give_up_to: Mapping[str, Hashable]
+
+
+def capacity_model(problem: HCSSP) -> CapacityModel | None:
+    """What `problem` was made from by :func:`with_capacities`, under its own bounds and names.
+
+    None if it carries no capacities, or its parts or constraints have been changed since.
+    """
+    model: CapacityModel | None = problem.__dict__.get(CAPACITY_MODEL)
+    if model is None:
+        return None
+    exceeded = [each.exceeded for each in model.capacities if each.probability > 0.0]
+    if problem.constraint_names != (*model.problem.constraint_names, *exceeded):
+        return None
+    bounds = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+    # A bound of more than 1 on a probability is none.
+    capacities = tuple(
+        replace(each, probability=min(bounds.pop(each.exceeded), 1.0)) if each.probability > 0.0 else each
+        for each in model.capacities
+    )
+    stated = model.problem.with_bounds(bounds).named(problem.name, problem.description, problem.positions)
+    return replace(model, problem=stated.measured_in(problem.units), capacities=capacities)
+
+
+def rest_with_capacities(problem: HCSSP, position: Position, left: Mapping[str, float]) -> HCSSP:
+    """As :func:`~hcssp.procedure.rest.rest_of`; the rest carries its capacities from the level reached on.
+
+    So it can be written to a file as it is stated. Once a capacity has been exceeded, the rest is a part of
+    the problem with levels.
+    """
+    model = capacity_model(problem)
+    if model is None:
+        return rest_of(problem, position, left)
+    label, place = _without_levels(problem, model, position)
+    amounts = used_in(label) if label is not None else {each.name: each.used for each in model.capacities}
+    if inf in amounts.values():
+        return rest_of(problem, position, left)
+    rest = rest_of(model.problem, place, left)
+    capacities = [
+        replace(each, used=amounts[each.name], probability=_left_of(each, left)) for each in model.capacities
+    ]
+    names = {each.name: _own_name(each.name, model.uses) for each in rest.activities}
+    # An activity that only enters an event uses nothing.
+    uses = {
+        each.name: model.uses.get(names[each.name], np.zeros((len(capacities), each.cssp.num_rows)))
+        for each in rest.activities
+    }
+    give_up = {new: model.give_up[old] for new, old in names.items() if old in model.give_up}
+    give_up_to = {new: model.give_up_to[old] for new, old in names.items() if old in model.give_up_to}
+    return with_uses(rest, capacities, uses, give_up, give_up_to)
+
+
+def _left_of(capacity: Capacity, left: Mapping[str, float]) -> float:
+    """With what probability a capacity may still be exceeded."""
+    return min(max(left[capacity.exceeded], 0.0), 1.0) if capacity.probability > 0.0 else 0.0
+
+
+def _own_name(name: str, known: Mapping[str, object]) -> str:
+    """What an activity of a rest was called in the whole."""
+    return name if name in known else name.removesuffix(UNDER_WAY)
+
+
+def _without_levels(
+    problem: HCSSP, model: CapacityModel, position: Position
+) -> tuple[Hashable | None, Position]:
+    """The label at a position, and the position in the procedure without levels."""
+    if position.activity is not None and position.state is not None:
+        labels = problem.activities[position.activity].cssp.state_labels
+        count = len(labels) // model.problem.activities[position.activity].cssp.num_states
+        return labels[position.state], replace(position, state=position.state // count)
+    base = base_of(position.entry)
+    is_entered = (position.event, base) in model.problem.entered_states[0]
+    return position.entry, replace(position, entry=base if is_entered else None)
 
 
 def carried_over(problem: HCSSP, cssps: Sequence[CSSP], constraints: Sequence[Constraint]) -> HCSSP:

@@ -11,6 +11,8 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING
 
+from hcssp.cssp.levels import base_of
+
 if TYPE_CHECKING:
     from hcssp.procedure.elements import Constraint, Outcome
     from hcssp.procedure.model import HCSSP
@@ -111,9 +113,9 @@ def _outcome(problem: HCSSP, outcome: Outcome) -> list[_Line]:
     run = f"run {outline.activities[outcome.runs].name} ({_size(problem, outcome.runs)})"
     if not outcome.exits:
         return [(0, f"{run}, {reach}", outcome.event)]
-    exits = [
-        (1, f"from {label}: reach {outline.events[event]}", event) for label, event in outcome.exits.items()
-    ]
+    # At all levels of a capacity an exit leads to the same event.
+    by_base = dict.fromkeys((base_of(label), event) for label, event in outcome.exits.items())
+    exits = [(1, f"from {label}: reach {outline.events[event]}", event) for label, event in by_base]
     return [(0, run, None), *exits]
 
 

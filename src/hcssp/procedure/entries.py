@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
-from hcssp.cssp.reachability import closure, reachable
+from hcssp.cssp.reachability import closure, state_graph
 from hcssp.procedure.elements import Activity, Outcome
 from hcssp.procedure.model import HCSSP
 
@@ -43,36 +43,56 @@ def reachable_event_states(problem: HCSSP) -> tuple[tuple[EventState, ...], list
     """The event states that some choices and policies can reach, sorted by event, and what is wrong.
 
     The end is always among them. A violation is an entry label that the next activity does not have, or
-    an exit that is labelled None.
+    an exit that is labelled None. ``problem.entered_states`` keeps the answer.
     """
     end: EventState = (problem.end, None)
     found: dict[EventState, None] = {(problem.start, None): None, end: None}
     violations: dict[str, None] = {}
+    known: dict[int, _Exits] = {}
     waiting: deque[EventState] = deque([(problem.start, None)] if problem.start != problem.end else [])
     while waiting:
         event, entry = waiting.popleft()
         for index in problem.choices_at(event):
             for outcome in problem.choices[index].outcomes:
                 if outcome.runs is None:
-                    exits: list[EventState] = [
-                        end if outcome.event == problem.end else (outcome.event, entry)
-                    ]
+                    reached = [end if outcome.event == problem.end else (outcome.event, entry)]
                 else:
                     activity = problem.activities[outcome.runs]
-                    cssp = activity.cssp
                     if entry is not None and activity.entry_state(entry) is None:
                         violations[_missing_entry(problem, event, index, outcome.runs, entry)] = None
                         continue
-                    goals = reached_goals(activity, entry)
-                    if len(goals) > 1 and any(cssp.state_labels[goal] is None for goal in goals):
+                    if outcome.runs not in known:
+                        known[outcome.runs] = _Exits(problem, outcome.runs)
+                    reached, named = known[outcome.runs].after(entry)
+                    if not named:
                         violations[_unnamed_exit(problem, outcome.runs)] = None
-                    leads_to = goal_event_states(problem, outcome.runs)
-                    exits = [leads_to[goal] for goal in goals]
-                for entered in exits:
+                for entered in reached:
                     if entered not in found:
                         found[entered] = None
                         waiting.append(entered)
     return tuple(sorted(found, key=lambda state: state[0])), list(violations)
+
+
+class _Exits:
+    """Where an activity can end, by how its event was entered."""
+
+    def __init__(self, problem: HCSSP, activity: int) -> None:
+        self._activity = problem.activities[activity]
+        cssp = self._activity.cssp
+        self._leads_to = goal_event_states(problem, activity)
+        self._unnamed = [goal for goal in self._leads_to if cssp.state_labels[goal] is None]
+        self._graph = None if len(self._leads_to) == 1 else state_graph(cssp)
+
+    def after(self, entry: Hashable | None) -> tuple[list[EventState], bool]:
+        """The event states that are reached, and whether each of several exits has a label."""
+        if self._graph is None:
+            return list(self._leads_to.values()), True
+        sources = np.zeros(self._activity.cssp.num_states, dtype=np.bool_)
+        sources[entry_distribution(self._activity, entry)[0]] = True
+        reached = closure(self._graph, sources)
+        goals = [goal for goal in self._leads_to if reached[goal]]
+        named = len(goals) <= 1 or not any(reached[goal] for goal in self._unnamed)
+        return [self._leads_to[goal] for goal in goals], named
 
 
 def entry_distribution(activity: Activity, entry: Hashable | None) -> tuple[IntArray, FloatArray]:
@@ -93,19 +113,6 @@ def goal_event_states(problem: HCSSP, activity: int) -> dict[int, EventState]:
         goal: (event, None if event == problem.end or goals_before[event] == 1 else labels[goal])
         for goal, event in events.items()
     }
-
-
-def reached_goals(activity: Activity, entry: Hashable | None) -> list[int]:
-    """The goals that an activity can end in if its event was entered with the label `entry`."""
-    cssp = activity.cssp
-    goals = np.flatnonzero(cssp.goals).tolist()
-    if len(goals) == 1:
-        return goals
-    states, probabilities = entry_distribution(activity, entry)
-    initial = np.zeros(cssp.num_states)
-    initial[states] = probabilities
-    reached = reachable(cssp.derive(initial=initial))
-    return [goal for goal in goals if reached[goal]]
 
 
 def _missing_entry(problem: HCSSP, event: int, choice: int, activity: int, entry: Hashable) -> str:

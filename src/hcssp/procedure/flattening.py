@@ -25,7 +25,7 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Outcome
-from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
+from hcssp.procedure.entries import entry_distribution, goal_event_states
 from hcssp.procedure.labels import FlatActionLabels, FlatStateLabels
 from hcssp.procedure.model import HCSSP
 
@@ -71,7 +71,7 @@ class Flattening:
 
     def __init__(self, problem: HCSSP) -> None:
         self.problem = problem
-        self.event_states, violations = reachable_event_states(problem)
+        self.event_states, violations = problem.entered_states
         if violations:
             raise InvalidProblem(violations)
         self._position = {state: index for index, state in enumerate(self.event_states)}

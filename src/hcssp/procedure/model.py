@@ -44,8 +44,15 @@ from hcssp.procedure.elements import Activity, Choice, Constraint, Frozen, Outco
 from hcssp.verbs import verb
 
 if TYPE_CHECKING:
+    from hcssp.procedure.entries import EventState
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
+
+_STRUCTURE = ("events", "start", "end", "activities", "choices")
+CAPACITY_MODEL = "capacity_model"
+_KNOWN = ("entered_states", CAPACITY_MODEL)
+"""What is known of a problem as long as its structure stays the same: in which states events can be entered,
+and what it was made from if its states carry capacities (:mod:`hcssp.procedure.capacities`)."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,9 @@ class HCSSP:
         """The same problem with some attributes changed, which need no check."""
         problem = object.__new__(HCSSP)
         problem.__dict__.update(self.__getstate__() | changes)
+        if all(problem.__dict__[name] is self.__dict__[name] for name in _STRUCTURE):
+            kept = (name for name in _KNOWN if name in self.__dict__)
+            problem.__dict__.update((name, self.__dict__[name]) for name in kept)
         return problem
 
     def restricted(self, **parts: Any) -> HCSSP:
@@ -218,6 +228,13 @@ class HCSSP:
         from hcssp.procedure.flattening import Flattening
 
         return Flattening(self)
+
+    @cached_property
+    def entered_states(self) -> tuple[tuple[EventState, ...], list[str]]:
+        """The event states that can be reached, and what is wrong with how they are entered."""
+        from hcssp.procedure.entries import reachable_event_states
+
+        return reachable_event_states(self)
 
     @property
     def primary_name(self) -> str:

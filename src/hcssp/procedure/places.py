@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable
 
+from hcssp.cssp.levels import LevelLabel, base_of
 from hcssp.procedure.model import HCSSP
 
 Place = Hashable
@@ -47,10 +48,17 @@ def readings(problem: HCSSP, at: Place) -> list[tuple[str, Hashable | None]]:
 
 
 def label_called(given: Hashable | None, labels: Iterable[Hashable | None]) -> Hashable | None:
-    """The label that is meant: by itself, by its text, or as a cell without parentheses; None if none is."""
+    """The label that is meant: by itself, by its text, or as a cell without parentheses; None if none is.
+
+    Of labels that differ in their levels only, the levels alone: ``battery 60``.
+    """
     if not isinstance(given, str):
         return next((label for label in labels if label == given), None)
-    meant = [label for label in labels if label is not None and _plain(str(label)) == _plain(given)]
+    listed = [label for label in labels if label is not None]
+    meant = [label for label in listed if _plain(str(label)) == _plain(given)]
+    if not meant and len({base_of(label) for label in listed}) == 1:
+        by_level = (label for label in listed if isinstance(label, LevelLabel))
+        meant = [label for label in by_level if _plain(", ".join(label.levels)) == _plain(given)]
     return min(meant, key=lambda label: str(label) != given, default=None)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hcssp.cssp.levels import listed_by_level
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.cssp.policy import (
     MOST_SHOWN,
@@ -104,10 +105,13 @@ class ProcedurePolicy:
                     f"need {wanted}; give one row a state"
                 ]
             )
-        found = [
-            f"the policy has a choice for {state!r}, but the event states are {flattening.event_states}"
-            for state in choices.keys() - set(flattening.event_states)
-        ]
+        found = []
+        unknown = choices.keys() - set(flattening.event_states)
+        if unknown:
+            known = _listed(flattening.event_states)
+            found = [
+                f"the policy has a choice for {each!r}, but the event states are {known}" for each in unknown
+            ]
         rows = np.full(flattening.num_states, NO_ROW, dtype=np.int64)
         for state, (event, entry) in enumerate(flattening.event_states):
             choice = choices.get((event, entry), NO_ROW)
@@ -246,8 +250,18 @@ class ProcedurePolicy:
         read_only(self.rows)
 
 
+def _listed(states: Sequence[EventState]) -> str:
+    """Event states in a message, those that differ in the level of a capacity only together."""
+    entries: dict[int, list[Hashable | None]] = {}
+    for event, entry in states:
+        entries.setdefault(event, []).append(entry)
+    return ", ".join(
+        f"({event}, {label})" for event, each in entries.items() for label in listed_by_level(each)
+    )
+
+
 def _wrong_entry(event: str, entry: Hashable | None, entries: Sequence[Hashable | None]) -> str:
-    listed = ", ".join(repr(each) for each in entries if each is not None)
+    listed = ", ".join(map(repr, listed_by_level(each for each in entries if each is not None)))
     if not listed:
         return f"event {event!r}: it is always entered in the same way, not in {entry!r}; name no state"
     if entry is None:

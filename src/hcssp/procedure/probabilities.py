@@ -35,7 +35,7 @@ from hcssp.cssp.transition_costs import TransitionCosts, outcomes_of_rows
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.capacities import carried_over
 from hcssp.procedure.elements import Activity, Constraint, Outcome
-from hcssp.procedure.entries import entry_distribution, reachable_event_states
+from hcssp.procedure.entries import entry_distribution
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.single import as_procedure
@@ -130,7 +130,7 @@ def _states(problem: HCSSP, of: What) -> list[BoolArray]:
 
 def _check_entries(problem: HCSSP, marked: Sequence[BoolArray], *, by_label: bool) -> None:
     """Refuse what an activity may begin in: no step leads there that could be counted."""
-    for event, entry in reachable_event_states(problem)[0]:
+    for event, entry in problem.entered_states[0]:
         for choice in problem.choices_at(event):
             for index in (outcome.runs for outcome in problem.choices[choice].outcomes):
                 if index is None:
@@ -184,7 +184,7 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
         told = "the procedure begins there, so it has always happened"
         raise InvalidProblem([f"the probability of {problem.events[event]!r}: {told}"])
     entered: dict[int, list[Hashable | None]] = {}
-    for each, label in reachable_event_states(problem)[0]:
+    for each, label in problem.entered_states[0]:
         entered.setdefault(each, []).append(label)
     kept = _kept_nesting(problem)
     activities = [*problem.activities]

@@ -32,6 +32,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.grid import GridWorld
+from hcssp.cssp.levels import LevelLabel, LevelLabels, listed_by_level, with_used
 from hcssp.cssp.model import CSSP
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
@@ -71,7 +72,7 @@ class Position:
     state: int | None = None
 
 
-def position_of(problem: HCSSP, at: Place) -> Position:
+def position_of(problem: HCSSP, at: Place, *, measured: bool = False) -> Position:
     """The position that is called `at`: an event's name, a pair, or a text that means one.
 
     >>> from hcssp.scenarios.evacuation import small_building
@@ -87,6 +88,8 @@ def position_of(problem: HCSSP, at: Place) -> Position:
         The name of an event; with the label that it was entered with, if there are several; or the name of an
         activity with the label of its state; see :mod:`hcssp.procedure.places`. A state that is a goal is the
         event behind it.
+    measured
+        Whether an event may be entered at every level of a capacity, also where the model never does.
 
     Raises
     ------
@@ -97,13 +100,13 @@ def position_of(problem: HCSSP, at: Place) -> Position:
     """
     meant = readings(problem, at)
     for name, label in meant:
-        found = _position(problem, name, label)
+        found = _position(problem, name, label, measured)
         if found is not None:
             return found
     raise _no_place(problem, at, meant)
 
 
-def _position(problem: HCSSP, name: str, label: Hashable | None) -> Position | None:
+def _position(problem: HCSSP, name: str, label: Hashable | None, measured: bool) -> Position | None:
     """A state of an activity, or an event as it is entered; None if there is none such."""
     names = [activity.name for activity in problem.activities]
     if label is not None and name in names:
@@ -118,6 +121,8 @@ def _position(problem: HCSSP, name: str, label: Hashable | None) -> Position | N
         return None
     event = problem.event_index(name)
     entries = _entries(problem, event)
+    if measured:
+        entries += _at_every_level(problem, entries)
     entry = None if label is None else label_called(label, entries)
     # One that is entered without a label is not entered with one.
     return Position(event, entry) if (entry is None) == (label is None) and entry in entries else None
@@ -125,6 +130,18 @@ def _position(problem: HCSSP, name: str, label: Hashable | None) -> Position | N
 
 def _entries(problem: HCSSP, event: int) -> list[Hashable | None]:
     return [entry for each, entry in problem.flattening.event_states if each == event]
+
+
+def _at_every_level(problem: HCSSP, entries: list[Hashable | None]) -> list[Hashable]:
+    """The labels of entries at all levels of a capacity."""
+    every = dict.fromkeys(
+        level
+        for activity in problem.activities
+        if isinstance(activity.cssp.state_labels, LevelLabels)
+        for level in activity.cssp.state_labels.levels
+    )
+    labels = dict.fromkeys((each.base, each.levels[1:]) for each in entries if isinstance(each, LevelLabel))
+    return [LevelLabel(base, (level, *others)) for base, others in labels for level in every]
 
 
 def _no_place(
@@ -135,7 +152,7 @@ def _no_place(
     for name, label in meant:
         if name in problem.events:
             entries = [each for each in _entries(problem, problem.event_index(name)) if each is not None]
-            listed = ", ".join(map(repr, entries))
+            listed = ", ".join(map(repr, listed_by_level(entries)))
             wrong = "" if label is None else f"it cannot be entered in {label!r}; "
             remedy = f"may be entered in {listed}; name one" if listed else "has no states; name it alone"
             return InvalidProblem([f"at event {name!r}: {wrong}it {remedy}"])
@@ -145,7 +162,7 @@ def _no_place(
         return InvalidProblem([f"at {at!r}: this is an activity; {remedy}"])
     if meant and meant[0][0] in activities:
         name, label = meant[0]
-        return UnknownName(f"state of {name!r}", str(label), map(str, activities[name].state_labels))
+        return UnknownName(f"state of {name!r}", str(label), listed_by_level(activities[name].state_labels))
     if not isinstance(at, str) and not meant:
         return InvalidProblem([f"at {at!r}: name an event, or give an activity (or an event) and its state"])
     name = at if isinstance(at, str) else meant[0][0]
@@ -207,9 +224,13 @@ def describe(problem: HCSSP, position: Position) -> str:
     """A position in words."""
     if position.activity is not None and position.state is not None:
         activity = problem.activities[position.activity]
-        return f"state {activity.cssp.state_labels[position.state]!r} of activity {activity.name!r}"
-    entered = "" if position.entry is None else f", entered in {position.entry!r}"
+        return f"state {_shown(activity.cssp.state_labels[position.state])} of activity {activity.name!r}"
+    entered = "" if position.entry is None else f", entered in {_shown(position.entry)}"
     return f"event {problem.events[position.event]!r}{entered}"
+
+
+def _shown(label: Hashable) -> str:
+    return with_used(label) if isinstance(label, LevelLabel) else repr(label)
 
 
 def inside(problem: HCSSP, position: Position, use: int) -> bool:
@@ -263,6 +284,7 @@ def _entering(problem: HCSSP, entry: Hashable) -> CSSP:
         cost_names=problem.activities[0].cssp.cost_names[:1],
         bounds=np.zeros(0),
         state_labels=("here", entry, _NOWHERE),
+        action_labels=("enter",),
     )
 
 

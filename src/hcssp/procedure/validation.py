@@ -18,7 +18,7 @@ from hcssp.cssp.model import bound_violations
 from hcssp.cssp.reachability import Backwards
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.elements import Choice, Constraint, Outcome
-from hcssp.procedure.entries import reachable_event_states, reached_events
+from hcssp.procedure.entries import reached_events
 from hcssp.procedure.model import HCSSP
 
 
@@ -28,7 +28,7 @@ def violations(problem: HCSSP) -> list[str]:
     if not found:
         found = [*_reachability(problem), *_ending(problem)]
     if not found:
-        _, found = reachable_event_states(problem)
+        _, found = problem.entered_states
     return found
 
 

@@ -5,11 +5,13 @@ A grid shows its plan as arrows; a table has only words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hcssp.contract.plan import ProcedurePlan
+from hcssp.cssp.levels import joined_by_level
 from hcssp.cssp.policy import NO_ROW
 
 
@@ -20,14 +22,14 @@ class DecisionSummary:
     Attributes
     ----------
     state, action
-        Their names.
+        The label of the state, and the name of the action.
     visits
         How often the state is visited in expectation, over all executions.
     rejected
         What could have been done instead.
     """
 
-    state: str
+    state: Hashable
     action: str
     visits: float
     rejected: tuple[str, ...]
@@ -53,10 +55,20 @@ def decision_summaries(plan: ProcedurePlan, index: int) -> tuple[DecisionSummary
         others = range(int(cssp.row_start[state]), int(cssp.row_start[state + 1]))
         found.append(
             DecisionSummary(
-                str(cssp.state_labels[state]),
+                cssp.state_labels[state],
                 str(cssp.action_labels[chosen]),
                 float(visits[state]),
                 tuple(str(cssp.action_labels[row]) for row in others if row != chosen),
             )
         )
     return tuple(found)
+
+
+def joined_decisions(decisions: Iterable[DecisionSummary]) -> list[DecisionSummary]:
+    """The same for people, with equal decisions at neighbouring levels of a capacity together."""
+    listed = list(decisions)
+    kinds = [(each.action, each.rejected) for each in listed]
+    return [
+        replace(listed[members[0]], state=text, visits=sum(listed[each].visits for each in members))
+        for text, members in joined_by_level([each.state for each in listed], kinds)
+    ]

@@ -25,14 +25,16 @@ def influence_in_words(influence: Influence, measure: Measure) -> str:
 
     >>> burnt = Influence("hall", "run", "fire", 0.1, 0.02)
     >>> print(influence_in_words(burnt, Measure("damage", "expected damage")))
-    +0.02  the 10% of coming to fire from hall, run
+    +0.02  the 10% of reaching fire from hall, run
     """
-    where = f"{place_name(influence.state)}, {place_name(influence.action)}"
     change = changed_by(influence, measure)
+    if influence.action == "":
+        return f"{change}  {influence.state}: {influence.figure:g}"
+    where = f"{place_name(influence.state)}, {place_name(influence.action)}"
     if influence.successor is None:
         return f"{change}  the cost {measure.rounded(influence.figure)} in {where}"
     odds = f"{100.0 * influence.figure:.3g}%"
-    return f"{change}  the {odds} of coming to {place_name(influence.successor)} from {where}"
+    return f"{change}  the {odds} of reaching {place_name(influence.successor)} from {where}"
 
 
 def changed_by(influence: Influence, measure: Measure) -> str:

@@ -12,10 +12,12 @@ from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.procedure.aim import Aim
 from hcssp.reports.cells import CellPool
+from hcssp.reports.decisions import decision_summaries, joined_decisions
 from hcssp.reports.figures import plain, short
 from hcssp.reports.influences import influence_data
 from hcssp.reports.judged import limit, own
 from hcssp.reports.outlook import CostOutlook, Outlook, look_ahead
+from hcssp.reports.summary import choice_summaries, joined_choices
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.reports.words import (
     in_brief,
@@ -77,6 +79,7 @@ class PlanWriter:
                 if sentence
             ],
             "choices": [short(count, 9) for count in choice_counts(plan)],
+            "conditions": choice_conditions(plan),
             "activities": [self._activity(plan, aim, index) for index in range(problem.num_activities)],
             "runs": [run_data(flattening, run) for run in drawn],
             "outlook": self._outlook(plan),
@@ -104,7 +107,7 @@ class PlanWriter:
         visits[~cssp.goals] = plan.costs.visits[first:last] / share.expected_executions
         world = cssp.world
         if world is None:
-            written["states"] = _busiest(plan, index, visits)
+            written["states"] = _busiest(plan, index, share.expected_executions)
         else:
             written["grid"] = self.pool.add(world, cssp, plan.policy.activities[index], visits)
         return written
@@ -148,17 +151,19 @@ def choice_counts(plan: ProcedurePlan) -> FloatArray:
     return counts
 
 
-def _busiest(plan: ProcedurePlan, index: int, visits: FloatArray) -> list[list[Any]]:
-    """What is done in the states of a table that are visited most: state, action, visits."""
-    cssp = plan.problem.activities[index].cssp
-    rows = plan.policy.activities[index]
-    acting = np.flatnonzero((visits > 0.0) & (rows != NO_ROW))
-    order = acting[np.argsort(-visits[acting], kind="stable")][:_STATES_SHOWN]
-    return [
-        [
-            str(cssp.state_labels[int(state)]),
-            str(cssp.action_labels[int(rows[state])]),
-            short(float(visits[state])),
-        ]
-        for state in order
-    ]
+def choice_conditions(plan: ProcedurePlan) -> list[str]:
+    """For each choice, in which states of its event it is made; empty where that is all of them."""
+    told: list[list[str]] = [[] for _ in plan.problem.choices]
+    index = {(each.event, each.name): number for number, each in enumerate(plan.problem.choices)}
+    for each in joined_choices(choice_summaries(plan)):
+        condition = each.event.removeprefix(each.place).removeprefix(",").strip()
+        if condition:
+            told[index[plan.problem.event_index(each.place), each.choice]].append(condition)
+    return ["; ".join(each) for each in told]
+
+
+def _busiest(plan: ProcedurePlan, index: int, executions: float) -> list[list[Any]]:
+    """What is done in the states of a table that are visited most: state, action, visits of an execution."""
+    made = joined_decisions(decision_summaries(plan, index))
+    busiest = sorted(made, key=lambda each: -each.visits)[:_STATES_SHOWN]
+    return [[str(each.state), each.action, short(each.visits / executions)] for each in busiest]

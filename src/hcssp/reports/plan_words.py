@@ -16,7 +16,7 @@ from hcssp.cssp.reward import RewardInterval
 from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
-from hcssp.reports.decisions import decision_summaries
+from hcssp.reports.decisions import decision_summaries, joined_decisions
 from hcssp.reports.figures import between, in_table, percent, rounded, rounded_down, rounded_up, times
 from hcssp.reports.measures import Measure
 from hcssp.reports.summary import (
@@ -137,18 +137,18 @@ def _decisions(plan: ProcedurePlan) -> str:
     order = sorted(range(len(executions)), key=lambda index: -executions[index].expected_executions)
     left_out = 0
     for index in order:
-        made = [each for each in decision_summaries(plan, index) if each.rejected]
+        made = joined_decisions(each for each in decision_summaries(plan, index) if each.rejected)
         if not made:
             continue
         if len(lines) >= MOST_LINES:
             left_out += len(made)
             continue
         lines.append(f"  {plan.problem.activities[index].name}")
-        width = max(len(each.state) for each in made[:MOST_STATES])
+        width = max(len(str(each.state)) for each in made[:MOST_STATES])
         for each in made[:MOST_STATES]:
             others = listed_briefly(each.rejected)
             often = f"visited {times(each.visits)}"
-            lines.append(f"    in {each.state:<{width}}  {each.action} (rather than {others}), {often}")
+            lines.append(f"    in {each.state!s:<{width}}  {each.action} (rather than {others}), {often}")
         left_out += len(made[MOST_STATES:])
     if left_out:
         lines.append(f"  and {left_out:,} more decisions; --json and plan.to_frame() tell them")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcssp.cssp.levels import base_of
 from hcssp.procedure import HCSSP, Outcome
 from hcssp.reports.figures import given
 from hcssp.reports.layered import LayeredDrawing, layered
@@ -62,16 +62,14 @@ class Way:
 
 
 def exits_in_words(outcome: Outcome, event: int) -> str:
-    """The exits by which an outcome leads to an event; those that differ in an amount only are one.
+    """The exits by which an outcome leads to an event; those that differ in a level only are one.
 
-    >>> amounts = {f"crashed, battery {amount}": 3 for amount in range(20)}
-    >>> exits_in_words(Outcome(1.0, 2, runs=0, exits={**amounts, "adrift": 3}), 3)
+    >>> from hcssp.cssp.levels import LevelLabel
+    >>> levels = {LevelLabel("crashed", (f"battery {amount}",)): 3 for amount in range(20)}
+    >>> exits_in_words(Outcome(1.0, 2, runs=0, exits={**levels, "adrift": 3}), 3)
     'crashed, adrift'
     """
-    labels = [str(label) for label in outcome.exits_to(event) or ()]
-    # What a capacity holds stands at the end of a state's name.
-    kinds = [re.sub(r"(, [^,]+ [-+.0-9e]+)+$", "", label) for label in labels]
-    return ", ".join(dict.fromkeys(kinds if len(set(kinds)) < len(labels) else labels))
+    return ", ".join(dict.fromkeys(str(base_of(label)) for label in outcome.exits_to(event) or ()))
 
 
 def procedure_graph(problem: HCSSP) -> tuple[list[Node], list[Way]]:

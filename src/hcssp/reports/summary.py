@@ -7,13 +7,13 @@ and usages add up to those of the whole plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby
 from typing import Any
 
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible, Status
+from hcssp.cssp.levels import base_of, joined_by_level
 from hcssp.procedure import HCSSP
 from hcssp.procedure.units import probability_of
 from hcssp.reports.decisions import decision_summaries
@@ -76,14 +76,14 @@ class ChoiceSummary:
     choice, rejected
         What is chosen, and what is not.
     place, entry
-        The event alone, and the state alone; None where there is none.
+        The event alone, and the label of the state alone; None where there is none.
     """
 
     event: str
     choice: str
     rejected: tuple[str, ...]
     place: str = ""
-    entry: str | None = None
+    entry: Hashable | None = None
 
 
 def constraint_summaries(plan: ProcedurePlan) -> tuple[ConstraintSummary, ...]:
@@ -133,31 +133,29 @@ def choice_summaries(plan: ProcedurePlan) -> tuple[ChoiceSummary, ...]:
             continue
         name = problem.events[event] if entry is None else f"{problem.events[event]} (entered in {entry})"
         others = [problem.choices[other].name for other in problem.choices_at(event) if other != chosen]
-        entered = None if entry is None else str(entry)
         summaries.append(
-            ChoiceSummary(name, problem.choices[chosen].name, tuple(others), problem.events[event], entered)
+            ChoiceSummary(name, problem.choices[chosen].name, tuple(others), problem.events[event], entry)
         )
     return tuple(summaries)
 
 
 def joined_choices(choices: Iterable[ChoiceSummary]) -> list[ChoiceSummary]:
-    """The same, with equal choices at one event together: nobody reads a line for every level of a battery.
+    """The same for people, with equal choices at neighbouring levels of a capacity together.
 
-    Together are those whose entries differ only in the last word, such as "(7, 2), battery 3" to "9".
+    A state is only named if the event can be entered in several that differ in more than a level.
     """
-    alike: dict[tuple[str, str], list[ChoiceSummary]] = {}
+    by_place: dict[str, list[ChoiceSummary]] = {}
     for each in choices:
-        stem = "" if each.entry is None else each.entry.rpartition(" ")[0]
-        alike.setdefault((each.place, stem), []).append(each)
+        by_place.setdefault(each.place, []).append(each)
     joined = []
-    for (place, stem), listed in alike.items():
-        for _, same in groupby(listed, key=lambda each: each.choice):
-            first, *others = same
-            if others and stem and first.entry is not None:
-                last = str(others[-1].entry).rpartition(" ")[2]
-                first = replace(first, event=f"{place} (entered in {first.entry} to {last})")
-                others = []
-            joined += [first, *others]
+    for place, listed in by_place.items():
+        one_base = len({base_of(each.entry) for each in listed}) == 1
+        for text, members in joined_by_level([e.entry for e in listed], [e.choice for e in listed], False):
+            first = listed[members[0]]
+            base = base_of(first.entry)
+            is_named = base is not None and not (one_base and text)
+            entered = f"{place} (entered in {base})" if is_named else place
+            joined.append(replace(first, event=f"{entered}, {text}" if text else entered))
     return joined
 
 
@@ -243,7 +241,7 @@ def _decisions(plan: ProcedurePlan, index: int) -> dict[str, Any]:
     return {
         "decisions": [
             {
-                "state": each.state,
+                "state": str(each.state),
                 "action": each.action,
                 "expected_visits": plain(each.visits),
                 "rather_than": list(each.rejected),

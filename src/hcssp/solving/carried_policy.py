@@ -6,6 +6,8 @@ guess, and perhaps still a plan.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from hcssp.contract.memory import Problem
@@ -18,10 +20,11 @@ from hcssp.procedure import HCSSP, ProcedurePolicy, as_procedure, as_procedure_p
 from hcssp.procedure.rest import GO_ON, UNDER_WAY
 
 
-def carried_over(policy: Policy, rest: Problem) -> Policy | None:
+def carried_over(policy: Policy, rest: Problem, entry: Hashable | None = None) -> Policy | None:
     """What a policy does in a problem that has most names in common with its own; None if it does not end.
 
-    Where it says nothing, it is left to the search.
+    Where it says nothing, it is left to the search. If the rest begins at an event, `entry` is the label of
+    the state that it was entered in.
     """
     try:
         if isinstance(rest, CSSP):
@@ -29,14 +32,14 @@ def carried_over(policy: Policy, rest: Problem) -> Policy | None:
                 return None
             found: Policy = DeterministicPolicy(rest, _rows(policy.problem, policy.rows, rest))
         else:
-            found = _procedure_policy(as_procedure_policy(as_procedure(policy.problem), policy), rest)
+            found = _procedure_policy(as_procedure_policy(as_procedure(policy.problem), policy), rest, entry)
         evaluate(rest, found)
     except ImproperPolicy:
         return None
     return found
 
 
-def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP) -> ProcedurePolicy:
+def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP, begun: Hashable | None) -> ProcedurePolicy:
     whole = policy.problem
     numbers = {activity.name: index for index, activity in enumerate(whole.activities)}
     rows = []
@@ -51,7 +54,11 @@ def _procedure_policy(policy: ProcedurePolicy, rest: HCSSP) -> ProcedurePolicy:
     events = {name: event for event, name in enumerate(whole.events)}
     choices = {}
     for event, entry in rest.flattening.event_states:
-        chosen = policy.choices.get((events.get(rest.events[event], -1), entry))
+        before = events.get(rest.events[event], -1)
+        chosen = policy.choices.get((before, entry))
+        if chosen is None and entry is None:
+            # Until an activity hands a level over, the rest does not name the one that it began with.
+            chosen = policy.choices.get((before, begun))
         name = GO_ON if chosen is None else whole.choices[chosen].name
         for choice in rest.choices_at(event):
             if rest.choices[choice].name == name:

@@ -43,7 +43,9 @@ def position_in(problem: HCSSP, place: Hashable | None) -> Position:
     if isinstance(place, tuple) and isinstance(place[0], str) and place[0] not in names:
         # In a rest, an execution that was under way may have a name of its own; in the whole it has not.
         place = (place[0].removesuffix(UNDER_WAY), *place[1:])
-    return position_of(problem, place)
+    if isinstance(place, str) and not any(place.startswith(f"{name} ") for name in names):
+        place = place.replace(UNDER_WAY, "", 1)
+    return position_of(problem, place, measured=True)
 
 
 def left_at(
@@ -96,13 +98,14 @@ def _expected_to_be_left(
     problem, policy = plan.problem, plan.policy
     position = position_in(problem, at)
     flattening = problem.flattening
+    state = -1
     if position.activity is not None:
         state = int(flattening.flat_state(position.activity)[position.state])
-    else:
+    elif (position.event, position.entry) in flattening.event_states:
         state = flattening.event_state(position.event, position.entry)
     limited = [each for each in problem.constraints if each.per is not None]
-    begin, here = _to_come(policy, (flattening.start, state))
-    if np.isnan(here).any():
+    begin, here = _to_come(policy, (flattening.start, max(state, 0)))
+    if state < 0 or np.isnan(here).any():
         # Nothing is planned there, so nothing can be expected there.
         raise InvalidProblem(
             [

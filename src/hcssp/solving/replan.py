@@ -33,6 +33,7 @@ from hcssp.errors import InvalidProblem
 from hcssp.execution.decision import Decision
 from hcssp.numerics import Tolerances
 from hcssp.procedure import as_procedure
+from hcssp.procedure.capacities import rest_with_capacities
 from hcssp.procedure.rest import position_of, rest_of
 from hcssp.solving.carried_policy import carried_over
 from hcssp.solving.left_budgets import left_at, position_in
@@ -47,6 +48,7 @@ def replan(
     problem: Problem | None = None,
     *,
     charged: Mapping[str, float] | None = None,
+    reckoned_at: Hashable | None = None,
     solver: Solver | None = None,
     stop: StopCriterion | Iterable[StopCriterion] | None = None,
     on_progress: Callable[[Progress], object] | None = None,
@@ -71,6 +73,9 @@ def replan(
     charged
         What of the bounds of `problem` was gone before `plan` began, by name, if `plan` itself is one for a
         rest.
+    reckoned_at
+        The place at which what the plan expected counts, if that is not `at`: where the model would be if
+        it had not been measured otherwise.
     solver, stop, on_progress, tolerances
         As for :func:`hcssp.solve`.
 
@@ -88,7 +93,7 @@ def replan(
         If there is no such place, the procedure is over, or it is not said what was spent.
     """
     allowed = tolerances or plan.tolerances
-    rest, start = rest_to_plan(plan, at, spent, problem, charged, allowed)
+    rest, start = rest_to_plan(plan, at, spent, problem, charged, allowed, reckoned_at)
     memory = Memory(plan.memory) if start is None else start.memory
     return solve(rest, solver, stop, on_progress, start=start, memory=memory, like=plan, tolerances=allowed)
 
@@ -100,24 +105,28 @@ def rest_to_plan(
     problem: Problem | None,
     charged: Mapping[str, float] | None,
     tolerances: Tolerances,
+    reckoned_at: Hashable | None = None,
 ) -> tuple[Problem, Plan | None]:
     """The problem that is left, and a plan to begin with if the old one can still be followed."""
     world = plan.problem if problem is None else problem
     if isinstance(world, CSSP) != isinstance(plan.problem, CSSP):
         raise InvalidProblem(["the changed problem is of another kind than the plan's; give one of its kind"])
+    entry: Hashable | None = None
     if at is None and spent is None and not charged:
         rest: Problem = world
     elif isinstance(world, CSSP):
         rest = _single_rest(plan, world, _place(at), spent, charged or {})
     else:
         position = position_in(world, _place(at))
-        rest = rest_of(world, position, left_at(plan, world, position, _place(at), spent, charged or {}))
+        known = _place(at) if reckoned_at is None else reckoned_at
+        left = left_at(plan, world, position, known, spent, charged or {})
+        rest, entry = rest_with_capacities(world, position, left), position.entry
     if world.reward is not None and rest.reward is None:
         rest = maximised_again(rest, world.reward)
-    known = carried_over(plan.policy, rest) if plan.found else None
-    if known is None:
+    policy = carried_over(plan.policy, rest, entry) if plan.found else None
+    if policy is None:
         return rest, None
-    return rest, Plan(rest, known, tolerances=tolerances, memory=Memory(plan.memory))
+    return rest, Plan(rest, policy, tolerances=tolerances, memory=Memory(plan.memory))
 
 
 def _place(at: Decision | Hashable | None) -> Hashable | None:

@@ -25,6 +25,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible
 from hcssp.contract.stop import StopCriterion
 from hcssp.cssp.labels import SelectedLabels
+from hcssp.cssp.levels import with_used
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import DeadEnd, InvalidProblem, UnsupportedProblem
@@ -177,11 +178,12 @@ def _find(problem: HCSSP, at: Place) -> tuple[int, str]:
     if position.activity is not None and position.state is not None:
         activity = problem.activities[position.activity]
         label = activity.cssp.state_labels[position.state]
-        return int(flattening.flat_state(position.activity)[position.state]), f"{activity.name}, {label}"
+        state = int(flattening.flat_state(position.activity)[position.state])
+        return state, f"{activity.name}, {with_used(label)}"
     event = problem.events[position.event]
     if position.event == problem.end:
         raise InvalidProblem([f"the procedure is over at {event!r}, so there is nothing to do"])
-    told = event if position.entry is None else f"{event}, entered in {position.entry}"
+    told = event if position.entry is None else f"{event}, entered in {with_used(position.entry)}"
     return flattening.event_state(position.event, position.entry), told
 
 

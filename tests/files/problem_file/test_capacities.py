@@ -8,8 +8,10 @@ import pytest
 
 from hcssp import dump_problem, load, solve
 from hcssp.errors import InvalidProblem
+from hcssp.files.problem_file import dumping
 from hcssp.files.problem_file.loading import load_text
 from hcssp.files.problem_file.source import Limits
+from hcssp.reports.plan_data import choice_conditions
 
 MISSION = """
 format: hcssp-problem
@@ -71,6 +73,11 @@ def test_what_is_used_is_carried_on() -> None:
     # It charges only if it must.
     made = {entry: plan.policy.choice("far", entry) for entry in ("(4, 1), battery 2", "(4, 1), battery 6")}
     assert made == {"(4, 1), battery 2": "hurry", "(4, 1), battery 6": "charge"}
+    # For people, in ranges, with what is left: on a terminal and on the page.
+    told = choice_conditions(plan.as_procedure())
+    assert told == ["", "battery used 4-6 of 6 (0-2 left)", "battery used 1-3 of 6 (3-5 left)", *told[3:]]
+    assert "  at far, battery used 4-6 of 6 (0-2 left)  charge (rather than hurry)\n" in str(plan)
+    assert "    in docked, battery used 4-6 of 6 (0-2 left)  full (rather than none), visited" in str(plan)
 
 
 def test_a_cell_can_give_back() -> None:
@@ -83,8 +90,25 @@ def test_a_cell_can_give_back() -> None:
 
 def test_what_is_written_is_read_again() -> None:
     problem = load_text(MISSION)
-    assert load_text(dump_problem(problem)) == problem
+    written = dump_problem(problem)
+    assert load_text(written) == problem
     assert load_text(dump_problem(problem, style="json"), json=True) == problem
+    # As capacities, grids and tables, not level by level.
+    assert "battery: {at_most: 6}" in written
+    assert "{time: 10, battery: -6}" in written
+    assert "step_cost: {time: 1, battery: 1}" in written
+    assert len(written) < 2 * len(MISSION)
+
+
+def test_a_file_that_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load_text(MISSION)
+    size = len(dump_problem(problem))
+    monkeypatch.setattr(dumping, "Limits", lambda: Limits(document_bytes=size - 1))
+    with pytest.raises(InvalidProblem, match=r"the problem file would have 0.0 MiB, and at most .* are read"):
+        dump_problem(problem)
+    monkeypatch.setattr(dumping, "Limits", lambda: Limits(nodes=20))
+    with pytest.raises(InvalidProblem, match="values, and at most 20 are read"):
+        dump_problem(problem)
 
 
 def test_it_may_be_exceeded_with_a_probability_and_counted_on_average() -> None:
@@ -134,6 +158,7 @@ SEVERAL = "let it begin in one, and let its first action draw the lots"
             "6: capacities.battery.at_most: 'inf' is not an amount: a number of at least 0",
         ),
         ("at_most: 6, step: 1", "step: 1", "6: capacities.battery: the key 'at_most' is missing"),
+        ("step: 1", "used: 7", "6: capacities.battery.used: 7 is more than the capacity of 6"),
         ("step: 1", "step: 0", "6: capacities.battery.step: 0 is not a step: a positive number"),
         (
             "step: 1",

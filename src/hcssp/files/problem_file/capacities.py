@@ -37,14 +37,15 @@ class Carried:
     @classmethod
     def read(cls, problem: Problem) -> Carried:
         """The capacities that a document names."""
-        named = (problem.capacities or {}).items()
-        return cls(
-            tuple(
-                Capacity(name, part.at_most, part.step, part.probability)
-                for name, part in named
-                if part is not None and part.at_most is not None
-            )
-        )
+        found = []
+        for name, part in (problem.capacities or {}).items():
+            if part is None or part.at_most is None:
+                continue
+            if part.used > part.at_most:
+                part.where("used").wrong(f"{part.used:g} is more than the capacity of {part.at_most:g}")
+            used = min(part.used, part.at_most)
+            found.append(Capacity(name, part.at_most, part.step, part.probability, used))
+        return cls(tuple(found))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,14 +15,18 @@ import numpy as np
 
 from hcssp.cssp.grid import GridWorld
 from hcssp.cssp.grid_map import Cell
-from hcssp.cssp.levels import LevelledGrid
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.levels import Capacity, LevelledGrid, Uses
+from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.format import FORMAT, VERSION
 from hcssp.files.problem_file.forms import name_problem
 from hcssp.files.problem_file.layout import Line, to_json, to_yaml
+from hcssp.files.problem_file.source import Limits
 from hcssp.files.problem_file.tables import label_text, state_label
 from hcssp.procedure import HCSSP, Activity, Outcome
+from hcssp.procedure.capacities import CapacityModel, capacity_model
 from hcssp.procedure.description import used_procedures
 from hcssp.procedure.expansion import expand
 from hcssp.procedure.single import as_procedure, refuse_parts
@@ -51,8 +55,33 @@ def dump_problem(problem: CSSP | HCSSP, *, style: Literal["yaml", "json"] = "yam
 
 
 def written(document: Mapping[str, Any], style: Literal["yaml", "json"] = "yaml") -> str:
-    """The text of a document."""
-    return to_json(document) if style == "json" else _HEADER + to_yaml(document)
+    """The text of a document.
+
+    Raises
+    ------
+    InvalidProblem
+        If it is too large to be read again.
+    """
+    limits = Limits()
+    count = _num_values(document)
+    if count > limits.nodes:
+        raise _too_large(f"{count:,} values", f"{limits.nodes:,}")
+    text = to_json(document) if style == "json" else _HEADER + to_yaml(document)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.document_bytes:
+        raise _too_large(f"{size / 2**20:.1f} MiB", f"{limits.document_bytes / 2**20:g} MiB")
+    return text
+
+
+def _too_large(size: str, most: str) -> InvalidProblem:
+    told = f"the problem file would have {size}, and at most {most} are read; save the plan instead"
+    return InvalidProblem([told])
+
+
+def _num_values(node: object) -> int:
+    if isinstance(node, Mapping):
+        return 1 + sum(map(_num_values, node.values()))
+    return 1 + sum(map(_num_values, node)) if isinstance(node, list | tuple) else 1
 
 
 def problem_document(problem: HCSSP) -> dict[str, Any]:
@@ -70,11 +99,15 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
                 f"the original, and say maximise: {problem.reward.name} in the file"
             ]
         )
+    model = _writable_model(problem)
+    if model is not None:
+        # Procedures that run inside are written out, as they are where levels are carried.
+        problem = model.problem.restricted(reward=problem.reward)
     used = [procedure for procedure, _ in used_procedures(problem)]
     for each in (problem, *used):
         _check_names(each.outline)
         _check_limits(each)
-    writer = _Writer(problem, used)
+    writer = _Writer(problem, used, model)
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if problem.name:
         document["name"] = problem.name
@@ -83,6 +116,8 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     document["costs"] = writer.cost_names
     if problem.units:
         document["units"] = Line(problem.units)
+    if model is not None:
+        document["capacities"] = {each.name: _capacity(each) for each in model.capacities}
     procedures = {name: writer.level(procedure) for procedure, name in writer.procedures()}
     whole = writer.level(problem)
     if writer.models:
@@ -93,11 +128,40 @@ def problem_document(problem: HCSSP) -> dict[str, Any]:
     return document
 
 
+def _writable_model(problem: HCSSP) -> CapacityModel | None:
+    """The problem without the levels of its capacities; None if it has none, or a file cannot hold them."""
+    model = capacity_model(problem)
+    if model is None or model.give_up_to or problem.reward is not None:
+        return None
+    for activity in model.problem.activities:
+        names = activity.cssp.cost_names
+        uses = model.uses[activity.name]
+        for number, capacity in enumerate(model.capacities):
+            if capacity.name not in names:
+                continue
+            # What has one name is one number in a file: as a cost, what is given back does not count.
+            cost, pairs = names.index(capacity.name), [(activity.cssp.costs, uses.rows[number])]
+            if uses.transitions is not None:
+                paid = uses.transitions.costs
+                pairs.append((paid, paid[len(names) + number]))
+            if not all(np.array_equal(costs[cost], np.maximum(used, 0.0)) for costs, used in pairs):
+                return None
+    return model
+
+
+def _capacity(capacity: Capacity) -> Line:
+    written = Line(at_most=float(capacity.at_most))
+    defaults = {"step": 1.0, "probability": 0.0, "used": 0.0}
+    written.update({k: getattr(capacity, k) for k, v in defaults.items() if getattr(capacity, k) != v})
+    return written
+
+
 class _Writer:
     """Writes activities, and remembers which models have been written."""
 
-    def __init__(self, problem: HCSSP, used: Sequence[HCSSP]) -> None:
+    def __init__(self, problem: HCSSP, used: Sequence[HCSSP], model: CapacityModel | None) -> None:
         self.models: dict[str, Any] = {}
+        self._capacities = model
         named = [activity.cssp.cost_names for activity in problem.activities]
         # What most activities agree on is said once.
         self.cost_names = list(Counter(named).most_common(1)[0][0]) if named else ["cost"]
@@ -144,13 +208,14 @@ class _Writer:
 
     def activity(self, activity: Activity) -> dict[str, Any]:
         world = activity.cssp.world
-        if world is None or isinstance(world, LevelledGrid):
+        texts = {label_text(label): label_text(state) for label, state in activity.entries.items()}
+        entries = {"entries": Line(texts)} if texts else {}
+        if world is None or isinstance(world, LevelledGrid) or not self._uses_are_of(world, activity):
             written = self._table(activity)
-            entries = {label_text(label): label_text(state) for label, state in activity.entries.items()}
-            return type(written)({**written, **({"entries": Line(entries)} if entries else {})})
-        ends = {"start": _start(world.starts, list), "goal": _goal(world.goals)}
+            return type(written)({**written, **entries})
+        ends = {"start": _start(world.starts, list), "goal": _goal(world.goals), **entries}
         room = activity.room
-        model = self._grid(room, world)
+        model = {**self._grid(room, world, activity.cssp.cost_names), **self._give_up(activity)}
         key = (room if room != activity.name else None, repr(model))
         known = self._written.get(key) or self._written_here.get(key)
         if known is not None:
@@ -163,7 +228,25 @@ class _Writer:
         self._written_here[key] = activity.name
         return {**model, **ends}
 
-    def _grid(self, room: str, world: GridWorld) -> dict[str, Any]:
+    def _uses_are_of(self, world: GridWorld, activity: Activity) -> bool:
+        """Whether the steps of a grid use of each capacity what its cells say."""
+        if self._capacities is None:
+            return True
+        labels = activity.cssp.state_labels
+        cells = [labels[state] for state in np.flatnonzero(~activity.cssp.goals).tolist()]
+        columns, rows = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+        uses = zip(self._capacities.capacities, self._capacities.uses[activity.name].rows, strict=True)
+        return all(
+            np.array_equal(np.repeat(world.cell_costs(each.name)[rows, columns], len(DIRECTIONS)), used)
+            for each, used in uses
+        )
+
+    def _give_up(self, activity: Activity) -> dict[str, Any]:
+        """What giving up costs; only where levels are carried is it no action yet."""
+        price = None if self._capacities is None else self._capacities.give_up.get(activity.name)
+        return {} if price is None else {"give_up": Line(price)}
+
+    def _grid(self, room: str, world: GridWorld, cost_names: Sequence[str]) -> dict[str, Any]:
         grid: dict[str, Any] = {"width": world.width, "height": world.height}
         if world.walls:
             grid["walls"] = [list(wall) for wall in world.walls]
@@ -188,7 +271,7 @@ class _Writer:
             grid["step_cost"] = world.step_cost
         if world.exits:
             grid["exit"] = Line(world.exits)
-        model: dict[str, Any] = {"grid": grid, **self._costs(world.cost_names)}
+        model: dict[str, Any] = {"grid": grid, **self._costs(cost_names)}
         position = self._positions.get(room)
         if position is not None:
             model["position"] = list(position)
@@ -196,23 +279,30 @@ class _Writer:
 
     def _table(self, activity: Activity) -> dict[str, Any]:
         cssp = activity.cssp
-        known = self._written.get(id(cssp)) or self._written_here.get(id(cssp))
+        uses = None if self._capacities is None else self._capacities.uses[activity.name]
+        model = None if uses is None else {**self._table_model(cssp, uses), **self._give_up(activity)}
+        key = id(cssp) if model is None else (id(cssp), repr(model))
+        known = self._written.get(key) or self._written_here.get(key)
         if known is not None:
             return Line(model=known)
-        model = self._table_model(cssp)
+        model = self._table_model(cssp, uses) if model is None else model
         if id(cssp) in self._shared and activity.room not in self.models:
             self.models[activity.room] = model
-            self._written[id(cssp)] = activity.room
+            self._written[key] = activity.room
             return Line(model=activity.room)
-        self._written_here[id(cssp)] = activity.name
+        self._written_here[key] = activity.name
         return model
 
-    def _table_model(self, cssp: CSSP) -> dict[str, Any]:
+    def _table_model(self, cssp: CSSP, uses: Uses | None) -> dict[str, Any]:
+        used, paid = dict[str, FloatArray](), cssp.transition_costs
+        if uses is not None and self._capacities is not None:
+            names = [each.name for each in self._capacities.capacities]
+            used, paid = dict(zip(names, uses.rows, strict=True)), uses.transitions
         texts = [label_text(label) for label in cssp.state_labels]
         starts = {texts[state]: float(cssp.initial[state]) for state in np.flatnonzero(cssp.initial).tolist()}
         goals = [texts[state] for state in np.flatnonzero(cssp.goals).tolist()]
         return {
-            "table": _rows(cssp, texts),
+            "table": _rows(cssp, texts, used, paid),
             **self._costs(cssp.cost_names),
             "start": _start(starts, str),
             "goal": goals[0] if len(goals) == 1 else goals,
@@ -240,23 +330,25 @@ def own_activities(problem: HCSSP) -> Iterator[Activity]:
     return (activity for index, activity in enumerate(problem.outline.activities) if index not in uses)
 
 
-def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:
+def _rows(cssp: CSSP, texts: list[str], used: Mapping[str, FloatArray], paid: TransitionCosts | None) -> Any:
+    """The table of a problem; what is used of a capacity takes the place of a cost of that name."""
     table: dict[str, Any] = {text: {} for text in texts}
     indptr, indices, data = (
         part.tolist() for part in (cssp.transitions.indptr, cssp.transitions.indices, cssp.transitions.data)
     )
-    costs = cssp.costs.T.tolist()
-    on_arrival = _arrival_costs(cssp)
+    named = dict(zip(cssp.cost_names, cssp.costs, strict=True)) | dict(used)
+    costs = np.array(list(named.values())).T.tolist()
+    on_arrival = _arrival_costs((*cssp.cost_names, *used), paid)
     for row, state in enumerate(cssp.row_state.tolist()):
         entries = range(indptr[row], indptr[row + 1])
         to = Line({texts[indices[entry]]: data[entry] for entry in entries})
         arrivals = on_arrival.get(row, {})
         differing = {name for extra in arrivals.values() for name in extra}
-        named = zip(cssp.cost_names, costs[row], strict=True)
-        paid = Line({name: cost for name, cost in named if cost and name not in differing})
+        own = zip(named, costs[row], strict=True)
+        paid_here = Line({name: cost for name, cost in own if cost and name not in differing})
         action = Line(
             to=next(iter(to)) if list(to.values()) == [1.0] else to,
-            **({"costs": paid} if paid else {}),
+            **({"costs": paid_here} if paid_here else {}),
             **(
                 {"arrival_costs": Line({texts[s]: extra for s, extra in arrivals.items()})}
                 if arrivals
@@ -267,18 +359,19 @@ def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:
     return table
 
 
-def _arrival_costs(cssp: CSSP) -> dict[int, dict[int, Line]]:
+def _arrival_costs(names: Sequence[str], paid: TransitionCosts | None) -> dict[int, dict[int, Line]]:
     """By rows and the states that they reach, the costs that depend on the state."""
-    paid = cssp.transition_costs
     found: dict[int, dict[int, Line]] = {}
     if paid is None:
         return found
+    # Of two costs with one name, the second is what is used of a capacity.
+    last = {name: cost for cost, name in enumerate(names)}
     rows, begins = np.unique(paid.rows, return_index=True)
     for row, span in zip(rows.tolist(), np.split(np.arange(len(paid.rows)), begins[1:]), strict=True):
         costs = paid.costs[:, span]
-        differing = np.flatnonzero(costs.max(axis=1) > costs.min(axis=1)).tolist()
+        differing = costs.max(axis=1) > costs.min(axis=1)
         for state, own in zip(paid.states[span].tolist(), costs.T.tolist(), strict=True):
-            extra = Line({cssp.cost_names[cost]: own[cost] for cost in differing if own[cost]})
+            extra = Line({name: own[cost] for name, cost in last.items() if differing[cost] and own[cost]})
             if extra:
                 found.setdefault(row, {})[state] = extra
     return found

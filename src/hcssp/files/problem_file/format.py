@@ -357,6 +357,11 @@ class WrittenCapacity(Part):
     probability: float = optional(
         PROBABILITY, 0.0, "With what probability a run may use more. By default 0: never."
     )
+    used: float = optional(
+        number("an amount: a number of at least 0", 0, LARGEST_COST),
+        0.0,
+        "How much of it is used when the procedure begins. By default 0.",
+    )
 
 
 CAPACITIES = map_of(

@@ -105,7 +105,8 @@ class GridModel:
         return (
             replace(world, step_cost=step_cost, hazards=hazards, cost_names=self.cost_names)
             .to_cssp()
-            .derive(groups=dict(self.places))
+            # Pictures and files show the room as it is stated, with what it uses of capacities.
+            .derive(groups=dict(self.places), world=world)
         )
 
     def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
 
@@ -65,6 +66,21 @@ def load(
     text = decoded(read_bytes(source, str(source), bounded.document_bytes), findings)
     json = source.suffix.lower() == ".json"
     return _whole(text, json, findings, source, source.parent, bounded, {**(parameters or {}), **settings})
+
+
+def load_parameters(path: str | Path, parameters: Mapping[str, Number] | None = None) -> dict[str, Fraction]:
+    """The parameters that a file declares, with their values.
+
+    Parameters
+    ----------
+    path, parameters
+        As for :func:`load`.
+    """
+    source, findings, limits = Path(path), Findings(str(path)), Limits()
+    text = decoded(read_bytes(source, str(source), limits.document_bytes), findings)
+    tree = parse_document(text, findings, limits, json=source.suffix.lower() == ".json")
+    found = _parameters(Field.root(tree, findings), NO_PARAMETERS, Settings.given(parameters))
+    return dict(found.values)
 
 
 def load_stream(

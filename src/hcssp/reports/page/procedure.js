@@ -119,12 +119,14 @@ function drawProcedure(plan, selected, choose) {
     if (text.getComputedTextLength() > Number(text.dataset.room)) fill(text, { textLength: text.dataset.room, lengthAdjust: "spacingAndGlyphs" }, []);
   }
   showStart();
+  const conditional = plan.conditions.some((each) => each);
   const rows = data.problem.choices.map((choice, index) => ({ choice, index })).filter(({ choice, index }) => isShownChoice(index) && made(index) && data.problem.choices.some((other) => other !== choice && other.event === choice.event))
     .map(({ choice, index }) => {
       const others = data.problem.choices.filter((other) => other !== choice && other.event === choice.event).map((other) => other.name);
-      return [data.problem.events[choice.event], { text: true, content: choice.name }, { text: true, content: others.join(", ") }, times(plan.choices[index])];
+      const when = conditional ? [{ text: true, content: plan.conditions[index] || "always" }] : [];
+      return [data.problem.events[choice.event], ...when, { text: true, content: choice.name }, { text: true, content: others.join(", ") }, times(plan.choices[index])];
     });
   byId("choices").replaceChildren(rows.length
-    ? table(["at the event", { text: true, content: "the plan chooses" }, { text: true, content: "rather than" }, "expected"], rows)
+    ? table(["at the event", ...(conditional ? [{ text: true, content: "when" }] : []), { text: true, content: "the plan chooses" }, { text: true, content: "rather than" }, "expected"], rows)
     : html("p", {}, "At every event that is reached there is only one choice."));
 }
