@@ -78,7 +78,7 @@ from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
-from hcssp.procedure.limits import carried_limit, enters
+from hcssp.procedure.limits import carried_limits, enters
 
 
 class Run:
@@ -110,9 +110,8 @@ class Run:
         self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
         # What plans before this one were charged with, of the bounds for the whole way.
         self._charged: dict[str, float] = {}
-        self._allowed = {
-            each.name: carried_limit(self._problem, each) or each.limit for each in self._problem.constraints
-        }
+        carried = carried_limits(self._problem)
+        self._allowed = {each.name: carried[each.name] or each.limit for each in self._problem.constraints}
         self._begun = False
         self._event_state = self._flattening.start
         # The activity and its local state; None at an event.

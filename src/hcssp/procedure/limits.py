@@ -20,8 +20,14 @@ the procedure is over: the losses belong to choices, which are made before.)
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.procedure.elements import Constraint, PerExecution
@@ -35,88 +41,123 @@ SETTLED = 1e-13
 WITHOUT_END = 1e9
 """A use that may be expected so often can be run as often as one likes."""
 
+_USES_AT_ONCE = 256
+"""So many uses share a pass over the events; this bounds the memory that the pass takes."""
+
+
+class ToCome(NamedTuple):
+    """The most executions of a use that can be expected from each event, and the loss of each choice."""
+
+    most: FloatArray
+    losses: FloatArray
+
 
 def limits(problem: HCSSP) -> tuple[list[Constraint], list[str]]:
     """The limits of the uses in `problem`, as constraints, and what is wrong with them.
 
     They are the bounds of the procedures that are used, and the limits of the uses inside those.
     """
+    stated = [
+        (use, constraint, number if constraint.per is None else number + 1 + constraint.per.use)
+        for number, use in enumerate(problem.uses)
+        if use.parent is None
+        for constraint in use.procedure.constraints
+        if constraint.limit != np.inf
+    ]
+    limited = list(dict.fromkeys(number for _, _, number in stated))
+    known = dict(zip(limited, _per_execution(problem, limited), strict=True))
     found: list[Constraint] = []
     violations: list[str] = []
-    for number, use in enumerate(problem.uses):
-        if use.parent is not None:
+    for use, constraint, number in stated:
+        per, name = known[number], f"{use.name}/{constraint.name}"
+        if isinstance(per, str):
+            violations.append(f"constraint {name!r}: {per}")
             continue
-        for constraint in use.procedure.constraints:
-            if constraint.limit == np.inf:
-                continue
-            own = number if constraint.per is None else number + 1 + constraint.per.use
-            per = per_execution(problem, own)
-            name = f"{use.name}/{constraint.name}"
-            if isinstance(per, str):
-                violations.append(f"constraint {name!r}: {per}")
-                continue
-            first = use.activities.start
-            counts = {first + activity: cost for activity, cost in constraint.counts.items()}
-            found.append(Constraint(name, constraint.limit * per.most_executions, counts, per))
+        first = use.activities.start
+        counts = {first + activity: cost for activity, cost in constraint.counts.items()}
+        found.append(Constraint(name, constraint.limit * per.most_executions, counts, per))
     return found, violations
 
 
-def per_execution(problem: HCSSP, number: int) -> PerExecution | str:
-    """What makes a constraint hold for every execution of a use; or why none can."""
-    use = problem.uses[number]
-    found = to_come(problem, use)
-    if found is None:
-        return (
-            f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept apart "
-            "from the others; let a way back to it be taken by chance only"
-        )
-    most, losses = found
-    for choice in problem.choices:
-        for outcome in choice.outcomes:
-            after = most[list(outcome.events)]
-            if float(np.ptp(after)) > 0.0 and outcome.probability > 0.0:
-                return (
+def _per_execution(problem: HCSSP, numbers: Sequence[int]) -> Iterator[PerExecution | str]:
+    """For each of some uses, what makes a constraint hold for every execution of it; or why none can."""
+    branching = [
+        (choice, outcome.events)
+        for choice in problem.choices
+        for outcome in choice.outcomes
+        if outcome.probability > 0.0 and len(outcome.events) > 1
+    ]
+    reached = np.array([event for _, events in branching for event in events], dtype=np.int64)
+    firsts = np.cumsum([0, *(len(events) for _, events in branching)])[:-1]
+    ending = np.array(
+        [
+            sum(each.probability for each in choice.outcomes if each.event == problem.end)
+            for choice in problem.choices
+        ]
+    )
+    ends_by_exit = _ends_by_exit(problem)
+    uses = [problem.uses[number] for number in numbers]
+    for number, use, found in zip(numbers, uses, to_come(problem, uses), strict=True):
+        if found is None:
+            yield (
+                f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept "
+                "apart from the others; let a way back to it be taken by chance only"
+            )
+            continue
+        most, losses = found
+        after = most[reached]
+        if branching:
+            differ = np.maximum.reduceat(after, firsts) > np.minimum.reduceat(after, firsts)
+            if differ.any():
+                choice, _ = branching[int(np.argmax(differ))]
+                yield (
                     f"whether {use.name!r} is still to come depends on the exit of an activity, after choice "
                     f"{choice.name!r} at event {problem.events[choice.event]!r}; bound the whole instead"
                 )
-    first = float(most[problem.start])
-    if first == 0.0:
-        return PerExecution(number, 1.0, {})
-    # A constant more everywhere but at the end, so that the start has 1 at least: the last step loses it.
-    # Where the exit of an activity decides whether a step is the last, no choice can pay for that.
-    more = 0.0 if _ends_by_exit(problem) else max(0.0, 1.0 - first)
-    if more > 0.0:
-        _, moves = _executions(problem, use)
-        losses = losses + more * moves[:, [problem.end]].toarray().ravel()
-    kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
-    return PerExecution(number, first + more, kept)
+                continue
+        first = float(most[problem.start])
+        if first == 0.0:
+            yield PerExecution(number, 1.0, {})
+            continue
+        # A constant more everywhere but at the end, so that the start has 1 at least: the last step loses it.
+        # Where the exit of an activity decides whether a step is the last, no choice can pay for that.
+        more = 0.0 if ends_by_exit else max(0.0, 1.0 - first)
+        losses = losses + more * ending
+        kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
+        yield PerExecution(number, first + more, kept)
 
 
-def to_come(problem: HCSSP, use: Use) -> tuple[FloatArray, FloatArray] | None:
-    """The most executions of a use that can be expected from each event, and what each choice loses of them.
-
-    None if the use can be run as often as one likes.
-    """
+def to_come(problem: HCSSP, uses: Sequence[Use]) -> Iterator[ToCome | None]:
+    """How often each of some uses can still be run; None for one that can be run as often as one likes."""
     events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
-    entries, moves = _executions(problem, use)
-    most = _most_executions(entries, moves, events)
-    if most is None:
-        return None
-    losses = np.maximum(0.0, most[events] - entries - moves @ most)
-    # What rounding leaves of nothing is nothing.
-    losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
-    return most, losses
+    moves = _moves(problem)
+    parts = _in_order(moves, events)
+    for first in range(0, len(uses), _USES_AT_ONCE):
+        entries = _entries(problem, uses[first : first + _USES_AT_ONCE])
+        most = _most_executions(entries, parts, problem.num_events)
+        with np.errstate(invalid="ignore"):
+            losses = np.maximum(0.0, most[events] - entries - moves @ most)
+        # What rounding leaves of nothing is nothing.
+        losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
+        for own, lost in zip(most.T, losses.T, strict=True):
+            yield ToCome(own.copy(), lost.copy()) if np.isfinite(own).all() else None
 
 
-def carried_limit(problem: HCSSP, constraint: Constraint) -> float:
-    """What a limit of a use allows beyond its executions: something if one is under way at the start.
+def carried_limits(problem: HCSSP) -> dict[str, float]:
+    """What the limits of uses allow beyond their executions: something if one is under way at the start.
 
-    That is so in the rest of a procedure, see :mod:`hcssp.procedure.rest`.
+    That is so in the rest of a procedure, see :mod:`hcssp.procedure.rest`; elsewhere it is 0.
     """
-    if constraint.per is None or problem.nesting is None or problem.nesting.placed is None:
-        return 0.0
-    known = to_come(problem, problem.uses[constraint.per.use])
-    return 0.0 if known is None else constraint.at_most - constraint.limit * float(known[0][problem.start])
+    carried = {each.name: 0.0 for each in problem.constraints}
+    if problem.nesting is None or problem.nesting.placed is None:
+        return carried
+    limited = [(each, each.per.use) for each in problem.constraints if each.per is not None]
+    known = to_come(problem, [problem.uses[use] for _, use in limited])
+    for (constraint, _), found in zip(limited, known, strict=True):
+        if found is not None:
+            executions = float(found.most[problem.start])
+            carried[constraint.name] = constraint.at_most - constraint.limit * executions
+    return carried
 
 
 def _ends_by_exit(problem: HCSSP) -> bool:
@@ -133,32 +174,102 @@ def enters(use: Use, event: int, target: int) -> bool:
     return target == use.start and event not in use.events
 
 
-def _executions(problem: HCSSP, use: Use) -> tuple[FloatArray, csr_array]:
-    """With what probability each choice runs the use at once, and to which events it leads."""
-    entries = np.zeros(len(problem.choices))
-    arrows: list[tuple[int, int, float]] = []
+def _moves(problem: HCSSP) -> csr_array:
+    """With what probability each choice leads to each event."""
+    arrows = [
+        (number, outcome.event, outcome.probability)
+        for number, choice in enumerate(problem.choices)
+        for outcome in choice.outcomes
+        if outcome.probability > 0.0
+    ]
+    rows, columns, values = (list(part) for part in zip(*arrows, strict=True))
+    return csr_array((values, (rows, columns)), shape=(len(problem.choices), problem.num_events))
+
+
+def _entries(problem: HCSSP, uses: Sequence[Use]) -> FloatArray:
+    """With what probability each choice runs each of some uses at once; one column a use."""
+    starting: defaultdict[int, list[int]] = defaultdict(list)
+    for column, use in enumerate(uses):
+        starting[use.start].append(column)
+    entries = np.zeros((len(problem.choices), len(uses)))
     for number, choice in enumerate(problem.choices):
         for outcome in choice.outcomes:
-            if outcome.runs is None and enters(use, choice.event, outcome.event):
-                entries[number] += outcome.probability
-            arrows.append((number, outcome.event, outcome.probability))
-    rows, columns, values = (list(part) for part in zip(*arrows, strict=True))
-    shape = (len(problem.choices), problem.num_events)
-    return entries, csr_array((values, (rows, columns)), shape=shape)
+            for column in starting.get(outcome.event, ()) if outcome.runs is None else ():
+                if enters(uses[column], choice.event, outcome.event):
+                    entries[number, column] += outcome.probability
+    return entries
 
 
-def _most_executions(entries: FloatArray, moves: csr_array, events: IntArray) -> FloatArray | None:
-    """The most executions that can be expected from each event, whatever is chosen; None if without end."""
-    starts = np.flatnonzero(np.diff(events, prepend=-1))
-    owners = events[starts]
-    most = np.zeros(moves.shape[1])
-    for _ in range(MOST_SWEEPS):
-        better = np.zeros_like(most)
-        better[owners] = np.maximum.reduceat(entries + moves @ most, starts)
-        settled = bool(np.all(better - most <= SETTLED * better))
-        most = better
-        if settled:
-            return most
-        if float(most.max()) > WITHOUT_END:
-            return None
-    return None
+class _Part(NamedTuple):
+    """A strongly connected component of the events.
+
+    Attributes
+    ----------
+    events, firsts
+        Its events that have choices, and the place of the first choice of each.
+    choices, moves
+        Its choices, event by event, and where they lead.
+    cyclic
+        Whether some choice leads back into it.
+    """
+
+    events: IntArray
+    firsts: IntArray
+    choices: IntArray
+    moves: csr_array
+    cyclic: bool
+
+
+def _in_order(moves: csr_array, events: IntArray) -> list[_Part]:
+    """The components of the events, each after those that it leads to; `events` has that of each choice."""
+    count = moves.shape[1]
+    tails = np.repeat(events, np.diff(moves.indptr))
+    graph = csr_array((np.ones(moves.nnz), (tails, moves.indices)), shape=(count, count))
+    number, component = connected_components(graph, connection="strong")
+    after: dict[int, set[int]] = {each: set() for each in component[events].tolist()}
+    cyclic = np.zeros(number, dtype=np.bool_)
+    for tail, head in zip(component[tails].tolist(), component[moves.indices].tolist(), strict=True):
+        if tail == head:
+            cyclic[tail] = True
+        elif head in after:
+            after[tail].add(head)
+    order = np.argsort(component[events], kind="stable")
+    places = np.searchsorted(component[events][order], np.arange(number + 1))
+    parts = []
+    for each in TopologicalSorter(after).static_order():
+        choices = order[places[each] : places[each + 1]]
+        firsts = np.flatnonzero(np.diff(events[choices], prepend=-1))
+        own = events[choices][firsts]
+        parts.append(_Part(own, firsts, choices, csr_array(moves[choices]), bool(cyclic[each])))
+    return parts
+
+
+def _most_executions(entries: FloatArray, parts: Sequence[_Part], num_events: int) -> FloatArray:
+    """The most executions that can be expected from each event, whatever is chosen; one column a use.
+
+    It is ``inf`` somewhere if there are uses without end.
+
+    Parameters
+    ----------
+    entries
+        The probability of running each use at once, one row a choice.
+    parts
+        See :func:`_in_order`.
+    num_events
+        With those that have no choice.
+    """
+    most = np.zeros((num_events, entries.shape[1]))
+    for part in parts:
+        at_once = entries[part.choices]
+        for _ in range(MOST_SWEEPS):
+            better = np.maximum.reduceat(at_once + part.moves @ most, part.firsts)
+            better[better > WITHOUT_END] = np.inf
+            before = most[part.events]
+            most[part.events] = better
+            with np.errstate(invalid="ignore"):
+                settled = (better == before) | (better - before <= SETTLED * better)
+            if not part.cyclic or settled.all():
+                break
+        else:
+            most[np.ix_(part.events, ~settled.all(axis=0))] = np.inf
+    return most
