@@ -16,11 +16,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.krylov import solve_by_products
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.cssp.krylov import solve_by_products
 from hcssp.ssp.system import EXACT, require_proper
 
 ROUGH = 1e-5
