@@ -12,7 +12,7 @@ from hcssp.numerics import (
     allowance,
     excess,
     is_feasible,
-    mixture_is_feasible,
+    may_be_feasible,
     relative_gap,
     scales,
     tolerated,
@@ -111,7 +111,7 @@ def test_a_mixture_may_spend_the_tolerance_and_what_rounding_may_be(
     spent: float, kept: bool, tolerance: float
 ) -> None:
     costs = np.array([7.0, 4.0 * (1.0 + spent * tolerance)])
-    assert mixture_is_feasible(costs, np.array([4.0]), tolerance) is kept
+    assert may_be_feasible(costs, np.array([4.0]), tolerance) is kept
 
 
 @pytest.mark.parametrize(("spent", "kept"), [(0.5, True), (1.01, False), (2.0, False)])

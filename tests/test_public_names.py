@@ -134,6 +134,7 @@ def test_the_list_of_public_names() -> None:
         "TracePoint",
         "TradeOff",
         "TransitionBatch",
+        "TransitionCosts",
         "TurningPoint",
         "UnboundedReward",
         "UnknownName",

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.reward import Reward as Reward
     from hcssp.cssp.reward import RewardInterval as RewardInterval
     from hcssp.cssp.transition_batch import TransitionBatch as TransitionBatch
+    from hcssp.cssp.transition_costs import TransitionCosts as TransitionCosts
     from hcssp.dual.ascent import Infeasibility as Infeasibility
     from hcssp.dual.flat_oracle import FlatOracle as FlatOracle
     from hcssp.dual.flat_oracle import FlatVertex as FlatVertex
@@ -351,6 +352,7 @@ _HOME = {
     "trade_off": "hcssp.solving.trade_off",
     "TradeOff": "hcssp.solving.trade_off",
     "TransitionBatch": "hcssp.cssp.transition_batch",
+    "TransitionCosts": "hcssp.cssp.transition_costs",
     "TurningPoint": "hcssp.dual.foresight",
     "UnboundedReward": "hcssp.errors",
     "UnknownName": "hcssp.errors",

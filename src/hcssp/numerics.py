@@ -33,8 +33,17 @@ LEAST_TOLERANCE = 1e-11
 """Bounds cannot be kept more closely than this: what a policy costs is known to some twelve digits."""
 
 REEVALUATION_SHARE = 0.999
-"""A search keeps bounds up to this share of the feasibility tolerance; the rest is left to the rounding of
-whoever evaluates its policies anew."""
+"""Costs that a search has computed keep a bound for sure up to this share of the feasibility tolerance. From
+there to as much above the whole tolerance, rounding may decide, and so the policy is evaluated again."""
+
+LIMIT_ROUNDING = 2e-13
+"""What rounding may do to a limit for each execution, as a share of what the most executions may cost. Within
+it, the evaluation of a plan decides whether the limit is kept."""
+
+LOST_EXECUTION = 1.0 + FEASIBILITY_TOLERANCE - LIMIT_ROUNDING
+"""What an execution that a plan forgoes counts as, in multiples of the limit for each execution: more by the
+tolerance, so that a limit is kept relative to the executions that a plan makes. See
+:mod:`hcssp.procedure.limits`."""
 
 CLAIM_TOLERANCE = 1e-7
 """A claim about a policy's cost, and its evaluation, may differ by this share: two computations of the same
@@ -169,10 +178,19 @@ def tolerated(bounds: FloatArray) -> FloatArray:
     return largest
 
 
+def broken(
+    costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE
+) -> npt.NDArray[np.intp]:
+    """Which bounds are not kept by secondary costs as an evaluation computes them: the rule for all methods.
+
+    >>> broken(np.array([2.000000002, 1.1, 1e-300, 5.0]), np.array([2.0, 1.0, 0.0, np.inf])).tolist()
+    [1, 2]
+    """
+    return np.flatnonzero(np.isfinite(bounds) & ~(costs - bounds <= allowance(bounds, tolerance)))
+
+
 def excess(costs: FloatArray, bounds: FloatArray) -> float:
     """By how much a policy's secondary costs exceed their bounds, as a share of them.
-
-    A policy is feasible if this is at most :data:`FEASIBILITY_TOLERANCE`.
 
     >>> excess(np.array([7.0, 2.5]), np.array([2.0]))
     0.25
@@ -192,21 +210,19 @@ def excess(costs: FloatArray, bounds: FloatArray) -> float:
     return float(np.max(relative))
 
 
-def mixture_is_feasible(
-    costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE
-) -> bool:
-    """Whether a mixture of policies keeps the bounds: it may spend the whole tolerance, and a rounding error.
+def may_be_feasible(costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
+    """Whether costs may keep the bounds: they spend no more than the whole tolerance, and a rounding error.
 
-    >>> mixture_is_feasible(np.array([7.0, 2.0 + 2e-9]), np.array([2.0]))
+    >>> may_be_feasible(np.array([7.0, 2.0 + 2e-9]), np.array([2.0]))
     True
     """
     return excess(costs, bounds) <= (2.0 - REEVALUATION_SHARE) * tolerance
 
 
 def is_feasible(costs: FloatArray, bounds: FloatArray) -> bool:
-    """Whether the secondary costs keep their bounds, up to the documented tolerance.
+    """Whether costs that a search has computed keep their bounds for sure, however they are rounded.
 
-    A little of it is left to another evaluation, see :data:`REEVALUATION_SHARE`.
+    What is not sure is left to an evaluation, see :data:`REEVALUATION_SHARE`.
 
     >>> is_feasible(np.array([7.0, 2.0]), np.array([2.0])), is_feasible(np.array([7.0, 2.1]), np.array([2.0]))
     (True, False)

@@ -50,6 +50,17 @@ def test_everything_is_written_and_measured_once(
     document = json.loads(capsys.readouterr().out)
     assert [each["contestant"] for each in document["measurements"]] == ["exact", "lp"]
     assert measured == ["exact", "lp"]
+    assert all(each["note"].startswith("claimed by a results file") for each in document["measurements"])
+    assert main([*BENCH, "--out", str(folder)]) == 0
+    told = "2 of 2 measurements are claims of a results file"
+    assert told in capsys.readouterr().out
+    assert told in (folder / "bench.html").read_text(encoding="utf-8")
+    # Numbers that are none are measured again.
+    results = folder / "results.jsonl"
+    results.write_text(results.read_text().replace('"states": 64', '"states": "many"'))
+    assert main([*BENCH, "--out", str(folder)]) == 0
+    assert told not in capsys.readouterr().out
+    del measured[:2]
     assert main([*BENCH, "--out", str(folder), "--fresh"]) == 0
     assert len(measured) == 4
 

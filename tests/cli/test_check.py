@@ -81,10 +81,10 @@ def test_a_proof_that_there_is_no_plan(
 ) -> None:
     hopeless = PROBLEM.with_bounds({"damage": -1.0})
     path = saved(tmp_path, hopeless)
-    answer = checked(capsys, problem, path)
+    answer = checked(capsys, problem, path, "--bound", "damage=-1")
     assert (answer["verified"], answer["status"]) == (True, "infeasible")
     assert (answer["lower_bound"], answer["upper_bound"], answer["costs"]) == (None, None, {})
-    assert main(["check", problem, path, "--quiet"]) == 0
+    assert main(["check", problem, path, "--bound", "damage=-1", "--quiet"]) == 0
     assert "  no plan keeps these bounds\n" in capsys.readouterr().out
 
 
@@ -92,13 +92,13 @@ def test_an_interrupted_search(capsys: pytest.CaptureFixture[str], problem: str,
     loose = PROBLEM.with_bounds({"damage": 9.0})
     path = tmp_path / "part.cert"
     save_certificate(path, searched(loose, max_nodes=1).certificate)
-    assert checked(capsys, problem, str(path))["status"] == "feasible"
+    assert checked(capsys, problem, str(path), "--bound", "damage=9")["status"] == "feasible"
     unplanned = replace(
         load_certificate(path), plan=np.zeros(0, np.int64), upper_bound=inf, plan_statements=()
     )
     save_certificate(path, unplanned)
-    assert checked(capsys, problem, str(path))["status"] == "unknown"
-    assert main(["check", problem, str(path), "--quiet"]) == 0
+    assert checked(capsys, problem, str(path), "--bound", "damage=9")["status"] == "unknown"
+    assert main(["check", problem, str(path), "--bound", "damage=9", "--quiet"]) == 0
     assert "its plan" not in capsys.readouterr().out
 
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_exit_code_2(
         (problem, str(tmp_path / "none.cert")): "none.cert: No such file or directory",
         (problem, str(tmp_path)): "Is a directory",
         (problem, problem): "it does not begin with",
-        ("small-building", proof): "proof.cert: it is for another problem: the fingerprints differ",
+        ("small-building", proof): "proof.cert: it is for the bounds",
         (
             problem,
             proof,

@@ -74,7 +74,7 @@ state 2 [0]
 def test_a_dead_end_has_a_price(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "trap.drn"
     path.write_text(TRAP, encoding="utf-8")
-    assert main(["solve", str(path), "--quiet"]) == 2
+    assert main(["solve", str(path), "--quiet"]) == 1
     assert "--give-up time=500" in capsys.readouterr().err
     assert main(["solve", str(path), "--quiet", "--json", "--give-up", "time=6"]) == 0
     assert json.loads(capsys.readouterr().out)["upper_bound"] == pytest.approx(4.0)

@@ -72,9 +72,10 @@ def test_whatever_ends_a_run_its_plan_is_left(
     killed = number == signal.SIGKILL
     assert code == (-signal.SIGKILL if killed else 130)
     assert list(tmp_path.iterdir()) == [path]
-    plan = load_plan(path, find_scenario(scenario).make())
+    at_most = {"damage": float(bound.removeprefix("damage="))}
+    plan = load_plan(path, find_scenario(scenario).make().with_bounds(at_most))
     evaluation = plan.evaluate()
-    assert plan.bounds == {"damage": float(bound.removeprefix("damage="))}
+    assert plan.made_for == at_most
     assert evaluation.keeps_bounds()
     assert evaluation.cost("time") == pytest.approx(plan.upper_bound, rel=1e-9)
     assert plan.claim is not None

@@ -67,7 +67,7 @@ def test_a_plan_that_breaks_its_bounds_is_called_so(tmp_path: Path) -> None:
     plan, target = tmp_path / "plan.json", tmp_path / "report.html"
     assert main(["solve", "small-building", "--bound", "damage=4", "--out", str(plan), "--quiet"]) == 0
     arguments = ["report", "small-building", str(plan), "--bound", "damage=1", "-o", str(target), "-q"]
-    assert main([*arguments, "--points", "0"]) == 0
+    assert main([*arguments, "--points", "0"]) == 1
     (shown,) = data_of(target)["plans"]
     assert "which breaks the bound of 1" in shown["words"][0]
     assert shown["limit"] is None

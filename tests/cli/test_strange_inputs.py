@@ -154,6 +154,32 @@ def test_targets_that_cannot_be_written(judge: Judge) -> None:
     assert judge.count >= 50
 
 
+INPUTS = (
+    "solve {} -q",
+    "solve small.yaml -q --resume {}",
+    "solve no.ppddl -q --domain {}",
+    "evaluate small.yaml {} -q",
+    "check small.yaml {} -q",
+    "robust small.yaml {} -q",
+    "simulate small.yaml {} -q",
+    "why small.yaml {} --at begin -q",
+    "report small.yaml {} -q",
+    "replan small.yaml {} -q",
+    "sweep {} --bound damage=1 -q",
+    "sweep small.yaml --bound damage=1 -q --results {}",
+)
+"""Commands that read a file."""
+
+
+def test_files_that_cannot_be_read(judge: Judge) -> None:
+    Path("folder").mkdir()
+    for command in INPUTS:
+        for name in (".", "..", "folder/", "", "no/such/file", "small.yaml/x", LONG, "a\0b"):
+            judge(*(each.format(name) for each in command.split()))
+    assert not judge.wrong, "\n".join(judge.wrong)
+    assert judge.count >= 90
+
+
 def places(tree: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The ways to all values of a document."""
     if way:

@@ -51,7 +51,7 @@ def test_no_proof_can_be_changed() -> None:
 
 
 def test_a_status_reads_as_a_word() -> None:
-    assert [str(status) for status in Status] == ["optimal", "feasible", "infeasible", "unknown"]
+    assert [str(status) for status in Status] == ["optimal", "feasible", "infeasible", "unknown", "claimed"]
 
 
 def test_a_single_offending_bound_is_explained_with_the_least_that_can_be_kept() -> None:

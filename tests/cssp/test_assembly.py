@@ -83,7 +83,8 @@ def test_a_table_is_what_adding_up_gives(entries: list[tuple[int, int, float, fl
     for position in range(4):
         own = [(p, cost) for where, _, p, cost in entries if where == position and p]
         agree = len({cost for _, cost in own}) == 1
-        costs[position] += own[0][1] if agree else sum(p * cost for p, cost in own)
+        if own:
+            costs[position] = 1.0 + own[0][1] if agree else sum(p * (1.0 + cost) for p, cost in own)
     table = made.table()
     np.testing.assert_allclose(table.transitions.toarray(), transitions[table.origin], rtol=1e-12)
     np.testing.assert_allclose(table.costs[0], costs[table.origin], rtol=1e-12)

@@ -231,18 +231,17 @@ def counted(record: SearchRecord) -> bool:
     return any(claim is not None and claim.counted for claim in map(record.claim, record.leaves()))
 
 
-def test_what_is_counted_has_a_certificate_as_what_is_branched_has() -> None:
+def test_what_is_counted_has_a_certificate_of_one_leaf() -> None:
     kinds = [step([(1.0, 1.0), (2.0, 0.0)]), step([(1.0, 1.0), (1.7, 0.35), (2.0, 0.0)])]
     problem = steps(kinds * 10, 6.6, [1.0] * 20)
-    for counts in (True, False):
-        record = SearchRecord()
-        *_, end = PolicyBranching(counts=counts).iterate(problem, Context(record=record))
-        assert end.upper_bound == pytest.approx(33.7)
-        assert counted(record) == counts
-        certificate = certificate_of(problem, record)
-        assert (len(certificate.leaves) == 1) == counts
-        assert claimed_interval(certificate)[0] == pytest.approx(33.7)
-        assert check(problem, certificate).lower_bound == pytest.approx(33.7)
+    record = SearchRecord()
+    *_, end = PolicyBranching().iterate(problem, Context(record=record))
+    assert end.upper_bound == pytest.approx(33.7)
+    assert counted(record)
+    certificate = certificate_of(problem, record)
+    assert len(certificate.leaves) == 1
+    assert claimed_interval(certificate)[0] == pytest.approx(33.7)
+    assert check(problem, certificate).lower_bound == pytest.approx(33.7)
 
 
 @pytest.mark.parametrize("seed", some(range(6), 2))
@@ -262,10 +261,10 @@ def test_dozens_of_steps_that_differ_a_little_have_a_certificate(seed: int) -> N
     verdict = check(plan.problem, plan.certificate)
     assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-12)
     assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=1e-12)
-    assert not verdict.for_lots
+    assert not verdict.randomised
     # Plans that draw lots may cost less, and have a proof of their own.
     assert plan.stochastic is not None
     drawing = check(plan.problem, plan.stochastic_certificate)
-    assert drawing.for_lots
+    assert drawing.randomised
     assert drawing.lower_bound == pytest.approx(plan.stochastic.value, rel=1e-9)
     assert drawing.lower_bound < plan.lower_bound * (1.0 - 1e-6)

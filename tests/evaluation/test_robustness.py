@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations, product
 from math import inf
 
@@ -84,6 +85,53 @@ def test_the_worst_case_is_that_of_the_worst_vertices(problem: CSSP, policy: Det
     found = robustness(problem, policy, share)
     assert found.expected == pytest.approx(evaluate(problem, policy).costs)
     assert found.worst == pytest.approx(worst_by_enumeration(problem, policy, share), rel=1e-9)
+
+
+def exact_totals(rows: list[dict[int, Fraction]], costs: list[Fraction]) -> Fraction:
+    """The expected cost from state 0 until the goal, which is the last state, by elimination."""
+    rows, costs = [dict(row) for row in rows], list(costs)
+    for last in range(len(rows) - 1, 0, -1):
+        for state in range(last):
+            odds = rows[state].pop(last, Fraction(0)) / (1 - rows[last].get(last, 0))
+            costs[state] += odds * costs[last]
+            for head, chance in rows[last].items():
+                if head != last:
+                    rows[state][head] = rows[state].get(head, Fraction(0)) + odds * chance
+    return costs[0] / (1 - rows[0].get(0, 0))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_worst_case_of_states_that_are_hardly_ever_left_agrees_with_rationals(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    share = Fraction(1, 8)
+    plan = CSSPBuilder(cost_names=("time",))
+    states = [*(plan.add_state(f"s{number}") for number in range(3)), plan.add_goal("out")]
+    rows, costs = [], []
+    for state in range(3):
+        leaving = Fraction(1, 2 ** int(generator.integers(1, 44)))
+        heads = [head for head in range(4) if head != state and (head == 3 or generator.random() < 0.7)]
+        weights = generator.multinomial(64 - len(heads), np.ones(len(heads)) / len(heads)) + 1
+        row = {head: leaving * Fraction(int(w), 64) for head, w in zip(heads, weights, strict=True)}
+        rows.append({state: 1 - leaving, **row})
+        costs.append(Fraction(int(generator.integers(0, 4))))
+        to = {states[head]: float(chance) for head, chance in rows[-1].items()}
+        plan.add_action(states[state], "go", to=to, costs=float(costs[-1]))
+    plan.set_initial(states[0])
+    problem = plan.build()
+    options = []
+    for row in rows:
+        own = []
+        for order in permutations(row):
+            vertex, left = {head: (1 - share) * chance for head, chance in row.items()}, share
+            for head in order:
+                more = min(left, min((1 + share) * row[head], Fraction(1)) - vertex[head])
+                vertex[head], left = vertex[head] + more, left - more
+            if vertex not in own:
+                own.append(vertex)
+        options.append(own)
+    worst = max(exact_totals(list(chosen), costs) for chosen in product(*options))
+    found = robustness(problem, DeterministicPolicy(problem, np.array([0, 1, 2, NO_ROW])), float(share))
+    assert found.worst[0] == pytest.approx(float(worst), rel=1e-9)
 
 
 def trying(success: float, bound: float = inf) -> tuple[CSSP, DeterministicPolicy]:

@@ -92,6 +92,16 @@ def test_a_plan_costs_in_its_environment_what_the_exact_evaluation_says(
         assert mean.low <= plan.cost(cost) <= mean.high
 
 
+def test_a_step_costs_what_its_transition_costs() -> None:
+    made = hcssp.CSSPBuilder(cost_names=("time", "damage"))
+    here, out, hurt = made.add_state("here"), made.add_goal("out"), made.add_goal("hurt")
+    extra = {hurt: {"damage": 10}}
+    made.add_action(here, "go", to={out: 0.9, hurt: 0.1}, costs={"time": 1}, arrival_costs=extra)
+    plan = hcssp.solve(made.build())
+    runs = record_episodes(to_gymnasium(plan.problem), plan, episodes=200, seed=3)
+    assert set(runs.totals[1].tolist()) == {0.0, 10.0}
+
+
 def test_what_is_maximised_is_the_reward(hall: hcssp.CSSP) -> None:
     shaped = hcssp.maximise(hall, {"minutes": -1.0, "damage": -2.0})
     env = to_gymnasium(shaped, refusal=9.0)

@@ -139,6 +139,23 @@ def test_outcomes_beside_conditional_effects_are_all_there(made) -> None:  # typ
     assert problem.costs.tolist() == [[5.0]]
 
 
+def test_outcomes_cost_what_they_increase(made) -> None:  # type: ignore[no-untyped-def]
+    problem = made(
+        """(:predicates (done) (a)) (:functions (cost))
+           (:action go :parameters ()
+             :effect (and (done)
+                     (probabilistic 0.25 (and (a) (increase (cost) 8)) 0.25 (increase (cost) 4))))""",
+        "(:goal (done)) (:metric minimize (cost))",
+    )
+    assert problem.costs.tolist() == [[3.0]]
+    paid = problem.transition_costs
+    assert sorted(zip(paid.probabilities.tolist(), paid.costs[0].tolist(), strict=True)) == [
+        (0.25, 4.0),
+        (0.25, 8.0),
+        (0.5, 0.0),
+    ]
+
+
 def test_additions_come_after_deletions_and_increases_add_up(made) -> None:  # type: ignore[no-untyped-def]
     problem = made(
         """(:predicates (a) (done)) (:functions (cost) (n)) (:action go :parameters () :precondition (< (n) 2)

@@ -58,11 +58,9 @@ def test_a_plan_comes_back_as_it_was(tmp_path: Path, problem: HCSSP) -> None:
     plan = solve(problem).as_procedure()
     plan = replace(plan, budgets={"cross": {"damage": 1.5}})
     save_plan(tmp_path / "plan.json", plan)
-    # The bounds of the problem at hand do not matter, those of the plan come back.
-    other_bounds = problem.with_bounds({c.name: 7.0 for c in problem.constraints})
-    again = load_plan(tmp_path / "plan.json", other_bounds).as_procedure()
+    again = load_plan(tmp_path / "plan.json", problem).as_procedure()
     assert again.policy == plan.policy
-    assert again.bounds == plan.bounds
+    assert again.bounds == again.made_for == plan.bounds
     assert again.policy.choices == plan.policy.choices
     for rows, other in zip(again.policy.activities, plan.policy.activities, strict=True):
         assert np.array_equal(rows, other)
@@ -100,7 +98,7 @@ def test_a_plan_of_a_single_problem_speaks_of_its_states(tmp_path: Path) -> None
     plan = solve(knapsack(7.5))
     plan.save(tmp_path / "plan.json")
     again = load_plan(tmp_path / "plan.json", knapsack(1.0))
-    assert again.bounds == {"damage": 7.5}
+    assert (again.bounds, again.made_for) == ({"damage": 1.0}, {"damage": 7.5})
     assert [again.action(f"room-{room}") for room in range(4)] == ["hurry", "hurry", "walk", "walk"]
     with pytest.raises(InvalidPlan, match="this plan is for another problem"):
         load_plan(tmp_path / "plan.json", retrying())
@@ -343,10 +341,30 @@ def test_nobodys_word_is_taken(tmp_path: Path) -> None:
     assert forged.under(PROBLEM.with_bounds(damage=3.0)).claim is None
 
 
-def test_a_plan_that_breaks_its_bounds_proves_nothing(tmp_path: Path) -> None:
-    again = load_plan(written(tmp_path, set_at("bounds", "damage", 1.0)), PROBLEM)
-    assert not again.keeps_bounds()
-    assert (again.status, again.upper_bound) == (Status.UNKNOWN, inf)
+@pytest.mark.parametrize("named", [1.0, 1e9, None, -1.0])
+def test_the_bounds_of_the_problem_count_whatever_the_file_names(tmp_path: Path, named: float | None) -> None:
+    """The plan uses 1.897: the problem's bound decides, the one in the file changes nothing."""
+    path = written(tmp_path, set_at("bounds", "damage", named))
+    for bound, kept in ((1.5, False), (2.0, True), (3.0, True)):
+        problem = PROBLEM.with_bounds(damage=bound)
+        again = load_plan(path, problem)
+        assert again.problem == problem
+        assert again.made_for == {"damage": inf if named is None else named}
+        assert again.keeps_bounds() is kept
+        assert (again.status, again.upper_bound < inf) == (
+            (Status.FEASIBLE, True) if kept else (Status.UNKNOWN, False)
+        )
+        # What the file claims, and the prices, are about other bounds.
+        assert (again.claim, again.prices, again.budgets) == (None, None, {})
+        left = again.start().step().budget_left
+        assert left == {"damage": bound}
+        own = again.under(problem.with_bounds(again.made_for))
+        assert own.keeps_bounds() is (named is None or named > 1.9)
+        # Saved again, it is a plan for the problem's bounds, and claims nothing that was not found out here.
+        again.save(tmp_path / "again.json")
+        saved = json.loads((tmp_path / "again.json").read_text())
+        assert saved["bounds"] == {"damage": bound}
+        assert (saved["lower_bound"], saved["upper_bound"] is None) == (None, not kept)
 
 
 class Broken(Exception):
@@ -419,7 +437,10 @@ def test_a_plan_of_an_implicit_problem_is_read_for_the_problem_told_anew(
     implicit_file: tuple[Path, Plan],
 ) -> None:
     path, plan = implicit_file
-    again = load_plan(path, implicit_way().with_bounds(bruises=9.0))
+    stricter = load_plan(path, implicit_way().with_bounds(bruises=-1.0))
+    assert (stricter.bounds, stricter.made_for) == ({"bruises": -1.0}, {"bruises": 2.0})
+    assert not stricter.keeps_bounds()
+    again = load_plan(path, implicit_way())
     assert again.upper_bound == pytest.approx(plan.upper_bound)
     assert again.bounds == {"bruises": 2.0}
     assert again.policy.actions() == plan.policy.actions()

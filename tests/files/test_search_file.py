@@ -17,10 +17,12 @@ from hcssp.contract.stop import MaxIterations
 from hcssp.errors import InvalidPlan
 from hcssp.files.search_file import load_search, save_search
 from hcssp.methods.branching import Branching
+from hcssp.procedure import as_procedure
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from hcssp.workers import open_workers
+from known_optima import KNOWN
 
 PROBLEM = stages(8, seed=4)
 
@@ -45,8 +47,8 @@ def path(tmp_path: Path, stopped: Plan) -> Path:
 
 @pytest.mark.parametrize("jobs", [None, 1])
 def test_a_search_goes_on_to_the_same_optimum(path: Path, optimum: Plan, jobs: int | None) -> None:
-    problem, record = load_search(path, stages(8, seed=4).with_bounds({"budget 0": 1.0}))
-    assert problem == PROBLEM
+    problem = stages(8, seed=4)
+    record = load_search(path, problem)
     lower: list[float] = [-inf]
 
     def look(progress: Progress) -> None:
@@ -69,7 +71,7 @@ def test_what_was_split_before_is_not_split_again(
     monkeypatch.setattr(Branching, "expand", lambda self, *node: (expanded.append(1), honest(self, *node))[1])
     solve(PROBLEM, stop=[])
     anew = len(expanded)
-    _, record = load_search(path, PROBLEM)
+    record = load_search(path, PROBLEM)
     solve(PROBLEM, stop=[], record=record)
     assert len(expanded) - anew < anew
 
@@ -85,15 +87,43 @@ def test_numbers_that_are_made_up_mislead_nobody(path: Path, optimum: Plan) -> N
     document = json.loads(path.read_text(encoding="utf-8"))
     rows = [row if row < 0 else int(rng.integers(0, 24)) for row in document["rows"]]
     weights = [[1.0, *rng.uniform(-5.0, 50.0, 2).tolist()] for _ in document["weights"]]
-    weights[0] = [1.0, float("nan"), 0.0]
-    _, record = load_search(edited(path, rows=rows, weights=weights), PROBLEM)
+    weights[0] = [1.0, 1e300, 1e-300]
+    record = load_search(edited(path, rows=rows, weights=weights), PROBLEM)
     plan = solve(PROBLEM, stop=[], record=record)
     assert plan.upper_bound == pytest.approx(optimum.upper_bound, rel=1e-9)
     assert plan.lower_bound == pytest.approx(optimum.lower_bound, rel=1e-9)
 
 
+def forged(rng: np.random.Generator, rows: int, splits: int) -> tuple[list[Any], list[Any]]:
+    """A random tree of splits, some on rows and counts of rows that can be exchanged, and random weights."""
+    tree: list[Any] = [-1]
+    for _ in range(splits):
+        leaf = rng.choice([place for place, split in enumerate(tree) if split == -1])
+        row = int(rng.integers(0, rows))
+        tree[leaf : leaf + 1] = [[row, int(rng.integers(0, 5))] if rng.random() < 0.5 else row, -1, -1]
+    weights = [None if rng.random() < 0.3 else rng.uniform(-1, 99, 2).tolist() for _ in range(splits + 1)]
+    return tree, weights
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_forged_search_file_changes_no_optimum(tmp_path: Path, name: str) -> None:
+    """Whatever tree a file holds, the result is the optimum that is known from elsewhere."""
+    known, rng = KNOWN[name], np.random.default_rng(len(name))
+    problem, path = known.problem, tmp_path / "plan.json.search"
+    rows = as_procedure(problem).flattening.num_rows
+    for splits in (1, 3, 6):
+        save_search(path, problem, SearchRecord())
+        tree, weights = forged(rng, rows, splits)
+        plan = solve(problem, record=load_search(edited(path, rows=tree, weights=weights), problem))
+        if known.optimum == inf:
+            assert plan.status == "infeasible"
+        else:
+            assert plan.status == "optimal"
+            assert plan.upper_bound == pytest.approx(known.optimum, rel=1e-6)
+
+
 def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -> None:
-    _, record = load_search(edited(path, rows=[10**9, -1, -1], weights=[None, None]), PROBLEM)
+    record = load_search(edited(path, rows=[10**9, -1, -1], weights=[None, None]), PROBLEM)
     plan = solve(PROBLEM, stop=[], record=record)
     assert plan.iterations == optimum.iterations
 
@@ -104,8 +134,9 @@ def test_rows_that_there_are_not_make_it_begin_anew(path: Path, optimum: Plan) -
         ({"format": "hcssp-plan"}, "this is no search; begin without it"),
         ({"version": 3}, "version 3 cannot be read, only 2"),
         ({"problem": {"fingerprint": "0"}}, "this search is for another problem"),
-        ({"bounds": {}}, "bounds: {} are not those of this problem's constraints"),
-        ({"bounds": {"budget 0": "x", "budget 1": 1.0}}, "bounds: bound on 'budget 0': x is no upper bound"),
+        ({"bounds": {}}, "bounds: a list of 0 is not the constraints of this problem"),
+        ({"bounds": {"budget 0": "x", "budget 1": 1.0}}, 'bounds.budget 0: "x" is not a number'),
+        ({"bounds": {"budget 0": 1e9, "budget 1": None}}, r"for other bounds \(budget 0 at most 1e\+09, not"),
         ({"rows": [3, -1]}, "1 regions are missing"),
         ({"rows": []}, "1 regions are missing"),
         ({"rows": [3, -1, -1, -1]}, "there are regions that are part of nothing"),

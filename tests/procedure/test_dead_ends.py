@@ -76,3 +76,44 @@ def test_what_no_activity_knows_stays_as_it_was() -> None:
     assert explained(built(), error) is error
     error.trapped = "edge"  # from which a goal can be reached, so it is no trap
     assert explained(built(), error) is error
+
+
+LATER = """
+format: hcssp-problem
+version: 1
+costs: [time]
+capacities: {battery: {at_most: 3}}
+activities:
+  out:
+    table:
+      home: {walk: {to: {away: 0.5, home: 0.5}, costs: {time: 1, battery: 1}}}
+    start: home
+    goal: away
+  look:
+    table:
+      away: {look: {to: seen, costs: {time: 1}}}
+    start: away
+    goal: seen
+  back:
+    table:
+      away: {walk: {to: home, costs: {time: 1, battery: 2}}}
+    start: away
+    goal: home
+procedure:
+  start: start
+  end: end
+  events:
+    start: {go: {runs: out, to: there}}
+    there: {look: {runs: look, to: turn}}
+    turn: {go: {runs: back, to: end}}
+"""
+
+
+def test_a_trap_behind_an_event_names_the_activities_that_need_a_way_out() -> None:
+    """Whoever walks out for long can look around, but has too little left for the way back."""
+    with pytest.raises(DeadEnd) as raised:
+        solve(load_text(LATER))
+    told = str(raised.value)
+    assert told.startswith("problem:7: activities.out: ")
+    assert "'event'" not in told
+    assert told.endswith("'give_up: {time: 500}'; the same holds for 'back'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -266,4 +267,64 @@ def test_each_use_of_many_has_its_own_losses(monkeypatch: pytest.MonkeyPatch) ->
             for index, choice in enumerate(problem.choices)
             if choice.name == "skip" and problem.events[choice.event] == f"e{number}"
         )
-        assert (limit.per.most_executions, limit.per.losses) == (1.0, {skip: 1.0})
+        assert limit.per.most_executions == 1.0
+        assert limit.per.losses == pytest.approx({skip: 1.0})
+
+
+def rarely(rooms: list[tuple[float, float]], limit: float, maybe: float, back: float) -> HCSSP:
+    """A floor that is crossed with probability `maybe`, and again and again if one likes.
+
+    `rooms` are the actions of its only room, each with its time and damage.
+    """
+    room = hcssp.CSSPBuilder(cost_names=("time", "damage"))
+    inside, out = room.add_state("inside"), room.add_goal("out")
+    for number, costs in enumerate(rooms):
+        room.add_action(inside, f"a{number}", to=out, costs=costs)
+    room.set_initial(inside)
+    floor = ProcedureBuilder("floor")
+    begin, end = floor.add_event("begin"), floor.add_event("end")
+    only = floor.add_activity("room", room.build())
+    floor.add_choice(begin, "go", to=[Outcome(1.0, end, runs=only)])
+    floor.add_constraint("damage", at_most=limit, counts={only: "damage"})
+    plan = ProcedureBuilder("house")
+    start, below, above, last = (plan.add_event(name) for name in ("start", "below", "above", "last"))
+    use = plan.add_activity("floor", floor.build(start=begin, end=end))
+    plan.add_choice(start, "maybe", to=[Outcome(maybe, below), Outcome(1.0 - maybe, last)])
+    plan.add_choice(start, "go", to=[Outcome(1.0, below)])
+    plan.add_choice(below, "cross", to=[Outcome(1.0, above, runs=use)])
+    plan.add_choice(above, "stop", to=[Outcome(1.0, last)])
+    plan.add_choice(above, "again", to=[Outcome(back, below), Outcome(1.0 - back, last)])
+    return plan.build(start=start, end=last)
+
+
+@pytest.mark.parametrize("solver", [hcssp.PolicyBranching(), hcssp.BudgetAllocation(iterations=np.inf)])
+@pytest.mark.parametrize("maybe", [2.0**-10, 2.0**-30])
+@pytest.mark.parametrize("back", [0.5, 1.0 - 2.0**-10])
+def test_a_limit_is_kept_relative_to_the_executions_that_are_made(
+    solver: Any, maybe: float, back: float
+) -> None:
+    most_share = maybe * (1.0 - back)
+    for over in (9e-10, 1.1e-9, 1e-6, 1e-3, 0.5):
+        rooms = [(10.0, 3.0), (4.0, 3.0 * (1.0 + over)), (1.0, 100.0)]
+        # Whoever crosses as rarely as possible, in the fastest way that keeps the limit.
+        kept = [time for time, damage in rooms if Fraction(damage) <= 3 * (1 + Fraction(1, 10**9))]
+        least = maybe * min(kept)
+        plan = hcssp.solve(rarely(rooms, 3.0, maybe, back), solver)
+        assert plan.lower_bound <= least * (1.0 + 1e-9)
+        if plan.found:
+            (limit,) = plan.evaluate().limits
+            assert limit.usage_per_execution <= 3.0 * (1.0 + 1.001e-9)
+            assert plan.upper_bound >= least * (1.0 - 1e-9)
+        # What rounding may hide is a share of the most executions, not of those that are made.
+        # Budget allocation adds up tolerances of its own.
+        clear = 1e-12 if solver.name == "exact" else 3e-9
+        if abs(over - 1e-9) * most_share > clear:
+            assert plan.upper_bound == pytest.approx(least, rel=1e-9)
+            assert plan.lower_bound == pytest.approx(least, rel=1e-6)
+
+
+def test_a_limit_broken_in_rare_executions_is_broken() -> None:
+    loose, problem = (rarely([(1.0, 4.5)], limit, 2.0**-30, 0.5) for limit in (5.0, 3.0))
+    found = hcssp.evaluate(problem, hcssp.solve(loose).policy)
+    assert not found.keeps_bounds()
+    assert found.violations() == {"floor/damage": pytest.approx(1.5 * 2.0**-30)}

@@ -31,7 +31,6 @@ from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
-from hcssp.methods.highs.mixed_integer import MixedInteger
 from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
@@ -260,8 +259,8 @@ def test_other_methods_have_a_proof_of_the_dual_s_bound(solver: Solver) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "solver"),
-    [(29, BudgetAllocation()), (11, BudgetAllocation()), (29, MixedInteger())],
-    ids=["gap", "many boxes", "milp"],
+    [(29, BudgetAllocation()), (11, BudgetAllocation())],
+    ids=["gap", "many boxes"],
 )
 def test_what_boxes_told_is_proven_by_regions(seed: int, solver: Solver) -> None:
     plan = solve(random_procedure(seed), solver, stop=[Gap(1e-6)])
@@ -407,7 +406,6 @@ def tampered(certificate: Certificate, rng: np.random.Generator) -> Iterator[Cer
     leaves[at] = number, bound * (1.0 + 1e-6) if spread else nextafter(bound, inf)
     yield replace(certificate, leaves=tuple(leaves))
     yield replace(certificate, tree=certificate.tree[:-1], leaves=certificate.leaves[:-1])
-    yield replace(certificate, fingerprint=certificate.fingerprint[::-1])
     yield replace(certificate, upper_bound=nextafter(certificate.upper_bound, -inf))
     yield replace(certificate, plan=np.full_like(certificate.plan, -1))
     statements = list(certificate.statements)
@@ -517,7 +515,7 @@ def test_where_a_budget_is_not_spread_the_bound_of_the_prices_is_proven(
     assert spread.lower_bound == pytest.approx(6.6)
     drawing = check(problem, certificate_of(problem, record, relaxed=True))
     assert drawing.lower_bound == pytest.approx(5.95)
-    assert drawing.for_lots
+    assert drawing.randomised
     monkeypatch.setattr(ProcedureWitness, "spread", lambda *arguments: None)
     # All costs are multiples of 0.1.
     assert check(problem, certificate_of(problem, record)).lower_bound == pytest.approx(6.0)

@@ -55,7 +55,7 @@ METHODS: dict[str, Solver] = {
 }
 """By the name that findings give them; "flattened" is the exact method on a procedure's flat problem."""
 
-COMPLETE = {"exact", "flattened", "anytime", "milp", "budgets to the end"}
+COMPLETE = {"exact", "flattened", "anytime", "budgets to the end"}
 """Methods that are to end with a proof."""
 
 CURVE = "curve"

@@ -38,7 +38,7 @@ def optimum(problem: HCSSP) -> float:
 def by_integer_program(problem: HCSSP) -> float:
     """The optimum as HiGHS finds it, by code that shares nothing with the search."""
     plan = hcssp.solve(problem, hcssp.MixedInteger())
-    assert plan.status == "optimal"
+    assert plan.ending.reason in ("proved", "converged", "gap")
     return float(plan.upper_bound)
 
 

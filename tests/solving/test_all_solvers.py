@@ -30,10 +30,9 @@ EXACT: dict[str, Solver] = {
     "policy branching": PolicyBranching(),
     "policy branching by sweeps": PolicyBranching(evaluation="sweep"),
     "anytime": Anytime(),
-    "mixed-integer program": MixedInteger(),
 }
 INEXACT: dict[str, Solver] = {"the dual alone": Anytime(iterations=0), "linear program": LinearProgram()}
-SOLVERS = EXACT | INEXACT
+SOLVERS = EXACT | INEXACT | {"mixed-integer program": MixedInteger()}
 
 
 @cache
@@ -198,12 +197,13 @@ def test_a_run_stopped_at_once_leaves_a_true_interval(name: str, solver: str) ->
         result = solve(known.problem, SOLVERS[solver], stop=[stop])
         check_interval(result, known.optimum)
         check_status(result)
-        assert result.ending.reason in (reason, "proved", "relaxation solved", "iterations")
+        assert result.ending.reason in (reason, "proved", "relaxation solved", "iterations", "converged")
 
 
 @ON_ALL
 def test_all_exact_solvers_agree(name: str) -> None:
     results = [answer(name, solver) for solver in EXACT]
     assert len({result.status for result in results}) == 1
-    for result in results[1:]:
+    # HiGHS proves nothing that we certify, but it finds the same plan.
+    for result in (*results[1:], answer(name, "mixed-integer program")):
         assert result.upper_bound == close_to(results[0].upper_bound)

@@ -135,7 +135,8 @@ def test_a_coordinator_that_is_killed_goes_on_later(cluster: Any, client: Any, t
         assert killed.stdout is not None
         assert killed.stdout.readline() == "saved\n"
         killed.send_signal(signal.SIGKILL)
-    problem, record = load_search(saved, stages(8, seed=4))
+    problem = stages(8, seed=4)
+    record = load_search(saved, problem)
     assert len(record) > 3
     plan = solve(problem, stop=[], executor=client, record=record)
     alone = solve(problem, stop=[])

@@ -47,12 +47,13 @@ def complaints(problem: CSSP, result: Plan, optimum: float, exact: bool) -> list
         evaluation = evaluate(problem, DeterministicPolicy(problem, result.policy.rows))
         if not evaluation.keeps_bounds() or evaluation.costs[0] != result.upper_bound:
             found.append(f"the policy costs {evaluation.costs} under {problem.bounds}")
-    if exact:
-        status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
-        if result.status is not status:
-            found.append(f"status {result.status}, not {status} ({result.ending.reason})")
-        elif optimum < inf and abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
-            found.append(f"upper bound {result.upper_bound}, not {optimum}")
+    status = Status.OPTIMAL if optimum < inf else Status.INFEASIBLE
+    if exact and result.status is not status:
+        found.append(f"status {result.status}, not {status} ({result.ending.reason})")
+    # HiGHS finds the optimum, though its proof is not certified.
+    finds = exact or result.method == "milp"
+    if finds and optimum < inf and abs(result.upper_bound - optimum) > 1e-7 * max(1.0, optimum):
+        found.append(f"upper bound {result.upper_bound}, not {optimum}")
     return found
 
 
@@ -71,7 +72,7 @@ def test_all_agree_on_value_and_infeasibility_and_every_bound_holds(first: int) 
         optimum = brute_force(problem).value
         results = {name: solve(problem, solver, stop=()) for name, solver in SOLVERS.items()}
         for name, result in results.items():
-            wrong = complaints(problem, result, optimum, exact=name != "linear program")
+            wrong = complaints(problem, result, optimum, exact="program" not in name)
             failures += [f"seed {seed}, {name}: {complaint}" for complaint in wrong]
         relaxed = {name: inf if r.stochastic is None else r.stochastic.value for name, r in results.items()}
         failures += [

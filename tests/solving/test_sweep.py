@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -17,6 +19,9 @@ from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.files.sweep_file import SweepFile
 from hcssp.procedure import HCSSP
+from hcssp.reports.plan_words import Style
+from hcssp.reports.sweep_page import sweep_html
+from hcssp.reports.sweep_tables import sweep_in_words
 from hcssp.scenarios import small_building
 from hcssp.scenarios.registry import find_scenario
 from hcssp.solving import sweep_run as sweeping
@@ -141,10 +146,10 @@ def test_a_second_run_does_what_is_missing_only(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sweeping, "_solve_point", counted)
     again = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0, 3.0]}, file=path, gap=0.3)
     assert not solved
-    assert again.points == first.points
+    assert again.points == tuple(replace(point, status=Status.CLAIMED) for point in first.points)
     wider = sweep("small-building", {"locked": [0.1, 0.3]}, {"damage": [3.0]}, file=path, gap=0.3)
     assert [point.settings["locked"] for point in solved] == [0.3]
-    assert wider.points[0] == first.points[1]
+    assert wider.points[0] == replace(first.points[1], status=Status.CLAIMED)
     # What is not precise enough is not taken for done.
     closer = sweep("small-building", {"locked": [0.1]}, {"damage": [2.0]}, file=path, gap=1e-7)
     assert first.points[0].gap > 1e-7 >= closer.points[0].gap
@@ -168,7 +173,39 @@ def test_a_file_survives_what_was_cut_off(tmp_path: Path) -> None:
 def test_a_point_without_a_plan_survives_the_file(tmp_path: Path) -> None:
     path = tmp_path / "points.jsonl"
     first = sweep(shop(1.0), bounds={"money": [-1.0, inf]}, file=path)
-    assert sweep(shop(1.0), bounds={"money": [-1.0, inf]}, file=path).points == first.points
+    again = sweep(shop(1.0), bounds={"money": [-1.0, inf]}, file=path)
+    assert again.points == tuple(replace(point, status=Status.CLAIMED) for point in first.points)
+
+
+@pytest.mark.parametrize(
+    ("forgery", "status"),
+    [
+        ({"lower_bound": 2.0, "upper_bound": 2.0}, Status.CLAIMED),
+        ({"status": "infeasible", "lower_bound": "inf", "upper_bound": "inf", "costs": {}}, Status.CLAIMED),
+        # What contradicts itself, or is not about this problem, is solved again.
+        ({"lower_bound": 9.0, "upper_bound": 2.0, "reason": "proved"}, None),
+        ({"lower_bound": "nan", "reason": "proved"}, None),
+        ({"costs": {"miles": 2.0}}, None),
+    ],
+)
+def test_what_a_file_says_is_never_called_proven(
+    tmp_path: Path, forgery: dict[str, Any], status: Status | None
+) -> None:
+    path = tmp_path / "points.jsonl"
+    (honest,) = sweep(shop(1.0), file=path).points
+    head, line = path.read_text().splitlines()
+    document = json.loads(line)
+    document["point"] |= {"status": "optimal"} | forgery
+    path.write_text(f"{head}\n{json.dumps(document)}\n")
+    found = sweep(shop(1.0), file=path)
+    (point,) = found.points
+    if status is None:
+        assert (point.status, point.upper_bound) == (honest.status, honest.upper_bound)
+    else:
+        assert point.status is status
+        assert "claimed" in sweep_in_words(found, Style())
+        assert '"claimed"' in sweep_html(found)
+        assert found.columns()["status"] == ["claimed"]
 
 
 @pytest.mark.parametrize("content", ["damage,2\n", "{}\n", '{"format": "hcssp-sweep-9"}\n', "\x00\xff"])

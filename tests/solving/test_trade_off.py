@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 from brute_force_procedures import AllPolicies, brute_force
@@ -224,3 +225,21 @@ def test_without_time_the_curve_is_left_out_rather_than_told_wrong() -> None:
         # What the tangents that were found prove still holds.
         assert early.lower_bound <= late.upper_bound
         assert early.stochastic <= late.stochastic + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_randomised_optimum_is_told_where_only_deterministic_plans_fail(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    costs = generator.integers(0, 6, (4, 3)).astype(float)
+    plan = CSSPBuilder(cost_names=("time", "damage", "noise"), bounds={"damage": 1.5})
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    for number, action in enumerate(costs.tolist()):
+        plan.add_action(here, f"a{number}", to=out, costs=tuple(action))
+    plan.set_initial(here)
+    curve = trade_off(plan.build(), "noise", points=[0.25, 0.75, 1.5, 2.5, 4.0])
+    for point in curve.points:
+        bounds = [1.5, point.bound]
+        truth = linprog(costs[:, 0], A_ub=costs[:, 1:].T, b_ub=bounds, A_eq=np.ones((1, 4)), b_eq=[1.0])
+        assert point.stochastic == (pytest.approx(truth.fun, abs=1e-7) if truth.success else inf)
+        kept = costs[np.all(costs[:, 1:] <= bounds, axis=1), 0]
+        assert point.upper_bound == pytest.approx(kept.min()) if len(kept) else inf

@@ -14,14 +14,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAULT, INTERRUPTED
+from hcssp.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, FAULT, INTERRUPTED, NO_PLAN
 from hcssp.cli.faults import fault_in_words
 from hcssp.cli.interruption import Interruption
 from hcssp.cli.parser import parse
 from hcssp.cli.streams import Streams
 from hcssp.cli.work import Faulty
 from hcssp.deadline import work_goes_on
-from hcssp.errors import CannotWrite, HcsspError
+from hcssp.errors import CannotWrite, DeadEnd, HcsspError
 from hcssp.start import is_command
 
 __all__ = ["main"]
@@ -60,6 +60,8 @@ def _main(given: list[str]) -> int:
         except CannotWrite as error:
             streams.drop()
             return _told(f"hcssp: error: {error}", BAD_INPUT)
+        except DeadEnd as error:
+            return _told(f"hcssp: no plan: no policy ends: {error}", NO_PLAN)
         except HcsspError as error:
             return _told(f"hcssp: error: {error}", BAD_INPUT)
         except MemoryError as error:

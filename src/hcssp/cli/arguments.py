@@ -44,7 +44,8 @@ def amount(text: str) -> float:
 
 def bound(text: str) -> tuple[str, float]:
     """``NAME=VALUE``: a constraint and its bound."""
-    name, separator, value = text.partition("=")
+    # A name may contain "=", a number never does.
+    name, separator, value = text.rpartition("=")
     if not (separator and name.strip()):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as damage=2")
     try:
@@ -81,7 +82,7 @@ def setting(text: str) -> tuple[str, Fraction]:
     """``NAME=VALUE``: a parameter of the problem, and what it is instead; decimals are taken exactly."""
     from hcssp.files.problem_file.written_numbers import exact_number
 
-    name, separator, value = (part.strip() for part in text.partition("="))
+    name, separator, value = (part.strip() for part in text.rpartition("="))
     if not (separator and name):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE, such as slip=0.2")
     found = exact_number(value)
@@ -202,6 +203,29 @@ def add_problem_arguments(parser: argparse.ArgumentParser) -> None:
     add_maximise_argument(parser)
     add_setting_arguments(parser)
     add_model_arguments(parser)
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Add a saved plan, and the bounds that it is judged by."""
+    parser.add_argument(
+        "plan",
+        type=Path,
+        nargs="?" if optional else None,
+        metavar="PLAN",
+        help="a plan that hcssp solve --out saved",
+    )
+    add_bounds_argument(parser)
+
+
+def add_bounds_argument(parser: argparse.ArgumentParser) -> None:
+    """Add which bounds count if a saved plan was made for others than the problem's."""
+    parser.add_argument(
+        "--bounds-of",
+        choices=("problem", "plan"),
+        default="problem",
+        help="the bounds that count where --bound gives none: those of PROBLEM (the default), or those that "
+        "the plan's file says it was made for",
+    )
 
 
 def add_maximise_argument(parser: argparse.ArgumentParser) -> None:

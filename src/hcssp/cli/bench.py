@@ -25,8 +25,8 @@ HELP = "compare methods and other tools over a suite of problems: a page, CSV an
 DESCRIPTION = """\
 Run our methods and, where they are installed, other tools over a suite of built-in problems, each in a
 fresh process and with a time limit. Measurements are kept as they are made: a second run does only what
-is missing. The folder gets bench.html, bench.csv and ratios.md; values that disagree are told first,
-and the exit code is 1 if there are any.
+is missing, and calls the others claims of the results file. The folder gets bench.html, bench.csv and
+ratios.md; values that disagree are printed first, and the exit code is 1 if there are any.
 
   hcssp bench --suite small
   hcssp bench --suite full --method exact --peer storm --domain evacuation
@@ -172,7 +172,7 @@ def _measure(
         if kept is None:
             missing.append((instance, contestant))
         else:
-            found.append(kept)
+            found.append(kept.as_claim())
     workers: Workers | None = None
     try:
         workers = workers_of(arguments)

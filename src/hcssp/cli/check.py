@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.arguments import add_output_arguments, add_problem_arguments
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
-from hcssp.cli.problems import load_problem, title_of, with_bounds
+from hcssp.cli.problems import load_problem, title_of, with_bounds, written
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 HELP = "verify a proof that a plan is the best, or that there is none"
 DESCRIPTION = """\
 Verify what a certificate claims about a problem: that no plan costs less, that its plan keeps the bounds and
-costs no more, or that no plan keeps them. The bounds are those it was made for; name them to insist on them.
+costs no more, or that no plan keeps them. The bounds are those of the problem; a certificate that was made
+for other bounds says nothing about it and is refused.
 No solver is asked: a small program checks inequalities, in double precision that errs on the safe side and
 in integers where that does not suffice, or in integers throughout (--exact).
 
@@ -57,22 +59,30 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
 
 
 def _checked(arguments: argparse.Namespace, problem: HCSSP) -> tuple[HCSSP, Certificate, Verdict | str]:
-    """The problem under the bounds that are meant, the certificate, and what is verified or why not."""
+    """The problem under its bounds, the certificate, and what is verified or why not."""
     from hcssp.checker import check
     from hcssp.errors import InvalidCertificate, NotProven
     from hcssp.files.certificate import load_certificate
 
     certificate = load_certificate(arguments.certificate)
-    names = [constraint.name for constraint in problem.constraints]
-    # If there are more or fewer bounds than constraints, it is for another problem; the checker says so.
-    problem = problem.with_bounds(dict(zip(names, certificate.bounds, strict=False)))
     problem = with_bounds(problem, arguments.bound)
     try:
         return problem, certificate, check(problem, certificate, exact=arguments.exact)
     except InvalidCertificate as error:
-        raise InvalidCertificate(f"{arguments.certificate}: {error}") from error
+        remedy = _remedy(problem, certificate)
+        raise InvalidCertificate(f"{arguments.certificate}: {error}{remedy}") from error
     except NotProven as error:
         return problem, certificate, str(error)
+
+
+def _remedy(problem: HCSSP, certificate: Certificate) -> str:
+    """How to check a certificate under the bounds it was made for; empty if those are the problem's."""
+    made_for = zip(problem.constraint_names, map(float, certificate.bounds), strict=False)
+    judged_by = dict(zip(problem.constraint_names, problem.bounds.tolist(), strict=True))
+    other = [
+        f"--bound {quote(f'{name}={written(bound)}')}" for name, bound in made_for if bound != judged_by[name]
+    ]
+    return f"; to check it under its own bounds, add {' '.join(other)}" if other else ""
 
 
 def _status(verdict: Verdict) -> str:
@@ -117,7 +127,7 @@ def _document(
         "status": _status(verdict),
         "lower_bound": plain(verdict.lower_bound),
         "upper_bound": plain(verdict.upper_bound),
-        "holds_for_plans_that_draw_lots": verdict.for_lots,
+        "holds_for_randomised_policies": verdict.randomised,
         "costs": _costs(problem, verdict),
         "rows_decided_in_integers": verdict.num_exact,
     }
@@ -164,7 +174,7 @@ def _words(
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
     else:
         kept = "no plan that keeps these bounds" if bounds else "no plan"
-        if verdict.for_lots:
+        if verdict.randomised:
             kept += ", not even one that draws lots,"
         limit = aim.limit(verdict.lower_bound)
         worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"

@@ -6,11 +6,13 @@ import sys
 import time
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hcssp.cli.problems import with_bounds
 
 if TYPE_CHECKING:
+    import argparse
+
     from hcssp.contract.plan import Plan
     from hcssp.contract.progress import Progress
     from hcssp.errors import CannotWrite
@@ -155,9 +157,12 @@ class PlanSaver:
 
 
 def read_plan(
-    path: Path, problem: HCSSP, bounds: list[tuple[str, float]], tolerances: Tolerances | None = None
-) -> tuple[Plan, Plan]:
-    """A saved plan as its file tells it, and evaluated under its own bounds, or those given instead.
+    arguments: argparse.Namespace, path: Path, problem: HCSSP, tolerances: Tolerances | None = None
+) -> Plan:
+    """A saved plan, evaluated under the bounds that count: the only place that decides which ones.
+
+    They are those of the problem and of ``--bound``; with ``--bounds-of plan``, those that the file names
+    instead of the problem's. A plan that was made for other bounds is announced on stderr.
 
     Raises
     ------
@@ -166,16 +171,25 @@ def read_plan(
     """
     from dataclasses import replace
 
-    from hcssp.errors import ImproperPolicy, InvalidPlan
     from hcssp.files.plan_file import load_plan
+    from hcssp.reports.words import other_bounds
 
-    told = load_plan(path, problem)
-    plan = told.under(with_bounds(problem.with_bounds(told.bounds), bounds))
-    plan = plan if tolerances is None else replace(plan, tolerances=tolerances)
-    try:
-        return told, plan.evaluated()
-    except ImproperPolicy as error:
-        raise InvalidPlan([f"{path}: {error}"]) from error
+    plan = load_plan(path, with_bounds(problem, arguments.bound))
+    if arguments.bounds_of == "plan":
+        # Read again: what the file claims is about its own bounds.
+        plan = load_plan(path, with_bounds(problem.with_bounds(plan.made_for), arguments.bound))
+    other = other_bounds(plan)
+    if other:
+        print(f"hcssp: {path}: the plan was {other}", file=sys.stderr)
+    return plan if tolerances is None else replace(plan, tolerances=tolerances).evaluated()
+
+
+def plan_heading(arguments: argparse.Namespace, plan: Plan) -> dict[str, Any]:
+    """The first keys of every JSON object about a saved plan: the files, and the bounds it was made for."""
+    from hcssp.reports.figures import plain
+
+    made_for = {name: plain(bound) for name, bound in (plan.made_for or {}).items()}
+    return {"problem": arguments.problem, "plan": str(arguments.plan), "made_for": made_for}
 
 
 def verified(plan: Plan, certificate: Path | None, exact: bool) -> Plan | None:
@@ -198,45 +212,46 @@ def verified(plan: Plan, certificate: Path | None, exact: bool) -> Plan | None:
 
 
 def where_it_was(
-    path: Path, problem: HCSSP, bounds: list[tuple[str, float]], tolerances: Tolerances
+    arguments: argparse.Namespace, problem: HCSSP, tolerances: Tolerances
 ) -> tuple[HCSSP, Plan | None, SearchRecord]:
-    """What a run that has ended, or was killed, has left: its bounds, its plan and its open regions.
+    """The problem under the bounds that count, and what an earlier run has left: its plan, its open regions.
 
-    There may be no plan yet; and the regions are of use under the same bounds only. If they cannot be read,
-    the plan is gone on with alone.
+    There may be no plan yet. If the regions cannot be read, or are those of a search under other bounds, the
+    search starts from the plan alone.
     """
+    from os.path import exists
+
     from hcssp.errors import InvalidPlan
     from hcssp.files.search_file import load_search, search_path
     from hcssp.proofs.search_record import SearchRecord
 
-    beside = search_path(path)
-    if not beside.exists():
-        return *first_incumbent(path, problem, bounds, tolerances), SearchRecord()
+    path, beside = arguments.resume, search_path(arguments.resume)
+    # Path.exists raises where a name is too long.
+    has_plan, has_search = (exists(each) for each in (path, beside))  # noqa: PTH110
+    solved, start = with_bounds(problem, arguments.bound), None
+    if has_plan or not has_search:
+        solved, start = first_incumbent(arguments, problem, tolerances)
+    if not has_search:
+        return solved, start, SearchRecord()
     try:
-        searched, record = load_search(beside, problem)
+        return solved, start, load_search(beside, solved)
     except InvalidPlan as error:
-        if not path.exists():
+        if not has_plan:
             raise
         print(f"hcssp: the search beside {path} is left out: {error}", file=sys.stderr)
-        return *first_incumbent(path, problem, bounds, tolerances), SearchRecord()
-    if path.exists():
-        solved, start = first_incumbent(path, problem, bounds, tolerances)
-    else:
-        solved, start = with_bounds(searched, bounds), None
-    if solved.bounds.tolist() != searched.bounds.tolist():
         return solved, start, SearchRecord()
-    return solved, start, record
 
 
 def first_incumbent(
-    path: Path, problem: HCSSP, bounds: list[tuple[str, float]], tolerances: Tolerances
+    arguments: argparse.Namespace, problem: HCSSP, tolerances: Tolerances
 ) -> tuple[HCSSP, Plan | None]:
-    """The problem under the bounds of a saved plan, or those given instead, and the plan if it keeps them.
+    """The problem under the bounds that count, and the plan to resume from if it keeps them.
 
     Only its policy counts; what its file says was proven is proven again. A plan that breaks the bounds is
-    worth nothing; the user is told.
+    left out, with a message.
     """
-    _, plan = read_plan(path, problem, bounds, tolerances)
+    path = arguments.resume
+    plan = read_plan(arguments, path, problem, tolerances)
     solved = plan.as_procedure()
     broken = solved.costs.violations(tolerances.feasibility)
     if broken:

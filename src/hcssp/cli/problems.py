@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import UsageError, add_json_argument
@@ -66,9 +67,11 @@ def asked_of(problem: HCSSP, chances: Sequence[tuple[str, float]], reward: str |
 
         problem = with_probability(problem, what, of=what, at_most=at_most)
     if reward is not None:
+        from hcssp.procedure.dead_ends import explaining_dead_ends
         from hcssp.solving.maximisation import maximise
 
-        problem = maximise(problem, reward)
+        with explaining_dead_ends(problem):
+            problem = maximise(problem, reward)
     return problem
 
 
@@ -136,6 +139,42 @@ def settings_of(given: Sequence[tuple[str, Fraction]]) -> dict[str, Fraction]:
             raise UsageError(f"--set {name}: given twice ({both}); give one")
         settings[name] = value
     return settings
+
+
+def asked_again(arguments: argparse.Namespace, problem: HCSSP) -> str:
+    """The problem and the options that ask the same about it, for a command line to copy.
+
+    Parameters
+    ----------
+    arguments
+        What the command line says.
+    problem
+        The problem that it led to; its bounds are named where they are not those of the file.
+    """
+    bounds = arguments.bound
+    if arguments.bounds_of == "plan":
+        bounds = [(each.name, each.at_most) for each in problem.constraints]
+    values: list[tuple[str, object]] = [("--set", f"{name}={value}") for name, value in arguments.settings]
+    values += [("--bound", f"{name}={written(value)}") for name, value in bounds]
+    values += [("--probability", f"{name}={written(value)}") for name, value in arguments.probability]
+    values += [("--give-up", f"{name}={written(value)}") for name, value in arguments.give_up]
+    values += [("--goal", label) for label in arguments.goal]
+    values += [("--constants", text) for text in arguments.constants]
+    values += [("--costs", ",".join(arguments.costs))] if arguments.costs else []
+    values += [("--scale", arguments.scale)] if arguments.scale != 1 else []
+    for option in ("maximise", "minimise", "domain"):
+        if getattr(arguments, option) is not None:
+            values.append((f"--{option}", getattr(arguments, option)))
+    return quote(arguments.problem) + "".join(f" {option} {quote(str(value))}" for option, value in values)
+
+
+def written(bound: float) -> str:
+    """A number that the command line reads back as the same one.
+
+    >>> written(2.0), written(0.1), written(float("inf"))
+    ('2', '0.1', 'inf')
+    """
+    return repr(float(bound)).removesuffix(".0")
 
 
 def title_of(arguments: argparse.Namespace) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class ProofSaver:
             "infeasible": lower == inf,
         }
 
-    def in_words(self, title: str, problem: HCSSP) -> str:
-        """What is written where, and how to check it."""
+    def in_words(self, asked: str, problem: HCSSP) -> str:
+        """What is written where, and how to check it: `asked` states the problem on a command line."""
         if self.interval is None:
             return f"No certificate is written to {self._path}: nothing was found out."
         from hcssp.procedure.aim import Aim
@@ -99,5 +100,5 @@ class ProofSaver:
             if isfinite(told):
                 more = rounded_up(told, 6) if aim.greatest else rounded_down(told, 6)
             lines.append(f"The search told more, {more}; that is not in the certificate.")
-        lines.append(f"Verify it: hcssp check {title} {self._path}")
+        lines.append(f"Verify it: hcssp check {asked} {quote(str(self._path))}")
         return "\n".join(lines)

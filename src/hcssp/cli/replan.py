@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hcssp.cli.arguments import (
     UsageError,
     add_output_arguments,
+    add_plan_arguments,
     add_problem_arguments,
     add_tolerance_argument,
     bound,
@@ -49,7 +50,7 @@ The rest is a problem of its own; --rest writes it as a file, for the other comm
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp replan``."""
     add_problem_arguments(parser)
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    add_plan_arguments(parser)
     parser.add_argument(
         "--at",
         nargs="+",
@@ -170,7 +171,7 @@ def _rest(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
     if changed and arguments.problem == "-" and arguments.world in (None, "-"):
         raise UsageError("-: standard input is read once, and has the plan's problem; --world names a file")
     problem = load_problem(arguments)
-    plan = read_plan(arguments.plan, problem, arguments.bound, tolerances)[1].as_procedure()
+    plan = read_plan(arguments, arguments.plan, problem, tolerances).as_procedure()
     spent = None if arguments.spent is None else dict(arguments.spent)
     world = _world(arguments, problem, plan) if changed else None
     rest, start = rest_to_plan(plan, _place(arguments.at), spent, world, None, tolerances)

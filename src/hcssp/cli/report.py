@@ -12,6 +12,7 @@ from hcssp.cli.arguments import (
     UsageError,
     add_certificate_arguments,
     add_output_arguments,
+    add_plan_arguments,
     add_problem_arguments,
     gap,
     points,
@@ -19,7 +20,7 @@ from hcssp.cli.arguments import (
     seed,
 )
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
-from hcssp.cli.plans import read_plan, verified
+from hcssp.cli.plans import plan_heading, read_plan, verified
 from hcssp.cli.problems import load_problem, with_bounds
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.work import work
@@ -41,8 +42,9 @@ slider over each bound with a plan for each of its positions.
 PLAN is a file that hcssp solve --out saved; without it the problem is solved first. What the file says was
 proven is told as a claim, unless --certificate proves it.
 
-Exit code 0 if the page is written, 1 if there is no plan or the certificate does not prove what it claims,
-2 if PLAN or the certificate is none for this problem."""
+Exit code 0 if the page is written, 1 if there is no plan, the plan does not keep the bounds (the page is
+written) or the certificate does not prove what it claims, 2 if PLAN or the certificate is none for this
+problem."""
 
 _MAX_POINTS = 60
 
@@ -50,7 +52,7 @@ _MAX_POINTS = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp report``."""
     add_problem_arguments(parser)
-    parser.add_argument("plan", type=Path, nargs="?", metavar="PLAN", help="a plan that was saved")
+    add_plan_arguments(parser, optional=True)
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE",
         help="where to write the page (default: report.html)",
@@ -119,7 +121,12 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     finally:
         printer.close()
     _tell(arguments, plan, written)
-    return INTERRUPTED if interruption.requested else SOLVED
+    if interruption.requested:
+        return INTERRUPTED
+    if not plan.keeps_bounds():
+        print("hcssp: the plan does not keep the bounds; the page says which", file=sys.stderr)
+        return NO_PLAN
+    return SOLVED
 
 
 def _plan(
@@ -130,7 +137,7 @@ def _plan(
     from hcssp.methods.policy_branching import PolicyBranching
 
     if arguments.plan is not None:
-        return read_plan(arguments.plan, problem, arguments.bound)[1]
+        return read_plan(arguments, arguments.plan, problem)
     bounded = with_bounds(problem, arguments.bound)
     stop: list[StopCriterion] = [Gap(arguments.gap)]
     limit = arguments.time_limit
@@ -211,6 +218,8 @@ def _tell(arguments: argparse.Namespace, plan: Plan, written: list[Path]) -> Non
             "status": str(plan.status),
             "lower_bound": plain(plan.lower_bound),
             "upper_bound": plain(plan.upper_bound),
+            "keeps_bounds": plan.keeps_bounds(),
+            "made_for": plan_heading(arguments, plan)["made_for"],
             "claimed_lower_bound": None if plan.claim is None else plain(plan.claim.lower_bound),
             "verified": verified_document(plan),
             "written": [str(path) for path in written],

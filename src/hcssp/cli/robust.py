@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, deviation, positive_count
+from hcssp.cli.arguments import (
+    add_output_arguments,
+    add_plan_arguments,
+    add_problem_arguments,
+    deviation,
+    positive_count,
+)
 from hcssp.cli.exit_codes import NO_PLAN, SOLVED
-from hcssp.cli.plans import read_plan
+from hcssp.cli.plans import plan_heading, read_plan
 from hcssp.cli.problems import load_problem, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
@@ -23,13 +28,13 @@ If every probability of the problem may be wrong by a share of itself, each row 
 case of every cost of a saved plan, the largest share under which it keeps each bound, and the probabilities
 and costs that it is most sensitive to.
 
-Exit code 0 if the plan keeps its bounds in the worst case, 1 if not."""
+Exit code 0 if the plan keeps the bounds in the worst case, 1 if not."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp robust``."""
     add_problem_arguments(parser)
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    add_plan_arguments(parser)
     parser.add_argument(
         "--within",
         type=deviation,
@@ -57,11 +62,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
-        plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
+        plan = read_plan(arguments, arguments.plan, problem).as_procedure()
         printer.note(f"looking for the worst case of {arguments.plan}")
         found = robustness(plan.problem, plan.policy, arguments.within, most=arguments.most)
     if arguments.json:
-        document = {"problem": arguments.problem, "plan": str(arguments.plan)}
+        document = plan_heading(arguments, plan)
         print(json.dumps(document | robustness_document(found), allow_nan=False))
     else:
         title = f"{arguments.plan}, a plan for {title_of(arguments)}, with probabilities that may be wrong"

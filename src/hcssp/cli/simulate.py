@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import (
     UsageError,
     add_output_arguments,
+    add_plan_arguments,
     add_problem_arguments,
     positive_count,
     seed,
 )
-from hcssp.cli.exit_codes import SOLVED
-from hcssp.cli.plans import read_plan
+from hcssp.cli.exit_codes import NO_PLAN, SOLVED
+from hcssp.cli.plans import plan_heading, read_plan
 from hcssp.cli.problems import load_problem, title_of
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
@@ -28,7 +28,9 @@ HELP = "follow a saved plan many times: means, percentiles, and one run told"
 DESCRIPTION = """\
 Follow a saved plan many times, drawing lots for everything that is left to chance: means with 95%
 confidence intervals beside the exact expectations, percentiles, the chance that a run exceeds
-each bound, and one run told in words. A bound is kept in expectation; single runs may exceed it."""
+each bound, and one run told in words. A bound is kept in expectation; single runs may exceed it.
+
+Exit code 0 if the plan keeps the bounds in expectation, 1 if not."""
 
 _MOST_NUMBERS = 200_000_000
 """Numbers that all runs together may leave behind: costs, and how often each activity was executed."""
@@ -37,7 +39,7 @@ _MOST_NUMBERS = 200_000_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp simulate``."""
     add_problem_arguments(parser)
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    add_plan_arguments(parser)
     parser.add_argument(
         "--runs", type=positive_count, default=100_000, metavar="N", help="how many runs (default: 100000)"
     )
@@ -58,20 +60,20 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
-        plan = read_plan(arguments.plan, problem, arguments.bound)[1].as_procedure()
+        plan = read_plan(arguments, arguments.plan, problem).as_procedure()
         check_runs(arguments.runs, plan.problem)
         printer.note(f"following {arguments.plan} {arguments.runs:,} times")
         runs = simulate_procedure(plan.policy, arguments.runs, arguments.seed, MAX_STEPS)
         legs = list(narrate_procedure(plan.policy, seed=arguments.seed))
     if arguments.json:
-        document = {"problem": arguments.problem, "plan": str(arguments.plan)}
+        document = plan_heading(arguments, plan)
         document |= simulation_document(runs, plan.costs, legs, plan.problem)
         print(json.dumps(document, allow_nan=False))
     else:
         often = "once" if arguments.runs == 1 else f"{arguments.runs:,} times"
         title = f"{arguments.plan}, a plan for {title_of(arguments)}, followed {often}"
         print(simulation_in_words(title, runs, plan.costs, legs, style_of(sys.stdout), plan.problem))
-    return SOLVED
+    return SOLVED if plan.keeps_bounds() else NO_PLAN
 
 
 def check_runs(runs: int, problem: HCSSP) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hcssp.cli.arguments import (
     UsageError,
+    add_bounds_argument,
     add_output_arguments,
     add_problem_arguments,
     add_tolerance_argument,
@@ -20,12 +21,13 @@ from hcssp.cli.arguments import (
 from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.pictures import check_picture
 from hcssp.cli.plans import PlanSaver, where_it_was
-from hcssp.cli.problems import load_problem, title_of, with_bounds
+from hcssp.cli.problems import asked_again, load_problem, title_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
 from hcssp.cli.work import Faulty, first_progress, stopped, work
 from hcssp.cli.workers import add_worker_arguments, workers_of
+from hcssp.errors import DeadEnd
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -97,9 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=Path,
         metavar="PLAN",
-        help="begin with a saved plan, and go on with its search if that was stopped or killed; bounds that "
-        "are not given are those of that plan",
+        help="start from a saved plan, and continue its search if that was stopped or killed",
     )
+    add_bounds_argument(parser)
     parser.add_argument(
         "--plot",
         type=Path,
@@ -152,6 +154,10 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             record,
             arguments.time_limit,
         )
+    except DeadEnd as error:
+        if was_read:
+            raise
+        return _tell_unread(arguments, interruption, f"no policy ends: {error}")
     except KeyboardInterrupt:
         if not was_read:
             return _tell_unread(arguments, interruption)
@@ -218,7 +224,7 @@ def _hand_over(
     if saver is not None and plan.found and not arguments.json:
         print(f"\nThe plan is saved in {arguments.out}.")
     if prover is not None and not arguments.json:
-        print("\n" + prover.in_words(arguments.problem, problem))
+        print("\n" + prover.in_words(asked_again(arguments, problem), problem))
     if arguments.plot is not None and plan.found:
         from hcssp.reports.report import save_plot
 
@@ -236,23 +242,26 @@ def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
 
     loaded = load_problem(arguments)
     if arguments.resume is not None:
-        return where_it_was(arguments.resume, loaded, arguments.bound, tolerances)
+        return where_it_was(arguments, loaded, tolerances)
     return with_bounds(loaded, arguments.bound), None, SearchRecord()
 
 
-def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> int:
-    """Print that the work was interrupted while the problem was read: nothing is known about it."""
+def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead_end: str = "") -> int:
+    """Say that the work ended while the problem was read, by a signal or a dead end."""
     import json
 
     from hcssp.reports.figures import plain
 
+    stopped_by = "proved" if dead_end else str(interruption.ending.reason)
+    message = dead_end or f"interrupted while {arguments.problem} was read"
     if arguments.json:
         document = {
             "problem": arguments.problem,
             "method": arguments.method,
-            "status": "unknown",
-            "infeasible_because": None,
-            "stopped_by": str(interruption.ending.reason),
+            "status": "infeasible" if dead_end else "unknown",
+            "infeasible_because": "no policy ends" if dead_end else None,
+            "message": message,
+            "stopped_by": stopped_by,
             "stop_detail": "while the problem was read",
             "lower_bound": None,
             "upper_bound": None,
@@ -264,8 +273,8 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption) -> i
             "trace": [],
         }
         print(json.dumps(document, allow_nan=False))
-    print(f"hcssp: no plan: interrupted while {arguments.problem} was read", file=sys.stderr)
-    return INTERRUPTED
+    print(f"hcssp: no plan: {message}", file=sys.stderr)
+    return NO_PLAN if dead_end else INTERRUPTED
 
 
 def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:

@@ -97,7 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results",
         type=Path,
         metavar="FILE",
-        help="keep the points there as they are found; those that are there are not solved again",
+        help="keep the points there as they are found; those that are there are not solved again, and are "
+        "printed as claims",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the points as CSV")
     parser.add_argument(
@@ -124,7 +125,7 @@ def axis(text: str) -> tuple[str, list[Fraction]]:
 
 def bound_axis(text: str) -> tuple[str, list[float]]:
     """``NAME=VALUES``: a constraint, and a list or a range of its bounds, among which ``inf`` may be."""
-    name, _, values = text.partition("=")
+    name, _, values = text.rpartition("=")
     parts = [part.strip() for part in values.split(",")]
     finite = [part for part in parts if part.lower() not in ("inf", "+inf")]
     if finite == parts or not name.strip():
@@ -148,7 +149,7 @@ def chance_axis(text: str) -> tuple[str, list[float]]:
 
 
 def _axis(text: str, example: str) -> tuple[str, list[Fraction]]:
-    name, separator, values = (part.strip() for part in text.partition("="))
+    name, separator, values = (part.strip() for part in text.rpartition("="))
     if not (separator and name and values):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUES, such as {example}")
     found: list[Fraction] = []

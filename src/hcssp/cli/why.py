@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcssp.cli.arguments import add_output_arguments, add_problem_arguments, gap, seconds
-from hcssp.cli.exit_codes import SOLVED
-from hcssp.cli.plans import read_plan
+from hcssp.cli.arguments import (
+    add_output_arguments,
+    add_plan_arguments,
+    add_problem_arguments,
+    gap,
+    seconds,
+)
+from hcssp.cli.exit_codes import NO_PLAN, SOLVED
+from hcssp.cli.plans import plan_heading, read_plan
 from hcssp.cli.problems import load_problem
 from hcssp.cli.progress import notes_on
 from hcssp.cli.terminal import style_of
@@ -28,13 +33,15 @@ there, with what is proven about it.
   hcssp why evacuation plan.json --at "cross-NE 3,4"
 
 A place is an event, or an activity and one of its states. Where the choice at an event depends on how
-it was entered, the label follows the event in the same way."""
+it was entered, the label follows the event in the same way.
+
+Exit code 0 if the plan keeps the bounds, 1 if not."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hcssp why``."""
     add_problem_arguments(parser)
-    parser.add_argument("plan", type=Path, metavar="PLAN", help="a plan that hcssp solve --out saved")
+    add_plan_arguments(parser)
     parser.add_argument(
         "--at", required=True, metavar="PLACE", help='an event, or an activity and a state: "cross-NE 3,4"'
     )
@@ -61,12 +68,11 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     with notes_on(arguments, interruption) as printer:
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
-        plan = read_plan(arguments.plan, problem, arguments.bound)[1]
+        plan = read_plan(arguments, arguments.plan, problem)
         printer.note(f"looking at the alternatives at {arguments.at}")
         reasons = why(plan, arguments.at, stop=criteria)
     if arguments.json:
-        told = {"problem": arguments.problem, "plan": str(arguments.plan)}
-        print(json.dumps(told | reasons_document(reasons), allow_nan=False))
+        print(json.dumps(plan_heading(arguments, plan) | reasons_document(reasons), allow_nan=False))
     else:
         print(reasons_in_words(reasons, style_of(sys.stdout)))
-    return SOLVED
+    return SOLVED if plan.keeps_bounds() else NO_PLAN

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hcssp.errors import HcsspError
+from hcssp.errors import DeadEnd, HcsspError
 
 if TYPE_CHECKING:
     from hcssp.cli.interruption import Interruption
@@ -65,6 +65,7 @@ def work(
     from math import inf
 
     from hcssp.contract.ending import Ending, Reason
+    from hcssp.contract.plan import Plan
     from hcssp.contract.stop import MaxRuntime
     from hcssp.numerics import DEFAULT_TOLERANCES
     from hcssp.solving.solve import solve
@@ -95,6 +96,9 @@ def work(
             record=record,
         )
         interruption.end()
+    except DeadEnd as error:
+        interruption.end()
+        return Plan.of_dead_end(problem, error, solver.name)
     except HcsspError:
         raise
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from math import inf
 from hcssp.comparison.measurement import TracePoint
 from hcssp.comparison.scikit_decide import run_scikit_decide
 from hcssp.comparison.storm import CLOSE, run_storm, run_storm_deterministic
+from hcssp.contract.ending import Reason
 from hcssp.contract.progress import Progress
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxRuntime
@@ -75,6 +76,9 @@ def _ours(method: str, problem: HCSSP) -> Callable[[float], Claim]:
         status = str(plan.status)
         if method == "lp" and plan.stochastic is not None and plan.status is not Status.INFEASIBLE:
             # Its question is another one: the best plan that may draw lots.
+            status = "optimal"
+        if method == "milp" and plan.found and plan.ending.reason is Reason.CONVERGED:
+            # HiGHS claims so. Its bound is not certified, but its answer is complete.
             status = "optimal"
         found = None if plan.stochastic is None else plan.stochastic.value
         trace = tuple((point.seconds, point.lower_bound, point.upper_bound) for point in plan.trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -10,6 +10,10 @@ from hcssp.numerics import relative_gap
 
 TracePoint = tuple[float, float, float]
 """Seconds, lower bound, upper bound."""
+
+
+CLAIMED = "claimed by a results file, not measured by this run"
+"""What is noted of a measurement that was taken from a file."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,15 @@ class Measurement:
         """Whether the contestant was there and took the problem."""
         return self.status not in ("missing", "unsupported")
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether it was taken from a results file, and nothing of it was checked."""
+        return self.note.endswith(CLAIMED)
+
+    def as_claim(self) -> Measurement:
+        """The same as what a results file claims."""
+        return replace(self, note="; ".join(filter(None, (self.note, CLAIMED))))
+
     def to_document(self) -> dict[str, Any]:
         """The measurement as JSON knows it: infinities are words."""
         document = asdict(self)
@@ -92,6 +105,11 @@ class Measurement:
         return cls(
             **{
                 **document,
+                **{
+                    name: str(document[name])
+                    for name in ("instance", "domain", "contestant", "status", "note")
+                },
+                "states": int(document["states"]),
                 **{name: float(document[name]) for name in numbers},
                 **{name: None if document[name] is None else float(document[name]) for name in maybe},
                 "trace": tuple((float(a), float(b), float(c)) for a, b, c in document["trace"]),

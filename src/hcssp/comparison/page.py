@@ -18,7 +18,7 @@ from hcssp.comparison.judgement import (
     primal_integral,
 )
 from hcssp.comparison.measurement import Measurement
-from hcssp.comparison.tables import ratio_table
+from hcssp.comparison.tables import claims_of, ratio_table
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
@@ -43,11 +43,15 @@ def comparison_html(measurements: Sequence[Measurement], name: str) -> str:
     """The page about the suite called `name`."""
     shared, own = files("hcssp.reports") / "page", files("hcssp.comparison") / "page"
     groups = by_instance(measurements)
+    claims = claims_of(measurements)
     contestants = list(dict.fromkeys(each.contestant for each in measurements))
     texts = {
         "title": escape(f"Comparison: the {name} suite"),
         "name": escape(f"The {name} suite"),
-        "lead": escape(f"{len(contestants)} contestants on {len(groups)} problems, each in a fresh process."),
+        "lead": escape(
+            f"{len(contestants)} contestants on {len(groups)} problems, each in a fresh process."
+            + (f" {claims}." if claims else "")
+        ),
         "version": escape(__version__),
     }
     data = comparison_data(measurements)

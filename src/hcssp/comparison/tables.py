@@ -97,6 +97,14 @@ def markdown_table(measurements: Sequence[Measurement]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def claims_of(measurements: Sequence[Measurement]) -> str:
+    """How many measurements are claims of a results file, in words; empty if there are none."""
+    claimed = sum(each.is_claimed for each in measurements)
+    if not claimed:
+        return ""
+    return f"{claimed} of {len(measurements)} measurements are claims of a results file that were not checked"
+
+
 def comparison_in_words(measurements: Sequence[Measurement], style: Style) -> str:
     """What ``hcssp bench`` prints for people; disagreements come first."""
     found = disagreements(measurements)
@@ -107,6 +115,9 @@ def comparison_in_words(measurements: Sequence[Measurement], style: Style) -> st
         blocks.append("All values agree.")
     blocks.append(style.strong("How many times longer than ours the others take"))
     blocks.append(aligned(ratio_table(measurements)))
+    claims = claims_of(measurements)
+    if claims:
+        blocks.append(f"{claims}; --fresh measures them again.")
     missing = sorted({each.note for each in measurements if each.status == "missing"})
     blocks.append(
         "'>' says that there was no answer in time, 'no' that such problems are not taken.\n"

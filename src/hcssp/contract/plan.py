@@ -23,11 +23,11 @@ from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
-from hcssp.errors import InvalidProblem, NoSolution
+from hcssp.errors import DeadEnd, InvalidProblem, NoSolution
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation, ProcedureEvaluation
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, simulate
-from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, mixture_is_feasible
+from hcssp.numerics import DEFAULT_TOLERANCES, Tolerances, may_be_feasible
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
@@ -48,7 +48,7 @@ class Plan:
     Attributes
     ----------
     problem
-        The problem, under the bounds that the plan was made for.
+        The problem, under the bounds that the plan is judged by.
     found_policy
         What to do, or None if nothing was found; :attr:`policy` insists on one.
     evaluation
@@ -57,7 +57,11 @@ class Plan:
     proof
         What is proven about the problem; :attr:`status`, :attr:`lower_bound` and :attr:`upper_bound` follow.
     claim
-        What the plan's file says was proven, for a plan from a file: nothing follows from it.
+        What the plan's file says was proven under these bounds, for a plan from a file: nothing follows from
+        it.
+    made_for
+        The bounds that the plan's file names, for a plan from a file; None for others. They decide nothing:
+        :attr:`bounds` are those of the problem.
     ending
         Why the search ended.
     prices
@@ -84,6 +88,7 @@ class Plan:
     evaluation: Evaluation | None = field(default=None, repr=False)
     proof: Proof = field(default_factory=Interval)
     claim: FileClaim | None = None
+    made_for: Mapping[str, float] | None = None
     ending: Ending = field(default_factory=lambda: Ending(Reason.UNKNOWN))
     prices: Mapping[str, float] | None = None
     budgets: Budgets = field(default_factory=dict, repr=False)
@@ -96,6 +101,16 @@ class Plan:
     tolerances: Tolerances = DEFAULT_TOLERANCES
     memory: Memory = field(default_factory=Memory, repr=False)
     record: SearchRecord = field(default_factory=SearchRecord, repr=False)
+
+    @classmethod
+    def of_dead_end(cls, problem: Problem, error: DeadEnd, method: str = "") -> Plan:
+        """No plan, since no policy ends, as a method found out before its search began."""
+        return cls(
+            problem,
+            proof=Infeasible(ends=False, trap=str(error)),
+            ending=Ending(Reason.PROVED),
+            method=method,
+        )
 
     @property
     def name(self) -> str:
@@ -142,7 +157,7 @@ class Plan:
         if found is None or not len(found.weights):
             return None
         mixture = found.weights @ found.costs
-        if not mixture_is_feasible(mixture, self.problem.bounds, self.tolerances.feasibility):
+        if not may_be_feasible(mixture, self.problem.bounds, self.tolerances.feasibility):
             return None
         return float(mixture[0])
 
@@ -255,6 +270,7 @@ class Plan:
         return Plan(
             problem,
             None if self.found_policy is None else _under(self.found_policy, problem),
+            made_for=self.made_for,
             method=self.method,
             tolerances=self.tolerances,
             memory=self.memory,

@@ -27,12 +27,17 @@ from hcssp.numerics import CLAIM_TOLERANCE, OPTIMALITY_TOLERANCE, relative_gap
 
 
 class Status(StrEnum):
-    """What is proven, whatever the reason for stopping."""
+    """What is proven, whatever the reason for stopping.
+
+    ``CLAIMED`` is the status of a point that a sweep took from its results file: the file says what was
+    proven, and nothing was checked. A plan never has it.
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
+    CLAIMED = "claimed"
 
 
 @dataclass(frozen=True)
@@ -118,10 +123,13 @@ class Infeasible:
     ends
         Whether there are policies that reach the end almost surely. If not, the bounds do not matter: the
         proof is one about the graph.
+    trap
+        Where a run may be trapped and what to do about it, if no policy ends; empty if that is not known.
     """
 
     weights: Infeasibility | None = None
     ends: bool = True
+    trap: str = ""
 
     lower_bound = inf
     upper_bound = inf
@@ -148,10 +156,11 @@ class Infeasible:
         proof = self.weights
         of = chances or {}
         if not self.ends:
-            return (
-                "no policy ends: whatever is done, it may come to where the end cannot be reached any more; "
+            somewhere = (
+                "whatever is done, it may come to where the end cannot be reached any more; "
                 "the bounds have nothing to do with it"
             )
+            return f"no policy ends: {self.trap or somewhere}"
         if proof is None:
             return "no deterministic policy keeps the bounds (proved by search)"
         used = np.flatnonzero(proof.weights > 0.0).tolist()

@@ -16,6 +16,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy
 from hcssp.cssp.preprocessing import Prepared, prepare, with_giving_up
 from hcssp.cssp.transition_batch import TransitionBatch
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import validated, violations
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "RandomisedPolicy",
     "StateHandle",
     "TransitionBatch",
+    "TransitionCosts",
     "explore",
     "explore_in_batches",
     "from_arrays",

@@ -33,7 +33,9 @@ class _Mould:
     def filled(self, table: Table) -> CSSP:
         """The problem that another table of the same pattern makes, not validated."""
         costs, data, actions = table.costs, table.transitions.data, table.action_labels
+        paid = table.transition_costs
         if self.rows is not None:
+            paid = None if paid is None else paid.take(self.rows)
             costs, data = costs[:, self.rows], data[self.entries]
             actions = tuple([actions[row] for row in self.rows.tolist()])
         transitions = copy(self.problem.transitions)
@@ -43,6 +45,7 @@ class _Mould:
             costs=frozen(np.ascontiguousarray(costs)),
             state_labels=table.state_labels,
             action_labels=actions,
+            transition_costs=paid,
         )
 
 

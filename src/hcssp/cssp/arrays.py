@@ -31,6 +31,7 @@ from hcssp.cssp.conversion import as_array, as_sequence
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.pattern import tidy
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import bound_array, violations
 from hcssp.errors import InvalidProblem
 
@@ -54,8 +55,7 @@ def from_arrays(
         Shape ``(states, actions, states)``, or ``(rows, states)`` together with `row_states`.
     costs
         From names to arrays, the primary cost first. Each is a number, or has the shape of
-        `transitions`, which means costs on ``(s, a, s')`` that are folded, or that shape without
-        its last axis.
+        `transitions`, which means costs on ``(s, a, s')``, or that shape without its last axis.
     initial
         The index of the initial state, or a probability for each state.
     goals
@@ -79,7 +79,12 @@ def from_arrays(
     state_labels = as_sequence("state_labels", state_labels, found)
     action_labels = as_sequence("action_labels", action_labels, found)
     num_rows, num_states = matrix.shape
-    vectors = [_cost_rows(name, given, matrix, leading, found) for name, given in costs.items()]
+    entry_row = np.repeat(np.arange(num_rows), np.diff(matrix.indptr))
+    paid = {name: _cost_entries(given, matrix, leading) for name, given in costs.items()}
+    vectors = [
+        _cost_rows(name, given, matrix, leading, found) if entries is None else _expected(matrix, entries)
+        for (name, given), entries in zip(costs.items(), paid.values(), strict=True)
+    ]
     mask = _goal_mask(goals, num_states, found)
     distribution = _distribution(initial, num_states, found)
     names: Sequence[Hashable] = action_labels
@@ -104,16 +109,27 @@ def from_arrays(
     kept = kept[np.argsort(states_of_rows[kept], kind="stable")]
     row_start = np.zeros(num_states + 1, dtype=np.int64)
     np.cumsum(np.bincount(states_of_rows[kept], minlength=num_states), out=row_start[1:])
+    each = [
+        vector[entry_row] if own is None else own for vector, own in zip(vectors, paid.values(), strict=True)
+    ]
+    listed = None
+    if any(own is not None for own in paid.values()):
+        listed = TransitionCosts.of(entry_row, matrix.indices, matrix.data, np.array(each))
+    expected = np.array(vectors, dtype=np.float64).reshape(len(vectors), num_rows)
+    if listed is not None:
+        differing, means = listed.expected()
+        expected[:, differing] = means
     problem = CSSP.unchecked(
         transitions=matrix[kept],
         row_start=row_start,
-        costs=np.array(vectors, dtype=np.float64).reshape(len(vectors), num_rows)[:, kept],
+        costs=expected[:, kept],
         initial=distribution,
         goals=mask,
         cost_names=tuple(costs),
         bounds=limits,
         state_labels=state_labels,
         action_labels=SelectedLabels(names, kept) if len(names) else (),
+        transition_costs=None if listed is None else listed.take(kept),
     )
     found += violations(problem)
     if found:
@@ -163,15 +179,34 @@ def _rows(
     return matrix, states, leading
 
 
+def _cost_entries(costs: Any, matrix: SparseMatrix, leading: tuple[int, ...]) -> FloatArray | None:
+    """One cost for each transition, if they are given so; where nothing leads nothing is paid."""
+    num_rows, num_states = matrix.shape
+    rows = np.repeat(np.arange(num_rows), np.diff(matrix.indptr))
+    given: Any = costs
+    if issparse(costs):
+        if given.shape != matrix.shape:
+            return None
+        return np.asarray(csr_array(given, dtype=np.float64)[rows, matrix.indices]).ravel()
+    array = as_array("", given, np.float64, False, [])
+    if array.shape != (*leading, num_states):
+        return None
+    entries: FloatArray = array.reshape(num_rows, num_states)[rows, matrix.indices]
+    return entries
+
+
+def _expected(matrix: SparseMatrix, entries: FloatArray) -> FloatArray:
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.bincount(rows, weights=matrix.data * entries, minlength=matrix.shape[0]).astype(np.float64)
+
+
 def _cost_rows(
     name: str, costs: Any, matrix: SparseMatrix, leading: tuple[int, ...], found: list[str]
 ) -> FloatArray:
-    """One expected cost for each row."""
+    """One cost for each row."""
     num_rows, num_states = matrix.shape
     given: Any = costs
     if issparse(costs):
-        if given.shape == matrix.shape:
-            return np.asarray(matrix.multiply(csr_array(given)).sum(axis=1), dtype=np.float64).ravel()
         shape = given.shape
     else:
         unfit: list[str] = []
@@ -184,12 +219,6 @@ def _cost_rows(
             return np.full(num_rows, float(array))
         if shape == leading:
             return array.reshape(num_rows)
-        if shape == (*leading, num_states):
-            flat = array.reshape(num_rows, num_states)
-            # Where nothing leads nothing is paid: infinite or missing costs there do no harm.
-            rows = np.repeat(np.arange(num_rows), np.diff(matrix.indptr))
-            paid = matrix.data * flat[rows, matrix.indices]
-            return np.bincount(rows, weights=paid, minlength=num_rows).astype(np.float64)
     found.append(f"the cost {name!r} has shape {shape}; give a number, {leading} or {(*leading, num_states)}")
     return np.zeros(num_rows)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hcssp.cssp.decimals import sum_of_decimals
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.pattern import Pattern
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import bound_array, capped, unknown_cost, violations
 from hcssp.errors import InvalidProblem
 
@@ -33,7 +35,7 @@ class Table:
         The number that each row was given when it was added.
     pattern
         Which transitions there are, if the matrix has exactly those; None if that is not known.
-    transitions, costs, cost_names, state_labels, action_labels
+    transitions, costs, cost_names, state_labels, action_labels, transition_costs
         As in :class:`~hcssp.cssp.model.CSSP`.
     """
 
@@ -45,6 +47,7 @@ class Table:
     action_labels: Sequence[Hashable]
     origin: IntArray
     pattern: Pattern | None = None
+    transition_costs: TransitionCosts | None = None
 
     @property
     def num_states(self) -> int:
@@ -66,7 +69,25 @@ class Table:
             action_labels=SelectedLabels(self.action_labels, kept),
             origin=self.origin[kept],
             pattern=None,
+            transition_costs=None if self.transition_costs is None else self.transition_costs.take(kept),
         )
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether a row or one of its outcomes has a negative cost."""
+        paid = self.transition_costs
+        return self.costs.min(initial=0.0) < 0.0 or (paid is not None and paid.costs.min() < 0.0)
+
+    def with_costs(self, names: tuple[str, ...]) -> Table:
+        """The same with some of the costs only, and 0 for what is given back: a cost is never negative."""
+        places = [self.cost_names.index(name) for name in names]
+        costs, paid = np.maximum(self.costs[places], 0.0), self.transition_costs
+        if paid is not None:
+            paid = replace(paid, costs=np.maximum(paid.costs[places], 0.0))
+            rows, expected = paid.expected()
+            costs[:, rows] = expected
+            paid = paid.paying(paid.costs)
+        return replace(self, costs=costs, cost_names=names, transition_costs=paid)
 
     def cssp(
         self, initial: Mapping[int, float], goals: Collection[int], bounds: FloatArray | None = None
@@ -89,6 +110,7 @@ class Table:
             bounds=np.full(max(len(self.cost_names) - 1, 0), np.inf) if bounds is None else bounds,
             state_labels=self.state_labels,
             action_labels=self.action_labels,
+            transition_costs=self.transition_costs,
         )
 
 
@@ -203,9 +225,9 @@ class Assembly:
         num_rows, order = len(self._row_states), pattern.origin
         probabilities = np.array(self._probabilities, dtype=np.float64)
         costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
+        paid: TransitionCosts | None = None
         if self._paid_on_arrival:
-            rows = np.array(self._rows, dtype=np.int64)
-            costs = costs + self._expected_on_arrival(rows, probabilities)
+            costs, paid = self._with_arrivals(costs, probabilities, np.argsort(order))
         filled = pattern.filled(probabilities)
         return Table(
             transitions=pattern.tidied(probabilities) if filled is None else filled,
@@ -216,24 +238,38 @@ class Assembly:
             action_labels=tuple([self._action_labels[row] for row in order.tolist()]),
             origin=order,
             pattern=None if filled is None else pattern,
+            transition_costs=paid,
         )
 
-    def _expected_on_arrival(self, rows: IntArray, probabilities: FloatArray) -> FloatArray:
-        """What each row pays on arrival: if all its transitions agree exactly that, without rounding."""
-        num_rows, num_costs = len(self._row_states), len(self.cost_names)
+    def _with_arrivals(
+        self, costs: FloatArray, probabilities: FloatArray, position: IntArray
+    ) -> tuple[FloatArray, TransitionCosts | None]:
+        """The expected costs of all rows, and those of single transitions.
+
+        Parameters
+        ----------
+        costs
+            What each row costs whatever state is reached.
+        probabilities
+            Of all transitions.
+        position
+            The place of each row among those that are sorted by states.
+        """
         chosen = np.array(self._paid_on_arrival, dtype=np.int64)
-        paid = np.array(self._arrival_costs, dtype=np.float64).reshape(len(chosen), num_costs)
+        extra = np.array(self._arrival_costs, dtype=np.float64).reshape(len(chosen), len(self.cost_names)).T
         # An impossible successor costs nothing, not even if its cost is infinite.
         possible = probabilities[chosen] != 0.0
-        chosen, paid = chosen[possible], paid[possible]
-        row, weight = rows[chosen], probabilities[chosen]
-        costs = np.zeros((num_costs, num_rows))
-        for cost, each in zip(costs, paid.T, strict=True):
-            cost[row] = each
-            differing = np.bincount(row, weights=each != cost[row], minlength=num_rows) > 0
-            expected = np.bincount(row, weights=weight * each, minlength=num_rows)
-            cost[differing] = expected[differing]
-        return costs
+        chosen, extra = chosen[possible], extra[:, possible]
+        rows, states = (np.array(each, dtype=np.int64)[chosen] for each in (self._rows, self._successors))
+        total = sum_of_decimals(costs[:, rows], extra)
+        paid = TransitionCosts.of(rows, states, probabilities[chosen], total)
+        costs = costs.copy()
+        costs[:, rows] = total
+        if paid is None:
+            return costs, None
+        differing, means = paid.expected()
+        costs[:, differing] = means
+        return costs, TransitionCosts.of(position[paid.rows], paid.states, paid.probabilities, paid.costs)
 
     def build(
         self,

@@ -122,7 +122,7 @@ class CSSPBuilder:
             Paid whenever the action is taken: by name (0 where not named), in the order of the
             costs, or a number for the primary cost alone.
         arrival_costs
-            Paid in addition if that next state is reached; folded into the expected costs.
+            Paid in addition if that next state is reached: costs that depend on the outcome.
         """
         assembly = self._assembly
         name = state.label if isinstance(state, StateHandle) else state

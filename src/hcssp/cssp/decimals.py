@@ -30,6 +30,20 @@ def exactly(numbers: FloatArray) -> tuple[Any, int]:
     return whole[places.reshape(numbers.shape)], divisor
 
 
+def sum_of_decimals(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The sums of a problem's numbers, each the double nearest to the sum of what the two mean.
+
+    >>> sum_of_decimals(np.array([0.1]), np.array([0.2])).tolist()
+    [0.3]
+    """
+    sums: FloatArray = first + second
+    # Adding zero does not round.
+    for place in np.argwhere((first != 0.0) & (second != 0.0) & np.isfinite(sums)).tolist():
+        at = tuple(place)
+        sums[at] = float(decimal(first[at]) + decimal(second[at]))
+    return sums
+
+
 def integers(numbers: Iterable[Fraction]) -> tuple[Any, int]:
     """The numbers as an array of Python's integers, and what to divide them all by."""
     fractions = list(numbers)

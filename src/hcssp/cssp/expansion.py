@@ -14,6 +14,7 @@ policy of the part that never comes to the frontier is a policy of the whole, wi
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.to_come import ToCome
 from hcssp.cssp.transition_batch import SortedBatch, sorted_batch
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 
@@ -75,6 +77,8 @@ class Expansion:
         self._num_entries = Growing(np.int64)
         self._successor = Growing(np.int64)
         self._probability = Growing(np.float64)
+        # Of the rows whose transitions cost differently, batch by batch.
+        self._paid: list[TransitionCosts] = []
         self.num_expanded = 0
         self._part: tuple[int, ExpandedCSSP, IntArray] | None = None
         self.to_come = ToCome(self)
@@ -184,6 +188,10 @@ class Expansion:
         self._num_entries.append(batch.lengths)
         self._successor.append(successors)
         self._probability.append(batch.probabilities)
+        if batch.transition_costs is not None:
+            rows = np.repeat(np.arange(self.num_rows - len(batch.lengths), self.num_rows), batch.lengths)
+            paid = TransitionCosts.of(rows, successors, batch.probabilities, batch.transition_costs)
+            self._paid += [] if paid is None else [paid]
         self.num_expanded += len(states)
 
     def _meet(self) -> None:
@@ -328,6 +336,7 @@ class Expansion:
                 action_labels=part.action_labels,
                 name=part.name,
                 description=part.description,
+                transition_costs=part.transition_costs,
             )
         )
 
@@ -385,6 +394,9 @@ class Expansion:
             source=problem,
             frontier=np.append(frontier, False),
             priced_at=None,
+            transition_costs=TransitionCosts.stacked(
+                (0, replace(each, rows=place[each.rows])) for each in self._paid
+            ),
         )
         if not isinstance(part, ExpandedCSSP):
             raise TypeError("a part of another kind")

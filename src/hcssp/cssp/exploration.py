@@ -24,7 +24,7 @@ from typing import Any
 from hcssp.cssp.assembly import Assembly, Costs
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.state_space import Successors
+from hcssp.cssp.state_space import Successors, outcomes_of
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
 
@@ -49,7 +49,8 @@ def explore(
     actions
         The actions available in a state; none makes it a dead end.
     transitions
-        The next states of a state and an action, with their probabilities.
+        The next states of a state and an action, with their probabilities: a mapping, pairs, or triples
+        ``(next state, probability, costs)`` with what that outcome costs in addition.
     costs
         The costs of a state and an action: by name (0 where not named), in the order of
         `cost_names`, or a number for the primary cost alone.
@@ -62,7 +63,7 @@ def explore(
     max_states
         Give up beyond this many states, since an endless space would never end.
     arrival_costs
-        Costs of a state, an action and the next state, paid in addition and folded.
+        Costs of a state, an action and the next state, paid in addition if that state is reached.
 
     Raises
     ------
@@ -88,12 +89,11 @@ def explore(
             continue
         for action in actions(state):
             place = f"state {state!r}, action {action!r}"
-            outcomes = transitions(state, action)
             vector = assembly.cost_vector(place, costs(state, action))
             successors: list[int] = []
             probabilities: list[float] = []
-            paid: list[float] | None = None if arrival_costs is None else []
-            for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
+            arrivals: list[Costs | None] = []
+            for reached, given, own in outcomes_of(transitions(state, action)):
                 # The common case is fast; anything else is turned into a number or a violation.
                 probability = (
                     given
@@ -108,9 +108,13 @@ def explore(
                     successor = assembly.add_state(reached)
                 successors.append(successor)
                 probabilities.append(probability)
-                if arrival_costs is not None and paid is not None:
-                    arrival = arrival_costs(state, action, reached)
-                    paid += assembly.cost_vector(f"{place}, next state {reached!r}", arrival)
+                arrivals.append(own if arrival_costs is None else arrival_costs(state, action, reached))
+            paid: list[float] | None = None
+            if any(each is not None for each in arrivals):
+                paid = []
+                for successor, arrival in zip(successors, arrivals, strict=True):
+                    there = f"{place}, next state {labels[successor]!r}"
+                    paid += assembly.cost_vector(there, 0.0 if arrival is None else arrival)
             row = assembly.add_row(position, action, vector)
             assembly.add_transitions([row] * len(successors), successors, probabilities, paid)
         if len(labels) > max_states:

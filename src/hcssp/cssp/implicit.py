@@ -51,7 +51,8 @@ class ImplicitCSSP:
     actions
         The actions available in a state; none makes it a dead end.
     transitions
-        The next states of a state and an action, with their probabilities.
+        The next states of a state and an action, with their probabilities: a mapping, pairs, or triples
+        ``(next state, probability, costs)`` with what that outcome costs in addition.
     costs
         The costs of a state and an action: by name (0 where not named), in the order of `cost_names`, or a
         number for the primary cost alone.
@@ -66,7 +67,7 @@ class ImplicitCSSP:
     bounds
         Upper bounds on secondary costs, by name.
     arrival_costs
-        Costs of a state, an action and the next state, paid in addition and folded.
+        Costs of a state, an action and the next state, paid in addition if that state is reached.
     consistent
         Whether to insist that the heuristics are consistent: that none promises more than a step costs and
         what it promises after it. A mistake in a heuristic is often found so.

@@ -23,7 +23,7 @@ stays; the step into it costs 1 of a cost of its own, whose expectation is the p
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isfinite
 
@@ -35,6 +35,7 @@ from hcssp.cssp.labels import LazyLabels, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.cssp.reachability import can_reach_goal
+from hcssp.cssp.transition_costs import TransitionCosts, outcomes
 from hcssp.errors import InvalidProblem
 
 _ROUNDING = 1e-9
@@ -98,10 +99,50 @@ class Capacity:
         return np.ceil(use / self.step - _ROUNDING).astype(np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """How much of each capacity the rows of a problem use, or give back if negative.
+
+    Attributes
+    ----------
+    rows
+        Shape ``(num_capacities, num_rows)``: what each row uses, where all its transitions use the same.
+    transitions
+        The outcomes of the rows whose transitions use or cost different amounts; of each the costs, then the
+        uses. None if there are none.
+    """
+
+    rows: FloatArray
+    transitions: TransitionCosts | None = None
+
+    @classmethod
+    def of(cls, problem: CSSP, uses: Uses | FloatArray) -> Uses:
+        """What is used by rows whose transitions all use the same, or as it is given."""
+        if isinstance(uses, Uses):
+            return uses
+        paid, used = problem.transition_costs, np.asarray(uses)
+        if paid is not None:
+            paid = paid.paying(np.vstack([paid.costs, used[:, paid.rows]]))
+        return cls(used, paid)
+
+    @classmethod
+    def of_costs(cls, problem: CSSP, names: Sequence[str]) -> Uses:
+        """What is used is the cost of that name; nothing, if there is none."""
+        known = problem.cost_names
+        free = np.zeros(problem.num_rows)
+        used = np.array([problem.costs[known.index(name)] if name in known else free for name in names])
+        paid = problem.transition_costs
+        if paid is not None:
+            none = np.zeros(len(paid.rows))
+            own = [paid.costs[known.index(name)] if name in known else none for name in names]
+            paid = paid.paying(np.vstack([paid.costs, *own]))
+        return cls(used, paid)
+
+
 def with_levels(
     problem: CSSP,
     capacities: Sequence[Capacity],
-    uses: FloatArray,
+    uses: Uses | FloatArray,
     give_up: Mapping[str, float] | None = None,
     give_up_to: Hashable | None = None,
 ) -> CSSP:
@@ -114,50 +155,80 @@ def with_levels(
     capacities
         What is carried. For those that may be exceeded there is a further cost, in this order.
     uses
-        How much of each capacity each row uses, or gives back if negative; a row for each capacity.
+        How much of each capacity each row uses, or gives back if negative: an array with a row for each
+        capacity, or uses that depend on the state that is reached. An action is allowed where none of its
+        outcomes exceeds a capacity.
     give_up
         What it costs to end in a state from which no goal can be reached with what is left; None: it does
         not end there.
     give_up_to
         The label of the goal where it ends then; by default the first.
     """
+    used = Uses.of(problem, uses)
     if give_up is not None:
-        return _giving_up(problem, capacities, uses, give_up, give_up_to)
-    levels = _Levels.of(capacities, uses)
-    count, num_rows = levels.count, problem.num_rows
+        return _giving_up(problem, capacities, used, give_up, give_up_to)
+    paid, num_rows = used.transitions, problem.num_rows
+    levels = _Levels.of(capacities, used.rows)
+    count, allowed, exceeding = levels.count, levels.allowed, levels.exceeding
+    reached = levels.reached
+    if paid is not None:
+        # Outcomes stand after the rows; a row is allowed if all its outcomes are.
+        single = _Levels.of(capacities, paid.costs[len(problem.costs) :])
+        reached = np.vstack([reached, single.reached])
+        listed, begins = np.unique(paid.rows, return_index=True)
+        allowed[listed] = np.logical_and.reduceat(single.allowed, begins, axis=0)
+        for whole, own in zip(exceeding, single.exceeding, strict=True):
+            mean = np.add.reduceat(paid.probabilities[:, None] * own, begins, axis=0)
+            whole[listed] = np.where(
+                np.minimum.reduceat(own, begins, axis=0) > 0.0, 1.0, np.minimum(mean, 1.0)
+            )
     rows, old = np.divmod(np.arange(num_rows * count), count)
-    kept = levels.allowed.ravel()
     # By state, then by level, then in the order that the actions of a state had.
-    order = np.flatnonzero(kept)
+    order = np.flatnonzero(allowed.ravel())
     order = order[np.argsort(problem.row_state[rows[order]] * count + old[order], kind="stable")]
-    chosen, reached = rows[order], levels.reached.ravel()[order]
-    part = problem.transitions[chosen]
-    indices = part.indices.astype(np.int64) * count + np.repeat(reached, np.diff(part.indptr))
+    chosen, level = rows[order], old[order]
+    part = outcomes(problem.transitions, chosen, paid)
+    place = np.where(part.entry >= 0, num_rows + part.entry, np.repeat(chosen, part.lengths))
+    indices = part.states * count + reached[place, np.repeat(level, part.lengths)]
     num_states = problem.num_states * count
-    state = problem.row_state[chosen] * count + old[order]
+    state = problem.row_state[chosen] * count + level
+    transitions = csr_array(
+        (part.probabilities, indices, np.append(0, np.cumsum(part.lengths))), shape=(len(order), num_states)
+    )
+    if paid is not None:
+        transitions.sum_duplicates()
+        entries = np.flatnonzero(part.entry >= 0)
+        entry, row = part.entry[entries], np.repeat(np.arange(len(order)), part.lengths)[entries]
+        over = [own[entry, level[row]] for own in single.exceeding]
+        paid = TransitionCosts.of(
+            row,
+            indices[entries],
+            part.probabilities[entries],
+            np.vstack([paid.costs[: len(problem.costs), entry], *over]),
+        )
     initial = np.zeros((problem.num_states, count))
     initial[:, 0] = problem.initial
-    exceeding = [each for each in capacities if each.probability > 0.0]
+    may_exceed = [each for each in capacities if each.probability > 0.0]
     return CSSP.unchecked(
-        transitions=csr_array((part.data, indices, part.indptr), shape=(len(order), num_states)),
+        transitions=transitions,
         row_start=np.searchsorted(state, np.arange(num_states + 1)).astype(np.int64),
-        costs=np.vstack([problem.costs[:, chosen], *(each.ravel()[order] for each in levels.exceeding)]),
+        costs=np.vstack([problem.costs[:, chosen], *(each.ravel()[order] for each in exceeding)]),
         initial=initial.ravel(),
         goals=np.repeat(problem.goals, count),
-        cost_names=(*problem.cost_names, *(each.exceeded for each in exceeding)),
-        bounds=np.concatenate([problem.bounds, [each.probability for each in exceeding]]),
+        cost_names=(*problem.cost_names, *(each.exceeded for each in may_exceed)),
+        bounds=np.concatenate([problem.bounds, [each.probability for each in may_exceed]]),
         state_labels=LevelLabels(problem.state_labels, levels.texts),
         action_labels=SelectedLabels(problem.action_labels, chosen),
         world=_levelled(problem, count),
         groups=problem.groups,
-        entered={name: np.repeat(after, count) for name, after in problem.entered.items()},
+        transition_costs=paid,
     )
 
 
 def _giving_up(
     problem: CSSP,
     capacities: Sequence[Capacity],
-    uses: FloatArray,
+    uses: Uses,
     price: Mapping[str, float],
     goal: Hashable | None,
 ) -> CSSP:
@@ -166,8 +237,11 @@ def _giving_up(
     added = np.zeros(everywhere.num_rows, dtype=np.bool_)
     added[everywhere.row_start[1:][~problem.goals] - 1] = True
     used = np.zeros((len(capacities), everywhere.num_rows))
-    used[:, ~added] = uses
-    carried = with_levels(everywhere, capacities, used)
+    used[:, ~added] = uses.rows
+    paid = uses.transitions
+    if paid is not None:
+        paid = replace(paid, rows=np.flatnonzero(~added)[paid.rows])
+    carried = with_levels(everywhere, capacities, Uses(used, paid))
     # The labels of actions cannot tell: an action of the problem may have the same name elsewhere.
     ends = np.zeros(carried.num_rows, dtype=np.bool_)
     ends[carried.row_start[1:][~carried.goals] - 1] = True
@@ -179,6 +253,7 @@ def _giving_up(
         row_start=np.searchsorted(carried.row_state[kept], states).astype(np.int64),
         costs=carried.costs[:, kept],
         action_labels=SelectedLabels(carried.action_labels, kept),
+        transition_costs=None if carried.transition_costs is None else carried.transition_costs.take(kept),
         world=_levelled(problem, carried.num_states // problem.num_states),
     )
 

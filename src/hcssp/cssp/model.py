@@ -39,6 +39,7 @@ import numpy.typing as npt
 
 from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
 from hcssp.cssp.reward import Reward
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
 from hcssp.verbs import verb
 
@@ -92,8 +93,9 @@ class CSSP:
         What is maximised, if the primary cost is what is missed of it; see :func:`hcssp.maximise`.
     groups
         Sets of states that have a name, such as the labels of a model: from names to labels of states.
-    entered
-        By the names of costs that count a probability, which states come after what is counted has happened.
+    transition_costs
+        The costs of single transitions, C(s, a, s'), of the rows in which they differ; `costs` holds their
+        expectation. None if the costs of every row are those of all its transitions.
 
     Raises
     ------
@@ -115,7 +117,7 @@ class CSSP:
     world: GridWorld | None = field(default=None, repr=False)
     reward: Reward | None = field(default=None, repr=False)
     groups: Mapping[str, Sequence[Hashable]] = field(default_factory=dict, repr=False)
-    entered: Mapping[str, BoolArray] = field(default_factory=dict, repr=False)
+    transition_costs: TransitionCosts | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         from hcssp.cssp.validation import violations
@@ -137,7 +139,7 @@ class CSSP:
             raise TypeError(f"a CSSP has no attribute {', '.join(map(repr, sorted(unknown)))}")
         problem = object.__new__(cls)
         defaults: dict[str, Any] = {"state_labels": (), "action_labels": (), "name": "", "description": ""}
-        defaults |= {"world": None, "reward": None, "groups": {}, "entered": {}}
+        defaults |= {"world": None, "reward": None, "groups": {}, "transition_costs": None}
         problem.__dict__.update(defaults | parts)
         problem._freeze(copy=False)
         return problem
@@ -145,8 +147,11 @@ class CSSP:
     def derive(self, **changes: Any) -> CSSP:
         """The same problem with some attributes changed, unchecked; the others are shared.
 
-        What is maximised is forgotten where rows, costs or the start change, unless it is given anew.
+        What is maximised is dropped where rows, costs or the start change, and the costs of single
+        transitions where rows or costs change, unless they are given again.
         """
+        if changes.keys() & {"transitions", "costs"}:
+            changes = {"transition_costs": None} | changes
         if changes.keys() & {"transitions", "costs", "initial", "goals"}:
             changes = {"reward": None} | changes
         return self.unchecked(**(self.__getstate__() | changes))
@@ -158,12 +163,13 @@ class CSSP:
         costs: FloatArray,
         state_labels: Sequence[Hashable],
         action_labels: Sequence[Hashable],
+        transition_costs: TransitionCosts | None = None,
     ) -> CSSP:
         """A problem of the same pattern with other numbers and names, unchecked; the rest is shared.
 
         Parameters
         ----------
-        transitions, costs, state_labels, action_labels
+        transitions, costs, state_labels, action_labels, transition_costs
             As the attributes, read-only already; the transitions are where this problem has them.
         """
         problem = object.__new__(CSSP)
@@ -174,6 +180,7 @@ class CSSP:
             costs=costs,
             state_labels=state_labels,
             action_labels=action_labels,
+            transition_costs=transition_costs,
         )
         return problem
 
@@ -235,6 +242,7 @@ class CSSP:
                 np.array_equal(getattr(mine, part), getattr(theirs, part))
                 for part in ("indptr", "indices", "data")
             )
+            and self.transition_costs == other.transition_costs
             and _same_labels(self.state_labels, other.state_labels)
             and _same_labels(self.action_labels, other.action_labels)
         )

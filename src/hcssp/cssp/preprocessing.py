@@ -203,6 +203,7 @@ def _append_rows(problem: CSSP, states: IntArray, goal: int, paid: FloatArray, l
         costs=np.concatenate((problem.costs, costs), axis=1)[:, order],
         action_labels=SelectedLabels(labels, order),
         world=None,
+        transition_costs=None if problem.transition_costs is None else problem.transition_costs.take(order),
     )
 
 
@@ -226,6 +227,7 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
         (part.data, number[part.indices].astype(part.indices.dtype), part.indptr),
         shape=(len(kept_rows), len(kept_states)),
     )
+    paid = None if problem.transition_costs is None else problem.transition_costs.take(kept_rows)
     reduced = problem.derive(
         transitions=transitions,
         row_start=row_start,
@@ -235,6 +237,7 @@ def _restrict(problem: CSSP, states: BoolArray, rows: BoolArray) -> Prepared:
         state_labels=SelectedLabels(problem.state_labels, kept_states),
         action_labels=SelectedLabels(problem.action_labels, kept_rows),
         world=None,
+        transition_costs=None if paid is None else paid.to(number),
     )
     return Prepared(reduced, problem, kept_states, kept_rows)
 

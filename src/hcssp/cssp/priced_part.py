@@ -73,6 +73,7 @@ def priced_part(part: ExpandedCSSP, weights: FloatArray, to_come: FloatArray) ->
         row_start=row_start,
         costs=costs,
         action_labels=RepeatedNames(names, codes),
+        transition_costs=None if part.transition_costs is None else part.transition_costs.take(rows),
         priced_at=tuple(weights.tolist()),
         # What is beyond is told otherwise; what was expanded of it is the same.
         source=part.source,

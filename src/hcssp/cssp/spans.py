@@ -6,8 +6,10 @@ Those of the k-th span begin at ``begins[k]`` among all that are picked out.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from hcssp.cssp.model import BoolArray, IntArray
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def joined_spans(firsts: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,8 +15,19 @@ from hcssp.cssp.state_numbers import HashableNumbers, RowNumbers, StateNumbers
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
 
-Successors = Mapping[Any, float] | Iterable[tuple[Any, float]]
-"""From next states to their probabilities, as a mapping or as pairs."""
+Successors = Mapping[Any, float] | Iterable[tuple[Any, float] | tuple[Any, float, Costs]]
+"""From next states to their probabilities: a mapping, or pairs; or triples, with what is paid in addition."""
+
+
+def outcomes_of(successors: Successors) -> Iterator[tuple[Any, float, Costs | None]]:
+    """The next states, their probabilities, and what is paid in addition if that is said with them."""
+    if isinstance(successors, Mapping):
+        for state, probability in successors.items():
+            yield state, probability, None
+    else:
+        for each in successors:
+            state, probability, *costs = each
+            yield state, probability, costs[0] if costs else None
 
 
 class StateSpace(Protocol):
@@ -145,6 +157,9 @@ class FunctionSpace:
         owners: list[int] = []
         codes: list[int] = []
         costs: list[list[float]] = []
+        extra: list[list[float]] = []
+        free = [0.0] * len(self._cost_names)
+        paid_by_outcome = self._arrival_costs is not None
         rows: list[int] = []
         successors: list[Any] = []
         probabilities: list[float] = []
@@ -154,9 +169,8 @@ class FunctionSpace:
                 row = len(owners)
                 owners.append(position)
                 codes.append(self._codes.of(action))
-                paid = reader.cost_vector(place, self._costs(state, action))
-                outcomes = self._transitions(state, action)
-                for reached, given in outcomes.items() if isinstance(outcomes, Mapping) else outcomes:
+                costs.append(reader.cost_vector(place, self._costs(state, action)))
+                for reached, given, own in outcomes_of(self._transitions(state, action)):
                     what = f"{place}: the probability of reaching state {reached!r}"
                     probability = given if type(given) is float else reader.number(what, given)
                     if probability == 0.0:
@@ -164,15 +178,18 @@ class FunctionSpace:
                     rows.append(row)
                     successors.append(reached)
                     probabilities.append(probability)
+                    arrival = own
                     if self._arrival_costs is not None:
                         arrival = self._arrival_costs(state, action, reached)
-                        extra = reader.cost_vector(f"{place}, next state {reached!r}", arrival)
-                        paid = [old + probability * more for old, more in zip(paid, extra, strict=True)]
-                costs.append(paid)
+                    paid_by_outcome = paid_by_outcome or own is not None
+                    there = f"{place}, next state {reached!r}"
+                    extra.append(free if arrival is None else reader.cost_vector(there, arrival))
         if reader.found:
             raise InvalidProblem(reader.found)
-        vectors = np.array(costs, dtype=np.float64).reshape(-1, len(self._cost_names)).T
-        return TransitionBatch(owners, codes, vectors, rows, successors, probabilities)
+        shape = (-1, len(self._cost_names))
+        vectors = np.array(costs, dtype=np.float64).reshape(shape).T
+        arrivals = np.array(extra, dtype=np.float64).reshape(shape).T if paid_by_outcome else None
+        return TransitionBatch(owners, codes, vectors, rows, successors, probabilities, arrivals)
 
 
 class BatchSpace:
@@ -272,9 +289,7 @@ class BatchSpace:
                     f"{successors.dtype}; give whole numbers, {width} for each transition"
                 ]
             )
-        return TransitionBatch(
-            batch.states, batch.actions, batch.costs, batch.rows, successors, batch.probabilities
-        )
+        return replace(batch, successors=successors)
 
 
 def _together(heuristics: Any, weights: FloatArray, states: Any) -> FloatArray | None:

@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hcssp.cssp.decimals import sum_of_decimals
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import capped
 from hcssp.errors import InvalidProblem
 from hcssp.numerics import PROBABILITY_TOLERANCE
@@ -51,6 +53,8 @@ class TransitionBatch:
         For each transition, the state that it leads to: an array with a row for each.
     probabilities
         Of each transition. An impossible one may be there, and is left out.
+    arrival_costs
+        Paid in addition if the transition is taken, shape ``(num_costs, num_transitions)``; None for nothing.
     """
 
     states: npt.ArrayLike
@@ -59,6 +63,7 @@ class TransitionBatch:
     rows: npt.ArrayLike
     successors: Any
     probabilities: npt.ArrayLike
+    arrival_costs: npt.ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +74,16 @@ class SortedBatch:
     ----------
     counts
         How many rows each state has.
-    actions, costs
+    actions
         Of each row.
+    costs
+        The expected costs of each row.
     lengths
         How many transitions each row has.
     successors, probabilities
         Of each transition.
+    transition_costs
+        The costs of each transition, in full; None if they are those of its row.
     """
 
     counts: IntArray
@@ -83,6 +92,7 @@ class SortedBatch:
     lengths: IntArray
     successors: Any
     probabilities: FloatArray
+    transition_costs: FloatArray | None = None
 
 
 def sorted_batch(
@@ -110,6 +120,18 @@ def sorted_batch(
     unfit = list(_misfits(batch, states, actions, costs, rows, probabilities, len(labels), len(names)))
     if unfit:
         raise InvalidProblem(f"a batch of transitions: {each}" for each in unfit)
+    paid = _transition_costs(batch, costs, rows)
+    if paid is not None:
+        paid = np.where(probabilities > 0.0, paid, 0.0)
+        costs = costs.copy()
+        costs[:, rows[probabilities > 0.0]] = paid[:, probabilities > 0.0]
+        differing = TransitionCosts.of(rows, np.arange(len(rows)), probabilities, paid)
+        if differing is not None:
+            places, means = differing.expected()
+            costs[:, places] = means
+        # A wrong cost of a transition is reported as one of its row; a mean could hide it.
+        for cost, entry in np.argwhere(~((paid >= 0.0) & (paid < np.inf))).tolist():
+            costs[cost, rows[entry]] = paid[cost, entry]
     found = list(capped(_violations(states, actions, costs, rows, probabilities, labels, cost_names, names)))
     if found:
         raise InvalidProblem(found)
@@ -122,6 +144,7 @@ def sorted_batch(
     if len(possible) < len(probabilities) or np.any(np.diff(rows) < 0):
         chosen = possible[np.argsort(rows[possible], kind="stable")]
         rows, probabilities = rows[chosen], probabilities[chosen]
+        paid = None if paid is None else paid[:, chosen]
         successors = (
             batch.successors[chosen]
             if isinstance(batch.successors, np.ndarray)
@@ -136,7 +159,24 @@ def sorted_batch(
         lengths=np.bincount(rows, minlength=len(states)),
         successors=successors,
         probabilities=probabilities,
+        transition_costs=paid,
     )
+
+
+def _transition_costs(batch: TransitionBatch, costs: FloatArray, rows: IntArray) -> FloatArray | None:
+    """What each transition costs in all; None if none is paid for by itself."""
+    if batch.arrival_costs is None:
+        return None
+    try:
+        extra = np.asarray(batch.arrival_costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(
+            [f"a batch of transitions: arrival_costs is no array of numbers: {error}"]
+        ) from error
+    shape = (len(costs), len(rows))
+    if extra.shape != shape:
+        raise InvalidProblem([f"a batch of transitions: arrival_costs has shape {extra.shape}; give {shape}"])
+    return sum_of_decimals(costs[:, rows], extra)
 
 
 def _arrays(

@@ -26,6 +26,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, bound_violations
@@ -63,6 +64,7 @@ def violations(problem: CSSP) -> list[str]:
         _probabilities,
         _sums,
         _costs,
+        _transition_costs,
         _initial,
         _goals,
         _bounds,
@@ -74,7 +76,7 @@ def numbers_and_names_are_sound(problem: CSSP) -> bool:
     """Whether no rule about probabilities, costs or labels is broken, of arrays that fit together."""
     if _some_bad(problem.transitions.data) or _some_bad(problem.costs):
         return False
-    rules = (_duplicate_states, _duplicate_actions, _sums)
+    rules = (_duplicate_states, _duplicate_actions, _sums, _transition_costs)
     return next((told for rule in rules for told in rule(problem)), None) is None
 
 
@@ -165,6 +167,19 @@ def _shapes(problem: CSSP) -> Iterator[str]:
         if shape != wanted:
             sizes = f"{states} states, {rows} rows and {names} costs"
             yield f"{name} has shape {shape}, but {sizes} need {wanted}"
+    paid = problem.transition_costs
+    if paid is not None and not (
+        len({len(paid.rows), len(paid.states), len(paid.probabilities), paid.costs.shape[1]}) == 1
+        and len(paid.costs) == names
+        and (np.diff(paid.rows) >= 0).all()
+        and _within(paid.rows, rows)
+        and _within(paid.states, states)
+    ):
+        yield (
+            f"transition_costs has {paid.rows.shape} rows, {paid.states.shape} states, "
+            f"{paid.probabilities.shape} probabilities and costs of shape {paid.costs.shape}; give one of "
+            f"each for every outcome, rows ascending and below {rows}, states below {states}, {names} costs"
+        )
     indices = problem.transitions.indices
     least, most = (int(indices.min()), int(indices.max())) if len(indices) else (0, 0)
     if least < 0 or most >= states:
@@ -283,6 +298,34 @@ def _costs(problem: CSSP) -> Iterator[str]:
         )
 
 
+def _transition_costs(problem: CSSP) -> Iterator[str]:
+    """Costs of single transitions are costs, and agree with the transitions and the expected costs."""
+    paid = problem.transition_costs
+    if paid is None:
+        return
+    for cost, entry in np.argwhere(_bad(paid.costs)).tolist():
+        reached = problem.state_labels[int(paid.states[entry])]
+        yield (
+            f"{_row(problem, int(paid.rows[entry]))}: the cost {problem.cost_names[cost]!r} of reaching "
+            f"state {reached!r} is {float(paid.costs[cost, entry])!r}; costs must be finite and not negative"
+        )
+    if _some_bad(paid.costs) or _some_bad(problem.transitions.data) or _some_bad(problem.costs):
+        return
+    rows, begins = np.unique(paid.rows, return_index=True)
+    costs = np.add.reduceat(paid.costs * paid.probabilities, begins, axis=1)
+    shape = (problem.num_rows, problem.num_states)
+    stated = csr_array((paid.probabilities, (paid.rows, paid.states)), shape=shape)[rows]
+    missed = abs(stated - problem.transitions[rows]).max(axis=1).toarray().ravel()
+    wrong = (missed > PROBABILITY_TOLERANCE) | (
+        np.abs(costs - problem.costs[:, rows]) > PROBABILITY_TOLERANCE * np.maximum(1.0, np.abs(costs))
+    ).any(axis=0)
+    for row in rows[wrong].tolist():
+        yield (
+            f"{_row(problem, row)}: the costs of its single transitions do not have the probabilities and "
+            "the expected costs of the row; state them by one of the two"
+        )
+
+
 def _initial(problem: CSSP) -> Iterator[str]:
     for state in np.flatnonzero(_bad(problem.initial)).tolist():
         yield (
@@ -319,6 +362,10 @@ def _bad(values: FloatArray) -> BoolArray:
 def _some_bad(values: FloatArray) -> bool:
     """Whether any value is bad, without a temporary array: nan survives both min and max."""
     return values.size > 0 and not (values.min() >= 0.0 and values.max() < np.inf)
+
+
+def _within(numbers: IntArray, count: int) -> bool:
+    return len(numbers) == 0 or (int(numbers.min()) >= 0 and int(numbers.max()) < count)
 
 
 def _short(number: float) -> str:

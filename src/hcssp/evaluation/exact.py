@@ -175,7 +175,8 @@ def _limits(
             if outcome.runs is None and enters(use, event, outcome.event)
         )
         usage = sum(activities[index].usage[constraint.name] for index in constraint.counts)
-        yield LimitEvaluation(constraint.name, use.name, constraint.limit, executions, usage)
+        limit, carried = constraint.limit, constraint.per.carried
+        yield LimitEvaluation(constraint.name, use.name, limit, executions, usage, carried)
 
 
 def _of_chain(chain: InducedChain) -> Evaluation:

@@ -19,13 +19,17 @@ from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.errors import CostOverflow, OutOfPrecision
 from hcssp.evaluation.chain import InducedChain
 from hcssp.evaluation.uncertain_rows import UncertainRows
+from hcssp.numerics import ROUNDING
 from hcssp.procedure.aim import Aim
 
 MAX_ITERATIONS = 1_000
 
-SWITCH_TOLERANCE = 1e-13
-"""Nature takes another distribution only if that raises the value after a row by more than this share of it:
-less is rounding."""
+GAIN_ROUNDING = 4.0 * ROUNDING
+"""Nature moves probability from one successor to another only if that gains more than this share of what is
+moved: less is rounding."""
+
+SETTLED = 1e-13
+"""The iteration ends once no value rises by more than this share of itself."""
 
 LARGEST_SHARE = 1.0 - 2.0**-10
 """Shares are looked for below one, where every probability stays positive."""
@@ -91,10 +95,10 @@ class Nature:
         self._ways = ways
         # Executions are counted after the costs, and a limit is what is spent less so much for each of them.
         self._told: FloatArray = np.hstack([aim.matrix, np.zeros((len(aim.names), len(limits)))])
-        self._on_the_way = dict(ways.counted)
         for place, (position, limit) in enumerate(limits.items(), len(chain.costs)):
             self._told[aim.matrix[:, position] != 0.0, place] = -limit
-            self._on_the_way[place] = ways.executions[position]
+        # What depends on the outcome: costs of single transitions, and executions.
+        self._by_outcome: FloatArray = np.vstack([ways.paid, *(ways.executions[each] for each in limits)])
         # What nature would have large: every cost, and the negative of a reward.
         self._wanted: FloatArray = self._told.copy()
         if aim.greatest:
@@ -102,9 +106,9 @@ class Nature:
         self._action = action
         self._inner = inner
         self._row, self._heads, self._nominal = ways.row, ways.heads, ways.nominal
-        # What counts a probability is paid on the way, and not in the row; nor is what a choice loses.
+        # What depends on the outcome is not paid in the row; nor is what a choice loses.
         self._stated: FloatArray = np.vstack([chain.costs, np.zeros((len(limits), chain.problem.num_states))])
-        self._stated[list(ways.counted)] = 0.0
+        self._stated[:, inner[ways.differs]] = 0.0
         self._stated[list(limits), :num_event_states] = 0.0
         # What the flat problem adds to both sides of a limit, so that it is told as it is there.
         self._added = np.zeros(len(aim.names))
@@ -123,20 +127,28 @@ class Nature:
         made_of = np.flatnonzero(self._wanted[cost])
         weights = self._wanted[cost, made_of]
         paid = self._paid_on_the_way(self._wanted[cost])
-        chosen = self._nominal
-        for _ in range(MAX_ITERATIONS):
+        chosen, largest = self._nominal, -inf
+        value = np.zeros(self._chain.problem.num_states)
+        for iteration in range(MAX_ITERATIONS):
             found = self._evaluate(chosen, made_of)
-            total = float(weights @ found.totals + self._added[cost])
+            largest = max(largest, float(weights @ found.totals + self._added[cost]))
             if share == 0.0:
-                return total
-            value = np.zeros(self._chain.problem.num_states)
-            value[self._inner] = found.values @ weights
-            after = value[self._heads] + paid
-            dearest = self._dearest(after, share)
-            now, then = self._means(chosen, after), self._means(dearest, after)
-            better = then > now + np.abs(now) * SWITCH_TOLERANCE
+                return largest
+            values = found.values @ weights
+            risen = values - value[self._inner] > SETTLED * np.abs(values)
+            if iteration and not risen.any():
+                return largest
+            value[self._inner] = values
+            # Relative to the value of its own state, a successor that stays there gains nothing: only what
+            # leaves counts, however small its probability.
+            own, after = value[self._inner[self._row]], value[self._heads]
+            gains = after - own + paid
+            dearest = self._dearest(gains, share)
+            moved = dearest - chosen
+            leaving = np.where(self._heads == self._inner[self._row], 0.0, np.abs(after) + np.abs(own))
+            better = self._means(moved, gains) > GAIN_ROUNDING * self._means(np.abs(moved), leaving)
             if not better.any():
-                return total
+                return largest
             chosen = np.where(better[self._row], dearest, chosen)
         raise OutOfPrecision(f"the worst case was not found within {MAX_ITERATIONS} iterations")
 
@@ -166,7 +178,10 @@ class Nature:
 
     def influences(self, most: int) -> tuple[tuple[Influence, ...], ...]:
         """For each cost the figures whose errors change it most."""
-        costs = self._told @ self._stated[:, self._inner]
+        stated = self._stated[:, self._inner].copy()
+        # That something happens for certain is no figure of the model.
+        stated[list(self._ways.counted)] = 0.0
+        costs = self._told @ stated
         found = self._evaluate(self._nominal, np.arange(len(self._stated)))
         value = np.zeros((self._chain.problem.num_states, len(costs)))
         value[self._inner] = found.values @ self._told.T
@@ -201,31 +216,35 @@ class Nature:
         return np.bincount(self._row, probabilities * after, len(self._inner)).astype(np.float64)
 
     def _dearest(self, after: FloatArray, share: float) -> FloatArray:
-        """The distribution of each row that puts as much as it may on the dearest successors."""
+        """The distribution of each row that puts as much as it may on the dearest successors.
+
+        Each successor keeps ``1 - share`` of its probability, and what is left of one, the share, is given
+        away: at most twice its part of it to any successor. So no small probability is a difference of
+        large ones.
+        """
         order = np.lexsort((-after, self._row))
-        nominal, row = self._nominal[order], self._row[order]
-        least = (1.0 - share) * nominal
-        room = np.minimum((1.0 + share) * nominal, 1.0) - least
-        filled = np.cumsum(room)
-        first = np.searchsorted(row, np.arange(len(self._inner)))
-        before = filled - room - np.where(first > 0, filled[first - 1], 0.0)[row]
-        chosen = np.empty(len(nominal))
-        chosen[order] = least + np.clip(share - before, 0.0, room)
+        most = np.minimum(2.0 * self._nominal, 1.0)
+        given = np.zeros(len(order))
+        left = np.ones(len(self._inner))
+        first = np.searchsorted(self._row[order], np.arange(len(self._inner) + 1))
+        for rank in range(int(np.diff(first).max(initial=0))):
+            rows = np.flatnonzero(np.diff(first) > rank)
+            places = order[first[rows] + rank]
+            given[places] = np.minimum(most[places], left[rows])
+            left[rows] -= given[places]
+        chosen: FloatArray = (1.0 - share) * self._nominal + share * given
         return chosen
 
     def _paid_on_the_way(self, weights: FloatArray) -> FloatArray:
-        """What each way that a row can turn out costs by itself, of a sum of costs."""
-        paid = np.zeros(len(self._row))
-        for cost, counted in self._on_the_way.items():
-            paid += weights[cost] * counted
+        """What each outcome costs by itself, of a sum of costs."""
+        paid: FloatArray = weights @ self._by_outcome
         return paid
 
     def _evaluate(self, probabilities: FloatArray, which: IntArray) -> Absorbed:
         """The chain with these probabilities, until it is absorbed, and some of its costs."""
         costs = self._stated[which]
         for place, cost in enumerate(which.tolist()):
-            if cost in self._on_the_way:
-                costs[place, self._inner] = self._means(probabilities, self._on_the_way[cost])
+            costs[place, self._inner] += self._means(probabilities, self._by_outcome[cost])
         return self._solved(probabilities, costs)
 
     def _solved(self, probabilities: FloatArray, costs: FloatArray) -> Absorbed:

@@ -20,6 +20,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive, truncated_runs
 from hcssp.evaluation.steps import Steps, Walk
@@ -56,7 +57,7 @@ class ProcedureSimulation(Simulation):
 
 
 class Action(NamedTuple):
-    """An action of a narrated run, by name, and what it is expected to cost."""
+    """An action of a narrated run, by name, and what it cost."""
 
     state: Hashable
     action: Hashable
@@ -96,7 +97,7 @@ def simulate_procedure(policy: ProcedurePolicy, runs: int, seed: int, max_steps:
     lengths = np.zeros(runs, dtype=np.int64)
     executions = np.zeros((runs, count), dtype=np.int64)
     for under_way, taken in walk.go(max_steps):
-        totals[:, under_way] += path.chain.costs[:, path.steps.row[taken]]
+        totals[:, under_way] += path.steps.costs(path.chain, taken)
         lengths[under_way] += 1
         begun = path.begins[taken]
         begins = begun != _NOTHING
@@ -117,7 +118,8 @@ def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = M
     hierarchy, chain = flattening.problem, path.chain
     leg: Leg | None = None
     actions: list[Action] = []
-    for _, (taken,) in path.walk(1, seed).go(max_steps):
+    for _, step in path.walk(1, seed).go(max_steps):
+        (taken,) = step
         row = int(path.steps.row[taken])
         state = int(chain.row_state[row])
         if state < flattening.num_event_states:
@@ -131,7 +133,7 @@ def narrate_procedure(policy: ProcedurePolicy, seed: int = 0, max_steps: int = M
             _, label = cast("tuple[str, Hashable]", flattening.state_labels[state])
             cssp = hierarchy.activities[number].cssp
             action = cssp.action_labels[int(path.rows[state] - flattening.row_offset[number])]
-            costs = dict(zip(chain.cost_names, chain.costs[:, row].tolist(), strict=True))
+            costs = dict(zip(chain.cost_names, path.steps.costs(chain, step)[:, 0].tolist(), strict=True))
             actions.append(Action(label, action, costs))
         reached = int(path.steps.state[taken])
         if leg is not None and reached < flattening.num_event_states:
@@ -151,18 +153,18 @@ class _Path:
         chain, only_policy = policy_chain(policy)
         induced_chain(chain, only_policy).require_proper()
         self.chain: CSSP = chain
-        self.steps, self.begins = _steps(self.flattening, self.rows)
+        self.steps, self.begins = _steps(self.flattening, self.rows, chain)
 
     def walk(self, runs: int, seed: int) -> Walk:
         starts = np.full(runs, self.flattening.start)
         return Walk(self.chain, self.steps, starts, np.random.default_rng(seed))
 
 
-def _steps(flattening: Flattening, rows: IntArray) -> tuple[Steps, IntArray]:
+def _steps(flattening: Flattening, rows: IntArray, chain: CSSP) -> tuple[Steps, IntArray]:
     """What a policy's choices and actions can lead to, and the activity that begins with each step.
 
-    Rows are those of the policy's chain, which has one for each state with an action. The chain alone
-    would not do: on it two outcomes that lead to the same state are one.
+    Rows are those of the policy's chain, which has one for each state with an action. Choices are read from
+    the procedure: on the chain two outcomes that lead to the same state are one.
     """
     acts = rows != NO_ROW
     counts = np.zeros(flattening.num_states, dtype=np.int64)
@@ -186,22 +188,16 @@ def _steps(flattening: Flattening, rows: IntArray) -> tuple[Steps, IntArray]:
             probabilities.append(outcome.probability * chances)
             states.append(entered)
             begins.append(np.full(len(entered), _NOTHING if outcome.runs is None else outcome.runs))
-    for activity in range(flattening.problem.num_activities):
-        first, last = flattening.state_offset[activity : activity + 2]
-        acting = first + np.flatnonzero(acts[first:last])
-        transitions = flattening.activity_transitions(
-            activity, rows[acting] - flattening.row_offset[activity]
-        )
-        transitions.eliminate_zeros()
-        counts[acting] = np.diff(transitions.indptr)
-        probabilities.append(transitions.data)
-        states.append(transitions.indices)
-        begins.append(np.full(transitions.nnz, _NOTHING))
-    own_row = np.cumsum(acts) - 1
+    acting = np.flatnonzero(acts)
+    inside = outcomes_of_rows(chain, np.flatnonzero(acting >= flattening.num_event_states)).possible()
+    counts[acting[acting >= flattening.num_event_states]] = inside.lengths
+    at_events = sum(map(len, states))
     steps = Steps(
         start=np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
-        probabilities=np.concatenate(probabilities),
-        state=np.concatenate(states).astype(np.int64),
-        row=np.repeat(own_row, counts),
+        probabilities=np.concatenate([*probabilities, inside.probabilities]),
+        state=np.concatenate([*states, inside.states]).astype(np.int64),
+        row=np.repeat(np.cumsum(acts) - 1, counts),
+        entry=np.concatenate([np.full(at_events, -1), inside.entry]),
     )
+    begins.append(np.full(len(inside.states), _NOTHING))
     return steps, np.concatenate(begins)

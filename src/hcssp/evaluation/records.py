@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from math import inf, isfinite
 
 from hcssp.cssp.model import FloatArray
 from hcssp.errors import InvalidProblem
-from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
+from hcssp.numerics import FEASIBILITY_TOLERANCE, broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +51,10 @@ class Evaluation:
         tolerance
             A bound is kept if it is exceeded by no more than this share of it.
         """
-        excess = self.costs[1:] - self.bounds
-        allowed = allowance(self.bounds, tolerance)
+        costs = self.costs[1:]
         return {
-            self.cost_names[1 + index]: float(excess[index])
-            for index in np.flatnonzero(np.isfinite(self.bounds) & ~(excess <= allowed))
+            self.cost_names[1 + index]: float(costs[index] - self.bounds[index])
+            for index in broken(costs, self.bounds, tolerance).tolist()
         }
 
     def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
@@ -114,6 +112,8 @@ class LimitEvaluation:
         How often the use is run, in expectation.
     usage
         What all executions cost together.
+    carried
+        What is allowed of an execution that is under way at the start, in the rest of a procedure.
     """
 
     name: str
@@ -121,6 +121,12 @@ class LimitEvaluation:
     limit: float
     expected_executions: float
     usage: float
+    carried: float = 0.0
+
+    @property
+    def allowed(self) -> float:
+        """What all executions may cost together; ``inf`` without a limit."""
+        return self.limit * self.expected_executions + self.carried if isfinite(self.limit) else inf
 
     @property
     def usage_per_execution(self) -> float | None:
@@ -146,6 +152,15 @@ class ProcedureEvaluation(Evaluation):
 
     activities: tuple[ActivityEvaluation, ...]
     limits: tuple[LimitEvaluation, ...] = ()
+
+    def violations(self, tolerance: float = FEASIBILITY_TOLERANCE) -> dict[str, float]:
+        """As of :class:`Evaluation`; a limit is compared with what the executions that are made may cost."""
+        found = super().violations(tolerance)
+        for each in self.limits:
+            found.pop(each.name, None)
+            if not each.usage - each.allowed <= tolerance * each.allowed:
+                found[each.name] = each.usage - each.allowed
+        return found
 
     def activity(self, name: str) -> ActivityEvaluation:
         """What the activity called `name` contributes."""

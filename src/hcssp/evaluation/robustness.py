@@ -164,7 +164,7 @@ def _nature(problem: CSSP | HCSSP, policy: DeterministicPolicy | ProcedurePolicy
     ways = uncertain_rows(chain, inner, problem, rows)
     limits, num_event_states = {}, 0
     if isinstance(problem, HCSSP):
-        limits = {position: problem.constraints[position - 1].limit for position in ways.executions}
+        limits = {position: problem.constraints[position - 1].lost_execution for position in ways.executions}
         num_event_states = problem.flattening.num_event_states
     action = partial(_label, labels, rows)
     return Nature(chain, inner, ways, limits, num_event_states, action, aim), aim

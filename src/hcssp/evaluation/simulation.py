@@ -4,9 +4,8 @@ Problem: given a policy, the distribution of every cost of a run: its percentile
 that it exceeds a bound. The exact evaluation knows the means alone.
 
 Method: all runs advance together, one step at a time, as arrays; the successor of each is drawn by a
-binary search in the cumulative probabilities of its row. What a step costs is the *expected* cost of its
-row, which is all that a :class:`~hcssp.cssp.model.CSSP` keeps of costs that depend on the successor: means
-are those of the problem, and the spread is that of the paths taken.
+binary search in the cumulative probabilities of its row. A step costs what its transition costs, which may
+depend on the state that is reached.
 
 Guarantee: the same seed gives the same runs. A run that has not ended after `max_steps` is never passed
 over: it is counted in :attr:`Simulation.num_truncated`, logged as a warning, and enters every figure as
@@ -239,7 +238,7 @@ def simulate(
     totals = np.zeros((len(problem.cost_names), runs))
     lengths = np.zeros(runs, dtype=np.int64)
     for under_way, taken in walk.go(max_steps):
-        totals[:, under_way] += problem.costs[:, steps.row[taken]]
+        totals[:, under_way] += steps.costs(problem, taken)
         lengths[under_way] += 1
     truncated = truncated_runs(walk, runs, max_steps)
     return Simulation(totals, lengths, truncated, problem.cost_names, problem.bounds, seed)
@@ -257,12 +256,13 @@ def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_S
     generator = np.random.default_rng(seed)
     steps = steps_of(problem, policy)
     walk = Walk(problem, steps, draw_starts(problem, generator.random(1)), generator)
-    for _, (taken,) in walk.go(max_steps):
+    for _, step in walk.go(max_steps):
+        (taken,) = step
         row = int(steps.row[taken])
         yield Step(
             state=problem.state_labels[int(problem.row_state[row])],
             action=problem.action_labels[row],
-            costs=dict(zip(problem.cost_names, problem.costs[:, row].tolist(), strict=True)),
+            costs=dict(zip(problem.cost_names, steps.costs(problem, step)[:, 0].tolist(), strict=True)),
             successor=problem.state_labels[int(steps.state[taken])],
         )
     if len(walk.runs):

@@ -1,8 +1,8 @@
 """Everything that can happen next when a policy is followed, and walks that draw from it.
 
 The steps that are possible in a state are a segment of long arrays: a cumulative probability, the state that
-the step leads to, and the row whose costs it has. All runs advance together; one binary search runs
-through the segments of all of them at once.
+the step leads to, the row that is taken, and what the transition costs by itself. All runs advance together;
+one binary search runs through the segments of all of them at once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import ImproperPolicy
 from hcssp.evaluation.chain import Policy, fitted
 
@@ -32,18 +33,29 @@ class Steps:
         Where each step leads.
     row
         The row that is taken with each step.
+    entry
+        The place of each step in the costs of single transitions; -1 if it costs what its row costs.
     """
 
     start: IntArray
     probabilities: FloatArray = field(repr=False)
     state: IntArray = field(repr=False)
     row: IntArray = field(repr=False)
+    entry: IntArray = field(repr=False)
     _cumulated: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         running = np.cumsum(self.probabilities)
         before = np.concatenate([[0.0], running])[self.start[:-1]]
         object.__setattr__(self, "_cumulated", running - np.repeat(before, np.diff(self.start)))
+
+    def costs(self, problem: CSSP, taken: IntArray) -> FloatArray:
+        """What some steps cost, a column each: not the mean of an action, but what this outcome costs."""
+        costs: FloatArray = problem.costs[:, self.row[taken]]
+        if problem.transition_costs is not None:
+            entry = self.entry[taken]
+            costs[:, entry >= 0] = problem.transition_costs.costs[:, entry[entry >= 0]]
+        return costs
 
     def draw(self, states: IntArray, chances: FloatArray) -> IntArray:
         """One step for each of `states`, each of which has some."""
@@ -78,15 +90,15 @@ def steps_of(problem: CSSP, policy: Policy) -> Steps:
     else:
         rows = np.flatnonzero(policy.probabilities > 0.0)
         weights = policy.probabilities[rows]
-    transitions = problem.transitions[rows]
-    transitions.eliminate_zeros()
-    each = np.diff(transitions.indptr)
+    found = outcomes_of_rows(problem, rows).possible()
+    each = found.lengths
     counts = np.bincount(problem.row_state[rows], weights=each, minlength=problem.num_states)
     return Steps(
         start=np.concatenate([[0], np.cumsum(counts.astype(np.int64))]),
-        probabilities=transitions.data * np.repeat(weights, each),
-        state=transitions.indices.astype(np.int64),
+        probabilities=found.probabilities * np.repeat(weights, each),
+        state=found.states,
         row=np.repeat(rows, each),
+        entry=found.entry,
     )
 
 

@@ -68,4 +68,5 @@ def closed(problem: CSSP | HCSSP) -> ExplicitModel:
         state_names=states,
         action_names=SelectedLabels(names, order),
         name=problem.name,
+        transition_rewards=None if flat.transition_costs is None else flat.transition_costs.take(order),
     )

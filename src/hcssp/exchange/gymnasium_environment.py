@@ -23,6 +23,7 @@ import numpy as np
 from hcssp.contract.plan import Plan
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import ImproperPolicy, InvalidProblem
 from hcssp.evaluation.simulation import MAX_STEPS, Simulation, require_positive
 from hcssp.evaluation.steps import draw_starts
@@ -77,12 +78,13 @@ class EpisodeOfProblem:
             costs = np.zeros_like(self.spent)
             costs[0] = self.refusal
         else:
-            costs = self.problem.costs[:, row]
-            transitions = self.problem.transitions
-            span = slice(transitions.indptr[row], transitions.indptr[row + 1])
-            cumulated = np.cumsum(transitions.data[span])
+            rows = np.array([row])
+            found = outcomes_of_rows(self.problem, rows)
+            cumulated = np.cumsum(found.probabilities)
             drawn = np.searchsorted(cumulated, generator.random() * cumulated[-1], side="right")
-            self.state = int(transitions.indices[span][min(drawn, len(cumulated) - 1)])
+            outcome = min(int(drawn), len(cumulated) - 1)
+            costs = found.costs(rows, self.problem.costs, self.problem.transition_costs)[:, outcome]
+            self.state = int(found.states[outcome])
         self.spent = self.spent + costs
         return costs, row != NO_ROW
 

@@ -75,11 +75,15 @@ def posed(
         leaving = ~goals[states_of_rows(model.row_start)]
         kept = np.flatnonzero(leaving)
         row_start = np.concatenate(([0], np.cumsum(leaving)))[model.row_start]
+    costs_of_rows, paid = table[:, kept], model.transition_costs(names, kept)
+    if paid is not None:
+        differing, means = paid.expected()
+        costs_of_rows[:, differing] = means
     found: list[str] = []
     problem = CSSP.unchecked(
         transitions=scaled(model.transitions[kept]),
         row_start=row_start,
-        costs=table[:, kept],
+        costs=costs_of_rows,
         initial=model.initial / max(1, int(model.initial.sum())),
         goals=np.zeros(model.num_states, dtype=np.bool_) if goals is None else goals,
         cost_names=names,
@@ -88,6 +92,7 @@ def posed(
         action_labels=SelectedLabels(model.action_names, kept),
         name=model.name,
         groups=MaskedGroups(model.state_names, model.labels),
+        transition_costs=paid,
     )
     if goals is None:
         problem = with_staying(problem)
@@ -156,6 +161,7 @@ def with_staying(problem: CSSP) -> CSSP:
         goals=np.arange(end + 1) == end,
         state_labels=JoinedLabels(problem.state_labels, (STAYING,)),
         action_labels=SelectedLabels(names, order),
+        transition_costs=None if problem.transition_costs is None else problem.transition_costs.take(order),
     )
 
 

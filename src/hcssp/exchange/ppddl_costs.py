@@ -78,8 +78,15 @@ class Counting:
         steps = (STEPS,) if STEPS in (*counted, *metric) else ()
         self.names = tuple(dict.fromkeys((primary, *names, *lost, *steps, *added)))
 
-    def expected(self, happenings: Iterable[tuple[Happening, bool]]) -> list[float]:
-        """What a step has of each cost on average: its ways to turn out, and whether each reaches the goal.
+    def costs(self, happening: Happening, ends: bool) -> list[float]:
+        """What one way in which an action turns out costs, in the order of the names.
+
+        Parameters
+        ----------
+        happening
+            The way.
+        ends
+            Whether it reaches the goal.
 
         Raises
         ------
@@ -89,20 +96,19 @@ class Counting:
         totals: dict[str, Fraction] = dict.fromkeys(self.names, Fraction(0))
         totals[STEPS] = Fraction(1)
         costs = set(self.counted)
-        for happening, ends in happenings:
-            if ends and self._goal_reward:
-                totals[GOAL_REWARD] += happening.probability * self._goal_reward
-            for change in happening.changes:
-                if change.what not in costs:
-                    continue
-                if change.assigned:
-                    told = "is a cost and is assigned to; only (increase ...) adds to a cost"
-                    raise InvalidProblem([f"{written(change.what)} {told}"])
-                name, amount = " ".join(change.what), happening.probability * change.by
-                if amount < 0 and name in self._falling:
-                    totals[_lost(name)] -= amount
-                else:
-                    totals[name] += amount
+        if ends and self._goal_reward:
+            totals[GOAL_REWARD] += self._goal_reward
+        for change in happening.changes:
+            if change.what not in costs:
+                continue
+            if change.assigned:
+                told = "is a cost and is assigned to; only (increase ...) adds to a cost"
+                raise InvalidProblem([f"{written(change.what)} {told}"])
+            name = " ".join(change.what)
+            if change.by < 0 and name in self._falling:
+                totals[_lost(name)] -= change.by
+            else:
+                totals[name] += change.by
         if self._weights:
             totals[METRIC] = sum((w * totals[name] for name, w in self._weights.items()), Fraction(0))
         return [float(totals[name]) for name in self.names]

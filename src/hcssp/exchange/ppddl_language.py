@@ -111,12 +111,13 @@ def _definitions(parser: Any, path: Path) -> Iterator[tuple[str, Any, tuple[Any,
     """What is defined in a file: whether a domain or a problem, its tree, and its uncertain beginning."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InvalidProblem([f"{path}: cannot be read ({error})"]) from error
     _refuse_unknown(text, path)
     plain = _without_comments(text).lower()
     begins = [match.start() for match in re.finditer(r"\(\s*define\b", plain)]
-    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+    # A file without a definition has no beginning, but an end.
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=False):
         # Lines before keep their places, so that a mistake is told with its line.
         part = "\n" * text.count("\n", 0, begin) + _with_synonyms(text[begin:end])
         is_domain = re.match(r"\(\s*define\s*\(\s*domain\b", plain[begin:end])

@@ -31,7 +31,6 @@ from hcssp.exchange.ppddl_beginning import begun
 from hcssp.exchange.ppddl_costs import STEPS, Counting
 from hcssp.exchange.ppddl_effects import (
     Effects,
-    Happening,
     all_parts,
     functions_changed,
     moving_predicates,
@@ -120,13 +119,9 @@ class PpddlModel:
             if (test if isinstance(test, bool) else test(situation))
         ]
 
-    def transitions(self, situation: Situation, action: str) -> dict[Situation, float]:
-        """Where an action leads, with probabilities."""
-        return self._turned(situation, action)[0]
-
-    def costs(self, situation: Situation, action: str) -> list[float]:
-        """The expected costs of an action, in the order of the names."""
-        return self._turned(situation, action)[1]
+    def transitions(self, situation: Situation, action: str) -> list[tuple[Situation, float, list[float]]]:
+        """Where an action leads, with probabilities and costs in the order of the names."""
+        return self._turned(situation, action)
 
     def label(self, situation: Situation) -> str:
         """A situation in words: what is true of all that can change."""
@@ -141,7 +136,7 @@ class PpddlModel:
             self.initial,
             self.actions,
             self.transitions,
-            self.costs,
+            lambda situation, action: 0.0,
             self.is_goal,
             self.cost_names,
             bounds,
@@ -174,17 +169,18 @@ class PpddlModel:
             found = self.actions(met[state])
             return found if found or price is None else [GIVE_UP]
 
-        def transitions(state: str, action: str) -> dict[str, float]:
+        def transitions(state: str, action: str) -> list[tuple[str, float, Costs]]:
             if action == GIVE_UP:
-                return {GIVEN_UP: 1.0}
-            led = {}
-            for after, chance in self.transitions(met[state], action).items():
+                return [(GIVEN_UP, 1.0, dict(price or {}))]
+            led: list[tuple[str, float, Costs]] = []
+            for after, chance, paid in self.transitions(met[state], action):
                 label = self.label(after)
-                met[label], led[label] = after, chance
+                met[label] = after
+                led.append((label, chance, paid))
             return led
 
         def costs(state: str, action: str) -> Costs:
-            return dict(price or {}) if action == GIVE_UP else self.costs(met[state], action)
+            return 0.0
 
         def is_goal(state: str) -> bool:
             return state == GIVEN_UP or self.is_goal(met[state])
@@ -194,19 +190,17 @@ class PpddlModel:
             first, actions, transitions, costs, is_goal, heuristics, self.cost_names, bounds, name=self.name
         )
 
-    def _turn(self, situation: Situation, action: str) -> tuple[dict[Situation, float], list[float]]:
-        """Where an action leads, and what it costs; computed without rounding until the end."""
-        found: dict[Situation, Fraction] = {}
-        turned: list[tuple[Happening, bool]] = []
+    def _turn(self, situation: Situation, action: str) -> list[tuple[Situation, float, list[float]]]:
+        """Where an action leads, and what each outcome costs; computed without rounding until the end."""
+        found: dict[tuple[Situation, tuple[float, ...]], Fraction] = {}
         try:
             for happening in self._actions[self._number[action]].effect(situation):
                 after = self._effects.after(situation, happening)
-                found[after] = found.get(after, Fraction(0)) + happening.probability
-                turned.append((happening, self.is_goal(after)))
-            costs = self._counting.expected(turned)
+                costs = tuple(self._counting.costs(happening, self.is_goal(after)))
+                found[after, costs] = found.get((after, costs), Fraction(0)) + happening.probability
         except InvalidProblem as error:
             raise InvalidProblem(f"action {action}: {each}" for each in error.violations) from None
-        return {after: float(probability) for after, probability in found.items()}, costs
+        return [(after, float(chance), [*costs]) for (after, costs), chance in found.items()]
 
     def _refuse_head_starts(self) -> None:
         given = self._words.given

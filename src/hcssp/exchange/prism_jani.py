@@ -8,6 +8,8 @@ Storm is free software under the GPL and no part of this package; ``pip install 
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,8 @@ from hcssp.exchange.storm import (
     storm_at_work,
     truth_values,
 )
+
+logger = logging.getLogger(__name__)
 
 Language = Literal["PRISM", "JANI"]
 
@@ -202,7 +206,38 @@ def _read(
     _refuse_out_of_range(model, labels.pop(_OUT_OF_RANGE, None), place)
     order = [reward.name or UNNAMED for reward in program.reward_models] if language == "PRISM" else []
     rewards = {name: model.rewards[name] for name in dict.fromkeys((*order, *sorted(model.rewards)))}
-    return replace(model, rewards=rewards, labels=labels)
+    paid = model.transition_rewards
+    if paid is not None:
+        before = list(model.rewards)
+        paid = paid.paying(paid.costs[[before.index(name) for name in rewards]])
+    averaged = _averaged_by_storm(path) if language == "JANI" else []
+    if averaged:
+        logger.warning(
+            "%s: the rewards %s depend on the destination of an edge, and Storm gives their mean; expected "
+            "costs are right, but what a single run spends is not known",
+            place,
+            listed(averaged),
+        )
+    return replace(model, rewards=rewards, labels=labels, transition_rewards=paid)
+
+
+def _averaged_by_storm(path: Path) -> list[str]:
+    """The rewards that the destinations of an edge of a JANI model assign differently."""
+    document = json.loads(path.read_text(encoding="utf-8-sig"))
+    automata = document.get("automata", [])
+    declared = [each for part in (document, *automata) for each in part.get("variables", [])]
+    transient = {each["name"] for each in declared if each.get("transient")}
+    found: dict[str, None] = {}
+    for edge in (edge for automaton in automata for edge in automaton.get("edges", [])):
+        values = [
+            {each["ref"]: each["value"] for each in to.get("assignments", []) if each["ref"] in transient}
+            for to in edge.get("destinations", [])
+        ]
+        names = dict.fromkeys(name for each in values for name in each)
+        found |= {
+            name: None for name in names if any(each.get(name) != values[0].get(name) for each in values)
+        }
+    return list(found)
 
 
 def _instantiated(stormpy: Any, program: Any, place: str, constants: Constants | None) -> Any:

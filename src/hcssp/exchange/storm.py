@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import BoolArray, FloatArray, SparseMatrix
 from hcssp.errors import InvalidProblem
-from hcssp.exchange.explicit_model import ExplicitModel, expected, unique_names
+from hcssp.exchange.explicit_model import ExplicitModel, added_up, unique_names
 from hcssp.exchange.valuations import ValuationLabels
 
 UNNAMED = "reward"
@@ -92,13 +92,12 @@ def explicit(model: Any, place: str = "the model", variables: Sequence[str] | No
     starts = [model.transition_matrix.get_row_group_start(state) for state in range(model.nr_states)]
     row_start = np.array([*starts, matrix.shape[0]], dtype=np.int64)
     names = unique_names(_choice_names(model, kind, matrix.shape[0]), row_start)
+    parts = {name or UNNAMED: _rewards(each, matrix, row_start) for name, each in model.reward_models.items()}
+    rewards, paid = added_up(matrix, parts)
     return ExplicitModel(
         transitions=matrix,
         row_start=row_start,
-        rewards={
-            name or UNNAMED: _rewards(reward, matrix, row_start)
-            for name, reward in model.reward_models.items()
-        },
+        rewards=rewards,
         labels={
             label: _mask(model.labeling.get_states(label), model.nr_states)
             for label in sorted(model.labeling.get_labels())
@@ -106,6 +105,7 @@ def explicit(model: Any, place: str = "the model", variables: Sequence[str] | No
         initial=_mask(model.initial_states, model.nr_states),
         state_names=_state_names(model, variables),
         action_names=names,
+        transition_rewards=paid,
     )
 
 
@@ -145,8 +145,8 @@ def _floats(values: Sequence[Any]) -> FloatArray:
     return np.array([float(value) for value in values], dtype=np.float64)
 
 
-def _rewards(reward: Any, matrix: SparseMatrix, row_start: Any) -> FloatArray:
-    """The expected reward of each row: of its state, of its choice, of its branches."""
+def _rewards(reward: Any, matrix: SparseMatrix, row_start: Any) -> tuple[FloatArray, FloatArray | None]:
+    """The reward of each row, of its state and its choice, and that of each transition besides."""
     total = np.zeros(matrix.shape[0])
     if reward.has_state_rewards:
         total += np.repeat(_floats(reward.state_rewards), np.diff(row_start))
@@ -154,8 +154,9 @@ def _rewards(reward: Any, matrix: SparseMatrix, row_start: Any) -> FloatArray:
         total += _floats(reward.state_action_rewards)
     if reward.has_transition_rewards:
         branches = _matrix(reward.transition_rewards, matrix.shape[1])
-        total += expected(matrix, np.asarray(branches[*matrix.nonzero()]).ravel())
-    return total
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return total, np.asarray(branches[rows, matrix.indices]).ravel()
+    return total, None
 
 
 def _choice_names(model: Any, kind: str, num_rows: int) -> Sequence[str]:

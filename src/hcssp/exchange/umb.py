@@ -18,9 +18,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.transition_costs import Outcomes, outcomes
 from hcssp.errors import InvalidProblem
 from hcssp.exchange.closing import closed
-from hcssp.exchange.explicit_model import ExplicitModel, expected, unique_names
+from hcssp.exchange.explicit_model import ExplicitModel, added_up, unique_names
 from hcssp.exchange.extras import extra
 from hcssp.exchange.posing import posed
 from hcssp.exchange.umb_valuations import INDEX, add_state_names, state_names
@@ -97,10 +98,13 @@ def read_umb(path: str | Path) -> ExplicitModel:
     branches = csr_array((chances, targets, pointers), shape=(num_rows, size))
     annotations = read.annotations or {}
     known = read.index.annotations or {}
-    rewards = {
-        known[_REWARDS][name].alias or name: _rewards(values, branches, row_start)
-        for name, values in annotations.get(_REWARDS, {}).items()
-    }
+    rewards, paid = added_up(
+        branches,
+        {
+            known[_REWARDS][name].alias or name: _rewards(values, branches, row_start)
+            for name, values in annotations.get(_REWARDS, {}).items()
+        },
+    )
     initial = np.array(read.state_is_initial, dtype=np.bool_)
     labels = {
         known[_LABELS][name].alias or name: np.array(values["states"], dtype=np.bool_)
@@ -118,14 +122,15 @@ def read_umb(path: str | Path) -> ExplicitModel:
         state_names=names,
         action_names=unique_names(_action_names(read, num_rows), row_start),
         name=Path(path).stem,
+        transition_rewards=paid,
     )
 
 
 def umb_bytes(problem: CSSP | HCSSP) -> bytes:
     """The problem as the content of a UMB file, a procedure in its flat form.
 
-    Costs are rewards of the choices, and goals carry the label ``goal``. What states are called is kept:
-    variables as variables, other names as texts.
+    Costs are rewards of the choices, or of the branches where they depend on the state that is reached. Goals
+    carry the label ``goal``. What states are called is kept: variables as variables, other names as texts.
 
     Raises
     ------
@@ -141,6 +146,8 @@ def umb_bytes(problem: CSSP | HCSSP) -> bytes:
     actions = list(dict.fromkeys(names))
     codes = {name: code for code, name in enumerate(actions)}
     labels = {name: mask for name, mask in model.labels.items() if name != "init"}
+    branches = outcomes(model.transitions, np.arange(model.num_rows), model.transition_rewards)
+    rewards = _written_rewards(model, branches)
     describe = umb.index.AnnotationDescription
     index = umb.index.UmbIndex(
         model_data=umb.index.ModelData(name=model.name) if model.name else None,
@@ -151,12 +158,13 @@ def umb_bytes(problem: CSSP | HCSSP) -> bytes:
             num_initial_states=int(model.initial.sum()),
             num_choices=model.num_rows,
             num_choice_actions=len(actions),
-            num_branches=int(model.transitions.nnz),
+            num_branches=len(branches.states),
             branch_probability_type=number,
         ),
         annotations={
             _REWARDS: {
-                name: describe(alias=name, applies_to=["choices"], type=number) for name in model.rewards
+                name: describe(alias=name, applies_to=list(parts), type=number)
+                for name, parts in rewards.items()
             },
             _LABELS: {name: describe(alias=name, applies_to=["states"], type=truth) for name in labels},
         },
@@ -165,13 +173,13 @@ def umb_bytes(problem: CSSP | HCSSP) -> bytes:
         index=index,
         state_is_initial=model.initial.tolist(),
         state_to_choices=model.row_start.tolist(),
-        choice_to_branches=model.transitions.indptr.tolist(),
-        branch_to_target=model.transitions.indices.tolist(),
-        branch_to_probability=model.transitions.data.tolist(),
+        choice_to_branches=[0, *np.cumsum(branches.lengths).tolist()],
+        branch_to_target=branches.states.tolist(),
+        branch_to_probability=branches.probabilities.tolist(),
         choice_to_choice_action=[codes[name] for name in names],
         choice_action_to_string=actions,
         annotations={
-            _REWARDS: {name: {"choices": values.tolist()} for name, values in model.rewards.items()},
+            _REWARDS: rewards,
             _LABELS: {name: {"states": mask.tolist()} for name, mask in labels.items()},
         },
     )
@@ -182,6 +190,22 @@ def umb_bytes(problem: CSSP | HCSSP) -> bytes:
         path = Path(folder) / "model.umb"
         encoder.write(path)
         return path.read_bytes()
+
+
+def _written_rewards(model: ExplicitModel, branches: Outcomes) -> dict[str, dict[str, list[float]]]:
+    """By names, the rewards of choices; where single transitions differ, those of branches."""
+    paid = model.transition_rewards
+    if paid is None:
+        return {name: {"choices": values.tolist()} for name, values in model.rewards.items()}
+    listed = branches.entry >= 0
+    rows = np.repeat(np.arange(model.num_rows), branches.lengths)
+    written = {}
+    for name, values, own in zip(model.rewards, model.rewards.values(), paid.costs, strict=True):
+        choices, extra = values.copy(), np.zeros(len(rows))
+        choices[rows[listed]] = 0.0
+        extra[listed] = own[branches.entry[listed]]
+        written[name] = {"choices": choices.tolist(), "branches": extra.tolist()}
+    return written
 
 
 def _refuse_unsupported(system: Any, path: str) -> None:
@@ -204,17 +228,17 @@ def _pointers(given: Sequence[int] | None, count: int) -> IntArray:
     return np.arange(count + 1) if given is None else np.array(given, dtype=np.int64)
 
 
-def _rewards(values: Mapping[str, Sequence[Any]], branches: Any, row_start: IntArray) -> FloatArray:
-    """The expected reward of each row: of its state, of its choice, of its branches."""
+def _rewards(
+    values: Mapping[str, Sequence[Any]], branches: Any, row_start: IntArray
+) -> tuple[FloatArray, FloatArray | None]:
+    """The reward of each row, of its state and its choice, and that of each branch besides."""
     floats = {where: np.array([float(each) for each in given]) for where, given in values.items()}
     total = np.zeros(branches.shape[0])
     if "states" in floats:
         total += np.repeat(floats["states"], np.diff(row_start))
     if "choices" in floats:
         total += floats["choices"]
-    if "branches" in floats:
-        total += expected(branches, floats["branches"])
-    return total
+    return total, floats.get("branches")
 
 
 def _action_names(read: Any, num_rows: int) -> list[str]:

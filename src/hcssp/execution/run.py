@@ -18,8 +18,8 @@ one, and every decision is an action.
 Guarantee: an observation that the model calls impossible raises
 :class:`~hcssp.errors.ImpossibleObservation` and changes nothing; the next call may tell something else.
 
-**Figures.** The model knows the expected costs of an action, not what it really cost this time.
-:attr:`Decision.spent` is the sum of the expected costs of all actions decided before, and
+**Figures.** The model knows what an action costs if it reaches a state, not what it really cost this time.
+:attr:`Decision.spent` is the sum of what the model says about all transitions made so far, and
 :attr:`Decision.budget_left` the bound less that. A bound is kept in expectation, over many runs: in an
 unlucky one the budget left may fall below nought, and the plan is still the one that keeps its bounds.
 :attr:`Decision.remaining` is what is still to come in expectation, from here to the end.
@@ -78,7 +78,7 @@ from hcssp.evaluation.exact import expected_remaining
 from hcssp.execution.decision import Decision
 from hcssp.execution.observations import Observations
 from hcssp.procedure import Outcome, ProcedurePolicy, as_procedure, as_procedure_policy, policy_chain
-from hcssp.procedure.limits import carried_limits, enters
+from hcssp.procedure.limits import enters
 
 
 class Run:
@@ -110,8 +110,10 @@ class Run:
         self._spent: FloatArray = np.zeros(len(self._chain.cost_names))
         # What plans before this one were charged with, of the bounds for the whole way.
         self._charged: dict[str, float] = {}
-        carried = carried_limits(self._problem)
-        self._allowed = {each.name: carried[each.name] or each.limit for each in self._problem.constraints}
+        self._allowed = {
+            each.name: (each.per.carried if each.per else 0.0) or each.limit
+            for each in self._problem.constraints
+        }
         self._begun = False
         self._event_state = self._flattening.start
         # The activity and its local state; None at an event.
@@ -144,7 +146,7 @@ class Run:
             self._begin(seen, outcome)
         elif self._inside is not None:
             local = self._observations.state_of(*self._inside, seen, outcome)
-            self._spend()
+            self._spend(local)
             self._enter(self._inside[0], local)
         elif self._event_state == self._flattening.end:
             raise ImpossibleObservation(f"{self._where()}: the run is over; begin another one")
@@ -297,10 +299,16 @@ class Run:
                 self._charged.pop(constraint.name, None)
                 self._allowed[constraint.name] = constraint.limit
 
-    def _spend(self) -> None:
-        """Count the costs of the action that was taken."""
-        row = int(self._chain.row_start[self._flat_state])
-        self._spent = self._spent + self._chain.costs[:, row]
+    def _spend(self, reached: int) -> None:
+        """Count what the action cost that was taken, which may depend on the state that it reached."""
+        costs = self._chain.costs[:, int(self._chain.row_start[self._flat_state])]
+        if self._inside is not None:
+            index, local = self._inside
+            paid = self._problem.activities[index].cssp.transition_costs
+            own = None if paid is None else paid.given(int(self._policy.activities[index][local]), reached)
+            if own is not None:
+                costs = self._flattening.counted_costs(index, own[:, np.newaxis])[:, 0]
+        self._spent = self._spent + costs
 
     def _where(self) -> str:
         decision = self.decision

@@ -23,7 +23,7 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
         If that is impossible; an old file is then as it was.
     """
     # A link stays one: what it points to is replaced.
-    target = Path(path).resolve()
+    target = _resolved(path)
     content = text.encode(errors="backslashreplace") if isinstance(text, str) else text
     if _is_device(target):
         _write_to_device(path, target, content)
@@ -40,8 +40,8 @@ def write_atomically(path: str | Path, text: str | bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(target.parent)
-    except OSError as error:
-        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise _cannot("it cannot be written", path, error) from error
 
 
 def append_line(path: str | Path, line: str) -> None:
@@ -57,8 +57,8 @@ def append_line(path: str | Path, line: str) -> None:
             stream.write(line + "\n")
             stream.flush()
             os.fsync(stream.fileno())
-    except OSError as error:
-        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise _cannot("it cannot be written", path, error) from error
 
 
 def make_folder(path: str | Path) -> None:
@@ -71,8 +71,20 @@ def make_folder(path: str | Path) -> None:
     """
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotWrite(f"{path}: the folder cannot be made: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise _cannot("the folder cannot be made", path, error) from error
+
+
+def _resolved(path: str | Path) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _cannot("it cannot be written", path, error) from error
+
+
+def _cannot(what: str, path: str | Path, error: Exception) -> CannotWrite:
+    """Why something cannot be done to a file; a name with a null byte is a ValueError."""
+    return CannotWrite(f"{path}: {what}: {getattr(error, 'strerror', None) or error}")
 
 
 def _is_device(target: Path) -> bool:
@@ -84,8 +96,8 @@ def _write_to_device(path: str | Path, target: Path, content: bytes) -> None:
     try:
         with target.open("wb") as stream:
             stream.write(content)
-    except OSError as error:
-        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise _cannot("it cannot be written", path, error) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -107,12 +119,12 @@ def check_writable(path: str | Path) -> None:
     CannotWrite
         If the folder does not exist or takes no files, or `path` is a folder itself.
     """
-    target = Path(path).resolve()
+    target = _resolved(path)
     try:
         is_folder, is_device, has_folder = target.is_dir(), _is_device(target), target.parent.is_dir()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         # Such as a name that is too long for the system.
-        raise CannotWrite(f"{path}: it cannot be written: {error.strerror or error}") from error
+        raise _cannot("it cannot be written", path, error) from error
     if is_folder:
         raise CannotWrite(f"{path}: it is a folder; name a file in it")
     if is_device:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,6 +80,15 @@ class CheckedDocument:
             self.wrong(where, given, "a list of whole numbers")
             return None
         return given
+
+    def bounds(self, names: Sequence[str]) -> dict[str, float]:
+        """The bounds that the file was made for, by the names of the problem's constraints."""
+        given = self.get("bounds", dict, "an object", {})
+        if set(given) != set(names):
+            wanted = ", ".join(map(repr, names)) or "none"
+            self.wrong("bounds", list(given), f"the constraints of this problem, {wanted}")
+            return {}
+        return {name: self.number(f"bounds.{name}", given[name], inf) for name in names}
 
     def wrong(self, where: str, value: Any, wanted: str) -> None:
         """Note that a value is not what it should be."""

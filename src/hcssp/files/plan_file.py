@@ -6,7 +6,8 @@
     Its ``name``, and its ``fingerprint`` (:mod:`hcssp.files.fingerprint`), which says which problem the plan
     is for, whatever its bounds are.
 ``bounds``
-    The bound of each constraint that the plan was made for; ``null`` for none.
+    The bound of each constraint that the plan was made for; ``null`` for none. A reader judges the plan by
+    the bounds of its own problem.
 ``method``, ``status``, ``stopped_by``, ``stop_detail``, ``seconds``, ``lower_bound``, ``upper_bound``,
 ``trace``
     What is claimed to be proven, by which method and why it stopped; ``stopped_by`` is ``null`` if the run
@@ -85,17 +86,18 @@ def save_plan(path: str | Path, plan: Plan, *, fingerprint: str | None = None) -
 def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
     """Read a plan for `problem`.
 
-    The plan's problem is `problem` under the bounds that the plan was made for; :meth:`Plan.under` puts it
-    under others. The policy is evaluated anew; what the file says was proven becomes the plan's claim, from
-    which nothing follows: :meth:`Plan.verified` checks a certificate of it, and ``solve(problem,
-    start=plan)`` proves it again.
+    The plan is judged by the bounds of `problem`, whatever bounds its file names (:attr:`Plan.made_for`);
+    ``plan.under(problem.with_bounds(plan.made_for))`` puts it under those. The policy is evaluated again.
+    What the file says was proven becomes the plan's claim if it is about the bounds of `problem`. Nothing
+    follows from a claim: :meth:`Plan.verified` checks a certificate of it, and ``solve(problem, start=plan)``
+    proves it again.
 
     Parameters
     ----------
     path
         The file.
     problem
-        The problem, under whatever bounds. An implicit one is expanded where the plan goes.
+        The problem, under the bounds that count. An implicit one is expanded where the plan goes.
 
     Raises
     ------
@@ -108,12 +110,11 @@ def load_plan(path: str | Path, problem: Problem | ImplicitCSSP) -> Plan:
         return document.evaluated(document.implicit_plan(problem))
     document.check_problem(fingerprint_of(problem))
     plan = document.plan(as_procedure(unnamed(problem)))
-    bounded = problem.with_bounds(plan.bounds)
     policy = plan.policy
     found: Plan
-    if isinstance(bounded, HCSSP):
-        found = replace(plan, problem=bounded, found_policy=policy.under(bounded))
+    if isinstance(problem, HCSSP):
+        found = replace(plan, problem=problem, found_policy=policy.under(problem))
     else:
         parts = {each.name: getattr(plan, each.name) for each in fields(plan)}
-        found = Plan(**parts | {"problem": bounded, "found_policy": as_single_policy(bounded, policy)})
+        found = Plan(**parts | {"problem": problem, "found_policy": as_single_policy(problem, policy)})
     return document.evaluated(found)

@@ -83,10 +83,9 @@ class PlanDocument(CheckedDocument):
         flattening = problem.flattening
         choices = self._choices(flattening, policy.get("choices"))
         activities = self._activities(problem, policy.get("activities"))
-        told, bounds = self._told(problem.constraint_names), self._bounds(problem.constraint_names)
+        told = self._told(problem)
         self.raise_if_any()
-        bounded = problem.with_bounds(bounds)
-        return ProcedurePlan(bounded, ProcedurePolicy.compose(bounded, choices, activities), **told)
+        return ProcedurePlan(problem, ProcedurePolicy.compose(problem, choices, activities), **told)
 
     def implicit_plan(self, problem: ImplicitCSSP) -> Plan:
         """The plan of an implicit problem, which is expanded where the plan goes.
@@ -104,33 +103,37 @@ class PlanDocument(CheckedDocument):
                 self.wrong(
                     f"policy.by_state.{key}", listed, "a list of texts, as plans of implicit problems have"
                 )
-        told, bounds = self._told(problem.constraint_names), self._bounds(problem.constraint_names)
+        told = self._told(problem)
         self.raise_if_any()
         states, actions = lists[0] or [], lists[1] or []
         if len(states) != len(actions):
             self.violate(f"policy.by_state: {len(states)} states have {len(actions)} actions; give one each")
         self.raise_if_any()
-        memory, bounded = Memory(), problem.with_bounds(bounds)
-        expansion = memory.expansion(bounded)
+        memory = Memory()
+        expansion = memory.expansion(problem)
         try:
             found = expansion.follow(dict(zip(states, actions, strict=True)), by_text=True)
         except InvalidProblem as error:
             raise InvalidPlan(f"{self.file}: {each}" for each in error.violations) from error
         return Plan(expansion.part(), found, memory=memory, **told)
 
-    def _told(self, names: Sequence[str]) -> dict[str, Any]:
-        """What is told besides the policy, for constraints of these names."""
-        return {
-            "method": self.get("method", str, "a text", ""),
+    def _told(self, problem: HCSSP | ImplicitCSSP) -> dict[str, Any]:
+        """What the file says besides the policy, as far as it is about the bounds of `problem`."""
+        names = problem.constraint_names
+        made_for = self.bounds(names)
+        always = {"method": self.get("method", str, "a text", ""), "made_for": made_for}
+        under_its_bounds = {
             "claim": self._claim(),
             "seconds": self.number("seconds", self.content.get("seconds"), 0.0),
             "ending": self._ending(),
             "prices": self._prices(names),
             "budgets": self._budgets(),
         }
+        same = made_for == dict(zip(names, problem.bounds.tolist(), strict=True))
+        return always | under_its_bounds if same else always
 
     def evaluated(self, plan: Plan) -> Plan:
-        """The plan with its costs computed anew, which must be those that are claimed.
+        """The plan with its costs computed again, which must be those that the file claims.
 
         Raises
         ------
@@ -141,7 +144,7 @@ class PlanDocument(CheckedDocument):
             found = plan.evaluated()
         except (ImproperPolicy, CostOverflow) as error:
             raise InvalidPlan([f"{self.file}: {error}"]) from error
-        claimed = inf if plan.claim is None else plan.claim.upper_bound
+        claimed = self.number("upper_bound", self.content.get("upper_bound"), inf)
         cost = found.cost(plan.problem.primary_name)
         if isfinite(claimed) and abs(claimed - cost) > CLAIM_TOLERANCE * max(abs(claimed), abs(cost)):
             self.violate(f"upper_bound: it claims an expected cost of {claimed:.9g}, but it is {cost:.9g}")
@@ -250,14 +253,6 @@ class PlanDocument(CheckedDocument):
             )
             return nothing
         return np.where(local == NO_ROW, NO_ROW, local + cssp.row_start[:-1])
-
-    def _bounds(self, names: Sequence[str]) -> dict[str, float]:
-        given = self.get("bounds", dict, "an object", {})
-        if set(given) != set(names):
-            wanted = ", ".join(map(repr, names)) or "none"
-            self.wrong("bounds", list(given), f"the constraints of this problem, {wanted}")
-            return {}
-        return {name: self.number(f"bounds.{name}", given[name], inf) for name in names}
 
     def _budgets(self) -> dict[str, dict[str, float]]:
         given = self.get("budgets", dict, "an object", {}) or {}

@@ -3,7 +3,7 @@
 ``format`` and ``version``
     ``"hcssp-search"`` and 2; 1 has no pairs in ``rows``.
 ``problem``, ``bounds``
-    As in a plan's file (:mod:`hcssp.files.plan_file`).
+    As in a plan's file (:mod:`hcssp.files.plan_file`). A search for other bounds is not continued.
 ``rows``
     The regions: for each the row that it was split on, or -1 if it was not; the part that uses the row
     follows with all of its parts, then the one that does not. A pair of a row and a count stands for a split
@@ -12,34 +12,30 @@
 ``weights``
     For each region that was not split, the weights of the costs that say most about it; ``null`` if none do.
 
-No bound is in the file, since nobody would have to believe it: a search that goes on proves its regions
-again, each from its weights, which takes one dual for each of them. The rows are those of the solver. Another
-version may number them otherwise; it would be sound, and slow, to go on with such a file.
+The file holds no lower bound, and nothing in it is believed: a search that continues proves its regions
+again, each from its weights, which takes one dual for each of them. False weights cost time only. The rows
+are those of the solver. Another version may number them otherwise; continuing from such a file is sound, and
+slow.
 """
 
 from __future__ import annotations
 
 import json
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from hcssp.contract.memory import Problem
-from hcssp.cssp.model import CSSP
-from hcssp.errors import InvalidPlan, InvalidProblem
+from hcssp.errors import InvalidPlan
 from hcssp.files.atomic import write_atomically
+from hcssp.files.checked_document import CheckedDocument, read_json
 from hcssp.files.fingerprint import fingerprint as fingerprint_of
-from hcssp.files.problem_file.source import read_bytes
-from hcssp.procedure import HCSSP
 from hcssp.proofs.search_record import SearchRecord, Split
 
 FORMAT = "hcssp-search"
 VERSION, READABLE = 2, (1, 2)
-LARGEST_FILE = 2**30
-
-Kind = TypeVar("Kind", CSSP, HCSSP)
 
 
 def search_path(plan: str | Path) -> Path:
@@ -48,8 +44,7 @@ def search_path(plan: str | Path) -> Path:
     >>> search_path("out/plan.json").name
     'plan.json.search'
     """
-    path = Path(plan)
-    return path.with_name(path.name + ".search")
+    return Path(f"{plan}.search")
 
 
 def save_search(
@@ -88,53 +83,54 @@ def save_search(
     write_atomically(path, json.dumps(document, allow_nan=False) + "\n")
 
 
-def load_search(path: str | Path, problem: Kind) -> tuple[Kind, SearchRecord]:
-    """Read the regions of a search for `problem`, whatever its bounds.
+def load_search(path: str | Path, problem: Problem) -> SearchRecord:
+    """Read the regions of a search for `problem` under its bounds.
 
     Parameters
     ----------
     path
         The file.
     problem
-        The problem, under whatever bounds.
+        The problem, under the bounds that count.
 
     Returns
     -------
-    problem
-        The problem under the bounds of the search.
-    record
+    SearchRecord
         For ``solve(problem, record=record)``.
 
     Raises
     ------
     InvalidPlan
-        If the file cannot be read, is none of a search, or of one for another problem.
+        If the file cannot be read, holds no search, or one for another problem or other bounds.
     """
-    file = str(path)
-    try:
-        content = json.loads(read_bytes(Path(path), file, LARGEST_FILE))
-    except InvalidProblem as error:
-        raise InvalidPlan(error.violations) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidPlan([f"{file}: this is not JSON: {error}"]) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InvalidPlan([f"{file}: this is no search; begin without it"])
-    if content.get("version") not in READABLE:
-        raise InvalidPlan([f"{file}: version {content.get('version')!r} cannot be read, only {VERSION}"])
+    document = CheckedDocument(str(path), _content(path))
+    file, content = document.file, document.content
     about = content.get("problem")
     if not isinstance(about, dict) or about.get("fingerprint") != fingerprint_of(problem):
         raise InvalidPlan([f"{file}: this search is for another problem; begin without it"])
-    bounds = content.get("bounds")
-    if not isinstance(bounds, dict) or set(bounds) != set(problem.constraint_names):
-        raise InvalidPlan([f"{file}: bounds: {_shown(bounds)} are not those of this problem's constraints"])
+    made_for, judged_by = document.bounds(problem.constraint_names), problem.bounds.tolist()
+    document.raise_if_any()
+    if list(made_for.values()) != judged_by:
+        other = ", ".join(
+            f"{name} at most {bound:g}, not {judged:g}"
+            for (name, bound), judged in zip(made_for.items(), judged_by, strict=True)
+            if bound != judged
+        )
+        raise InvalidPlan([f"{file}: this search is for other bounds ({other}); begin without it"])
     try:
-        bounded = problem.with_bounds({name: inf if each is None else each for name, each in bounds.items()})
-        record = SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
-    except InvalidProblem as error:
-        raise InvalidPlan([f"{file}: bounds: {each}" for each in error.violations]) from None
+        return SearchRecord.of_skeleton(_splits(content.get("rows")), _weights(content.get("weights")))
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPlan([f"{file}: {error}; begin without it"]) from None
-    return bounded, record
+
+
+def _content(path: str | Path) -> dict[str, Any]:
+    """What a file holds that must be that of a search."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InvalidPlan([f"{path}: this is no search; begin without it"])
+    if content.get("version") not in READABLE:
+        raise InvalidPlan([f"{path}: version {content.get('version')!r} cannot be read, only {VERSION}"])
+    return content
 
 
 def _splits(given: Any) -> list[Split]:

@@ -1,8 +1,9 @@
 """The points of a sweep on disk, a line each, written as they are found.
 
 Each line holds the problem's fingerprint, all its bounds, and what was found: a later sweep over the same
-problem, whatever its grid, takes from the file what is there. A line that was cut off when the machine
-stopped is overlooked, and its point solved again.
+problem, whatever its grid, takes from the file what is there. The file holds no proof, and anybody can write
+one: a point that is taken from it has the status ``claimed``. A line that was cut off when the machine
+stopped, or that contradicts itself, is left out, and its point solved again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hcssp.contract.memory import Problem
-from hcssp.contract.proof import Status
-from hcssp.errors import InvalidProblem
+from hcssp.contract.proof import Status, refuse_contradiction
+from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.files.atomic import append_line, check_writable
 from hcssp.files.fingerprint import fingerprint
 from hcssp.solving.sweep_record import SweepPoint
@@ -124,6 +125,7 @@ def _point(document: Any) -> SweepPoint | None:
         return None
     perhaps = {name: document[name] for name in ("randomised", "reward", "reward_at_most")}
     try:
+        refuse_contradiction(float(document["lower_bound"]), float(document["upper_bound"]))
         return SweepPoint(
             settings=_numbers(document["settings"]),
             bounds=_numbers(document["bounds"]),
@@ -139,7 +141,7 @@ def _point(document: Any) -> SweepPoint | None:
             cpu_seconds=float(document["cpu_seconds"]),
             **{name: None if value is None else float(value) for name, value in perhaps.items()},
         )
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, InvalidPlan):
         return None
 
 

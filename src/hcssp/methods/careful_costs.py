@@ -17,14 +17,15 @@ from hcssp.dual.oracle import Oracle
 from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow
 from hcssp.evaluation.exact import evaluate
-from hcssp.numerics import COST_ROUNDING, tolerated
+from hcssp.evaluation.records import Evaluation
+from hcssp.numerics import COST_ROUNDING, REEVALUATION_SHARE, allowance, tolerated
 from hcssp.procedure.policy import policy_of
 
 logger = logging.getLogger(__name__)
 
 
-def careful_costs(problem: Problem, oracle: Oracle[V], vertex: V) -> FloatArray | None:
-    """The costs of a policy by the independent evaluation; None if they are beyond what numbers can hold.
+def careful_evaluation(problem: Problem, oracle: Oracle[V], vertex: V) -> Evaluation | None:
+    """The independent evaluation of a policy; None if its costs are beyond what numbers can hold.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def careful_costs(problem: Problem, oracle: Oracle[V], vertex: V) -> FloatArray 
         The policy.
     """
     try:
-        return evaluate(problem, policy_of(problem, oracle.lift(vertex))).costs
+        return evaluate(problem, policy_of(problem, oracle.lift(vertex)))
     except CostOverflow as error:
         logger.info("a policy is no incumbent: %s", error)
         return None
@@ -51,6 +52,7 @@ def is_doubtful(vertex: V, bounds: FloatArray) -> bool:
 def _leaves_doubt(vertex: V, bounds: FloatArray, rounding: FloatArray) -> bool:
     if rounding[0] > COST_ROUNDING * vertex.costs[0]:
         return True
-    # Between keeping a bound for sure and breaking it, there is what another evaluation is left.
+    # Between keeping a bound for sure and breaking it, there is what the evaluation decides.
     distance = np.abs(vertex.costs[1:] - tolerated(bounds))
-    return bool(np.any(distance <= rounding[1:]))
+    left = (1.0 - REEVALUATION_SHARE) * allowance(bounds)
+    return bool(np.any(np.isfinite(bounds) & (distance <= np.maximum(rounding[1:], left))))

@@ -44,7 +44,7 @@ from hcssp.errors import CostOverflow, ImproperPolicy, OutOfPrecision, Unsupport
 from hcssp.evaluation.chain import induced_chain
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.policy_branching import branch
-from hcssp.numerics import at_least, is_feasible
+from hcssp.numerics import at_least, is_feasible, may_be_feasible
 from hcssp.ssp.region import Region
 
 logger = logging.getLogger(__name__)
@@ -131,16 +131,16 @@ class _Search:
 
     def _offer(self, costs: FloatArray, rows: IntArray) -> None:
         """Take a closed policy, its rows numbered by the part, if it keeps the bounds and is better."""
-        if costs[0] >= self._upper or not is_feasible(costs, self._problem.bounds):
+        if costs[0] >= self._upper or not may_be_feasible(costs, self._problem.bounds):
             return
         policy = DeterministicPolicy(self._expansion.part_of(self._problem), rows)
         try:
-            exact = evaluate(policy.problem, policy).costs
+            found = evaluate(policy.problem, policy)
         except (CostOverflow, ImproperPolicy) as error:
             logger.info("a policy is no incumbent: %s", error)
             return
-        if exact[0] < self._upper and is_feasible(exact, self._problem.bounds):
-            self._upper, self._incumbent = float(exact[0]), policy
+        if found.costs[0] < self._upper and found.keeps_bounds():
+            self._upper, self._incumbent = float(found.costs[0]), policy
 
     def _dual(self) -> Iterator[Progress]:
         """The dual at the prices that its ascent asks for, where every step costs something."""

@@ -19,7 +19,7 @@ from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.careful_costs import careful_costs, is_doubtful
+from hcssp.methods.careful_costs import careful_evaluation, is_doubtful
 from hcssp.numerics import excess, is_feasible
 from hcssp.procedure.policy import policy_of
 
@@ -80,12 +80,13 @@ class Reporter(Generic[V]):
         costs, bounds = vertex.costs, self._oracle.bounds
         if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
             return
+        kept = is_feasible(costs, bounds)
         if self._problem is not None and is_doubtful(vertex, bounds):
-            careful = careful_costs(self._problem, self._oracle, vertex)
+            careful = careful_evaluation(self._problem, self._oracle, vertex)
             if careful is None:
                 return
-            costs, bounds = careful, self._problem.bounds
-        if costs[0] < self.search.upper_bound and is_feasible(costs, bounds):
+            costs, kept = careful.costs, careful.keeps_bounds()
+        if costs[0] < self.search.upper_bound and kept:
             self.search.offer(float(costs[0]), vertex)
 
     def offer_policy(self, rows: IntArray) -> bool:
@@ -101,7 +102,7 @@ class Reporter(Generic[V]):
         except (CostOverflow, ImproperPolicy) as error:
             logger.info("a policy is no incumbent: %s", error)
             return False
-        if not is_feasible(found.costs, self._problem.bounds):
+        if not found.keeps_bounds():
             return False
         if not self.search.offer(float(found.costs[0]), policy):
             return False

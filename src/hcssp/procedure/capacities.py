@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hcssp.cssp.levels import Capacity, LevelLabels, level_label, with_levels
+from hcssp.cssp.levels import Capacity, LevelLabels, Uses, level_label, with_levels
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
@@ -38,7 +38,8 @@ def with_capacities(
         What there is. One that may be exceeded with some probability adds a constraint.
     uses
         For each activity, by name, how much of each capacity each of its rows uses, or gives back if
-        negative: an array with a row for each capacity. By default the cost that has the capacity's name.
+        negative: an array with a row for each capacity. By default the cost that has the capacity's name,
+        which may depend on the state that is reached.
     give_up
         For some activities, by name, what it costs to end where no goal can be reached with what is left.
     give_up_to
@@ -50,8 +51,23 @@ def with_capacities(
         If an activity has no cost or goal of that name, or begins in one of several states after another.
     """
     problem = as_procedure(problem)
+    if uses is not None:
+        return with_uses(problem, capacities, uses, give_up, give_up_to)
+    # Activities that share their arrays share their uses.
+    own = {id(each.cssp): _own_uses(each, capacities) for each in problem.activities}
+    used = {each.name: own[id(each.cssp)] for each in problem.activities}
+    return with_uses(problem, capacities, used, give_up, give_up_to)
+
+
+def with_uses(
+    problem: HCSSP,
+    capacities: Sequence[Capacity],
+    used: Mapping[str, Uses | FloatArray],
+    give_up: Mapping[str, Mapping[str, float]] | None = None,
+    give_up_to: Mapping[str, Hashable] | None = None,
+) -> HCSSP:
+    """As :func:`with_capacities`, where uses may depend on the state that is reached."""
     prices, ends = give_up or {}, give_up_to or {}
-    used = {each.name: _own_uses(each, capacities) for each in problem.activities} if uses is None else uses
     _check(problem)
     made: dict[tuple[int, int, int, Hashable], CSSP] = {}
     cssps = []
@@ -120,7 +136,7 @@ def _check(problem: HCSSP) -> None:
         raise InvalidProblem(found)
 
 
-def _own_uses(activity: Activity, capacities: Sequence[Capacity]) -> FloatArray:
+def _own_uses(activity: Activity, capacities: Sequence[Capacity]) -> Uses:
     names = activity.cssp.cost_names
     for capacity in capacities:
         if capacity.name not in names:
@@ -128,7 +144,7 @@ def _own_uses(activity: Activity, capacities: Sequence[Capacity]) -> FloatArray:
                 f"activity {activity.name!r}: it has no cost {capacity.name!r}, of which there is a capacity"
             )
             raise InvalidProblem([f"{told}; say what it uses with `uses`"])
-    return activity.cssp.costs[[names.index(capacity.name) for capacity in capacities]]
+    return Uses.of_costs(activity.cssp, [capacity.name for capacity in capacities])
 
 
 _Handed = tuple[Hashable, bool]

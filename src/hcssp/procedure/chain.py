@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.procedure.flattening import stack_entries
 from hcssp.procedure.policy import ProcedurePolicy
 
@@ -32,11 +33,15 @@ def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, DeterministicPolicy]:
     first_rows = flattening.event_transitions[chosen]
     blocks = [(first_rows.data, first_rows.indices, first_rows.indptr)]
     costs = [flattening.event_costs[:, chosen]]
+    paid: list[tuple[int, TransitionCosts | None]] = []
+    first_row = len(chosen)
     for activity in range(problem.num_activities):
         first, last = flattening.state_offset[activity : activity + 2]
         local = rows[first:last][taken[first:last]] - flattening.row_offset[activity]
         blocks.append(flattening.activity_entries(activity, local))
         costs.append(flattening.activity_costs(activity, local))
+        paid.append((first_row, flattening.activity_transition_costs(activity, local)))
+        first_row += len(local)
     row_start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(taken)])
     goals = np.zeros(flattening.num_states, dtype=np.bool_)
     goals[flattening.end] = True
@@ -49,6 +54,7 @@ def policy_chain(policy: ProcedurePolicy) -> tuple[CSSP, DeterministicPolicy]:
         cost_names=flattening.cost_names,
         bounds=problem.bounds,
         state_labels=flattening.state_labels,
+        transition_costs=TransitionCosts.stacked(paid),
     )
     return chain, DeterministicPolicy(chain, np.where(taken, row_start[:-1], NO_ROW))
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import CSSP
+from hcssp.numerics import LOST_EXECUTION
 
 
 class Frozen(Mapping[Any, Any]):
@@ -163,11 +164,14 @@ class PerExecution:
         A number that the expected executions of the use never exceed.
     losses
         From choices to how many executions fewer can still be expected at most once they are made.
+    carried
+        What an execution that is under way at the start may still cost, in the rest of a procedure.
     """
 
     use: int
     most_executions: float
     losses: Mapping[int, float]
+    carried: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "losses", Frozen(self.losses))
@@ -204,4 +208,15 @@ class Constraint:
     @property
     def limit(self) -> float:
         """What an execution of the use may cost, or the whole procedure if it belongs to none."""
-        return self.at_most if self.per is None else self.at_most / self.per.most_executions
+        if self.per is None:
+            return self.at_most
+        nearest = (self.at_most - self.per.carried) / self.per.most_executions
+        # The bound was computed from the limit: what was stated is a shorter decimal, if it gives the same.
+        stated = float(f"{nearest:.15g}")
+        same = stated * self.per.most_executions + self.per.carried == self.at_most
+        return stated if same else nearest
+
+    @property
+    def lost_execution(self) -> float:
+        """What an execution that is forgone counts as, see :mod:`hcssp.procedure.limits`."""
+        return self.limit * LOST_EXECUTION

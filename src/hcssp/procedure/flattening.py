@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from hcssp.cssp.indices import index_type
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.spans import joined_spans
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Outcome
 from hcssp.procedure.entries import entry_distribution, goal_event_states, reachable_event_states
@@ -230,13 +231,27 @@ class Flattening:
     def activity_costs(self, activity: int, rows: IntArray | None = None) -> FloatArray:
         """The flat costs of an activity's rows: the primary, then one for each constraint."""
         costs = self.problem.activities[activity].cssp.costs
-        selected = costs if rows is None else costs[:, rows]
-        flat = np.zeros((1 + self.problem.num_constraints, selected.shape[1]))
-        flat[0] = selected[0]
+        return self.counted_costs(activity, costs if rows is None else costs[:, rows])
+
+    def counted_costs(self, activity: int, own: FloatArray) -> FloatArray:
+        """Costs of an activity, one column each, as flat costs."""
+        flat = np.zeros((1 + self.problem.num_constraints, own.shape[1]))
+        flat[0] = own[0]
         for index, constraint in enumerate(self.problem.constraints):
             if activity in constraint.counts:
-                flat[1 + index] = selected[constraint.counts[activity]]
+                flat[1 + index] = own[constraint.counts[activity]]
         return flat
+
+    def activity_transition_costs(
+        self, activity: int, rows: IntArray | None = None
+    ) -> TransitionCosts | None:
+        """The flat costs of single transitions of an activity's rows, all or those given."""
+        paid = self.problem.activities[activity].cssp.transition_costs
+        if paid is not None and rows is not None:
+            paid = paid.take(rows)
+        if paid is not None:
+            paid = paid.paying(self.counted_costs(activity, paid.costs))
+        return None if paid is None else paid.to(np.maximum(self.flat_state(activity), 0))
 
     @cached_property
     def row_start(self) -> IntArray:
@@ -272,6 +287,9 @@ class Flattening:
             bounds=problem.bounds,
             state_labels=self.state_labels,
             action_labels=FlatActionLabels(self),
+            transition_costs=TransitionCosts.stacked(
+                (int(self.row_offset[index]), self.activity_transition_costs(index)) for index in every
+            ),
         )
 
     @property

@@ -37,6 +37,7 @@ from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.state_numbers import RowNumbers
 from hcssp.cssp.state_space import ActionCodes
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
+from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.model import HCSSP
 
@@ -203,6 +204,15 @@ class ProcedureSpace:
             first_row += len(owners)
             parts.append((owners, batch.actions, batch.costs, rows, batch.successors, batch.probabilities))
         columns = list(zip(*parts, strict=True))
+        extra: FloatArray | None = None
+        if any(batch.arrival_costs is not None for _, batch in batches):
+            free = [np.zeros((len(self._flat.costs), len(each[3]))) for each in parts]
+            extra = np.hstack(
+                [
+                    none if batch.arrival_costs is None else np.asarray(batch.arrival_costs)
+                    for none, (_, batch) in zip(free, batches, strict=True)
+                ]
+            )
         return TransitionBatch(
             np.concatenate(columns[0]),
             np.concatenate(columns[1]),
@@ -210,6 +220,7 @@ class ProcedureSpace:
             np.concatenate(columns[3]),
             np.concatenate(columns[4]),
             np.concatenate(columns[5]),
+            extra,
         )
 
     def _of_the_outline(self, states: IntArray) -> TransitionBatch:
@@ -217,19 +228,30 @@ class ProcedureSpace:
         counts = flat.row_start[states + 1] - flat.row_start[states]
         owners = np.repeat(np.arange(len(states)), counts)
         rows, _ = joined_spans(flat.row_start[states], counts)
-        chosen = flat.transitions[rows].tocoo()
-        row, head, share = chosen.row.astype(np.int64), chosen.col.astype(np.int64), chosen.data
+        chosen = outcomes_of_rows(flat, rows)
+        row, head, share = (
+            np.repeat(np.arange(len(rows)), chosen.lengths),
+            chosen.states,
+            chosen.probabilities,
+        )
         successors = np.stack((np.zeros(len(head), dtype=np.int64), head), axis=1)
         into = self._is_begin[head]
-        found = [(row[~into], successors[~into], share[~into])]
+        found = [(row[~into], successors[~into], share[~into], chosen.entry[~into])]
         for place in np.flatnonzero(into).tolist():
             index = self._begins[int(head[place])]
             first, probabilities = self._inner[index].initial
-            there = self._pairs(index, first)
-            found.append((np.full(len(first), row[place]), there, share[place] * probabilities))
-        row, successors, share = (np.concatenate(each) for each in zip(*found, strict=True))
+            count, there = len(first), self._pairs(index, first)
+            own = np.full(count, chosen.entry[place])
+            found.append((np.full(count, row[place]), there, share[place] * probabilities, own))
+        row, successors, share, entry = (np.concatenate(each) for each in zip(*found, strict=True))
         codes = [self._codes.of(flat.action_labels[each]) for each in rows.tolist()]
-        return TransitionBatch(owners, np.array(codes), flat.costs[:, rows], row, successors, share)
+        costs, extra = flat.costs[:, rows], None
+        if flat.transition_costs is not None:
+            # Rows whose outcomes cost differently cost nothing but on arrival.
+            extra = np.zeros((len(costs), len(row)))
+            extra[:, entry >= 0] = flat.transition_costs.costs[:, entry[entry >= 0]]
+            costs[:, row[entry >= 0]] = 0.0
+        return TransitionBatch(owners, np.array(codes), costs, row, successors, share, extra)
 
     def _of_an_activity(self, piece: int, states: IntArray) -> TransitionBatch:
         inner = self._inner[piece - 1]
@@ -239,13 +261,15 @@ class ProcedureSpace:
         # Checked here, in the activity's own words, so that what follows can rely on it.
         batch = sorted_batch(told, labels, names, space.action_names)
         codes = np.array([self._codes.of(name) for name in space.action_names], dtype=np.int64)
+        paid = batch.transition_costs
         return TransitionBatch(
             np.repeat(np.arange(len(states)), batch.counts),
             codes[batch.actions],
-            inner.costs(batch.costs),
+            inner.costs(batch.costs if paid is None else np.zeros(batch.costs.shape)),
             np.repeat(np.arange(len(batch.lengths)), batch.lengths),
             self._pairs(piece - 1, inner.numbered(batch.successors)),
             batch.probabilities,
+            None if paid is None else inner.costs(paid),
         )
 
     def _pairs(self, index: int, numbers: IntArray) -> IntArray:

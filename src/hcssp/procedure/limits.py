@@ -12,7 +12,22 @@ plan that ends, the losses and the executions add up to :math:`M` of the start (
 .. math:: G + \Delta \cdot \text{losses} \le \Delta \, M(\text{start})
    \quad\text{if and only if}\quad G \le \Delta N,
 
-and that is an ordinary constraint whose choices cost something, none of them less than 0. A constant may be
+and that is an ordinary constraint whose choices cost something, none of them less than 0.
+
+Such a constraint counts as kept if it exceeds its bound by a share :math:`\tau` of it, so of
+:math:`\Delta M`. But a limit is to be kept relative to what the plan executes, :math:`G \le (1 + \tau) \Delta
+N`, and :math:`N` may be far below :math:`M`. So a lost execution does not cost :math:`\Delta`, but
+:math:`(1 + \tau - \rho) \Delta`, see :data:`hcssp.numerics.LOST_EXECUTION`:
+
+.. math:: G + (1 + \tau - \rho) \Delta \, (M - N) \le (1 + \tau) \Delta M
+   \quad\text{if and only if}\quad G \le (1 + \tau) \Delta N + \rho \Delta \, (M - N).
+
+The share :math:`\rho`, :data:`hcssp.numerics.LIMIT_ROUNDING`, is for rounding. The numbers :math:`M` satisfy
+their equations up to four roundings, so that a choice may lose that much of :math:`M(e)` less than is stated
+here; :math:`\rho` covers 200 such choices in a run. Lower bounds then hold for every plan that keeps a limit,
+and whether a plan does is decided by its evaluation, from :math:`G` and :math:`N` themselves.
+
+A constant may be
 added to :math:`M` everywhere but at the end: so the start has 1 if the use runs at most once in expectation,
 and then the bound of the constraint is the limit itself. (Not where the exit of an activity decides whether
 the procedure is over: the losses belong to choices, which are made before.)
@@ -26,17 +41,19 @@ from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
 
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.numerics import ROUNDING
 from hcssp.procedure.elements import Constraint, PerExecution
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Use
 
 MOST_SWEEPS = 100_000
-SETTLED = 1e-13
-"""A sweep that changes no expectation by more than this share is the last."""
+SOLVE_EVERY = 64
+"""After as many sweeps, the equations of the choices that run the use most often are solved at once."""
 
 WITHOUT_END = 1e9
 """A use that may be expected so often can be run as often as one likes."""
@@ -136,28 +153,11 @@ def to_come(problem: HCSSP, uses: Sequence[Use]) -> Iterator[ToCome | None]:
         entries = _entries(problem, uses[first : first + _USES_AT_ONCE])
         most = _most_executions(entries, parts, problem.num_events)
         with np.errstate(invalid="ignore"):
-            losses = np.maximum(0.0, most[events] - entries - moves @ most)
-        # What rounding leaves of nothing is nothing.
-        losses[losses <= 4.0 * SETTLED * most[events]] = 0.0
+            # Rounded down, so that no loss is overstated.
+            losses = most[events] - (entries + moves @ most) - 4.0 * ROUNDING * most[events]
+        losses = np.maximum(losses, 0.0)
         for own, lost in zip(most.T, losses.T, strict=True):
             yield ToCome(own.copy(), lost.copy()) if np.isfinite(own).all() else None
-
-
-def carried_limits(problem: HCSSP) -> dict[str, float]:
-    """What the limits of uses allow beyond their executions: something if one is under way at the start.
-
-    That is so in the rest of a procedure, see :mod:`hcssp.procedure.rest`; elsewhere it is 0.
-    """
-    carried = {each.name: 0.0 for each in problem.constraints}
-    if problem.nesting is None or problem.nesting.placed is None:
-        return carried
-    limited = [(each, each.per.use) for each in problem.constraints if each.per is not None]
-    known = to_come(problem, [problem.uses[use] for _, use in limited])
-    for (constraint, _), found in zip(limited, known, strict=True):
-        if found is not None:
-            executions = float(found.most[problem.start])
-            carried[constraint.name] = constraint.at_most - constraint.limit * executions
-    return carried
 
 
 def _ends_by_exit(problem: HCSSP) -> bool:
@@ -260,16 +260,70 @@ def _most_executions(entries: FloatArray, parts: Sequence[_Part], num_events: in
     """
     most = np.zeros((num_events, entries.shape[1]))
     for part in parts:
-        at_once = entries[part.choices]
-        for _ in range(MOST_SWEEPS):
-            better = np.maximum.reduceat(at_once + part.moves @ most, part.firsts)
-            better[better > WITHOUT_END] = np.inf
-            before = most[part.events]
-            most[part.events] = better
-            with np.errstate(invalid="ignore"):
-                settled = (better == before) | (better - before <= SETTLED * better)
-            if not part.cyclic or settled.all():
-                break
+        # Nothing is known yet of the events of the part itself.
+        others = entries[part.choices] + part.moves @ most
+        if part.cyclic:
+            uses = np.flatnonzero(others.any(axis=0))
+            most[np.ix_(part.events, uses)] = _settled(others[:, uses], part)
         else:
-            most[np.ix_(part.events, ~settled.all(axis=0))] = np.inf
+            most[part.events] = np.maximum.reduceat(others, part.firsts)
     return most
+
+
+def _settled(others: FloatArray, part: _Part) -> FloatArray:
+    """The most executions from the events of a part that choices lead back into; ``inf`` if without end.
+
+    Parameters
+    ----------
+    others
+        The executions at once and after leaving the part, one row a choice and one column a use.
+    part
+        The events and choices.
+    """
+    inner = csr_array(part.moves[:, part.events])
+    found = np.zeros((len(part.events), others.shape[1]))
+    left = np.arange(others.shape[1])
+
+    def swept(known: FloatArray, uses: IntArray) -> FloatArray:
+        return np.maximum.reduceat(others[:, uses] + inner @ known, part.firsts)
+
+    for sweep in range(1, MOST_SWEEPS + 1):
+        if sweep % SOLVE_EVERY == 0:
+            best = _best_choices(others[:, left] + inner @ found[:, left], part.firsts)
+            solved = np.full((len(part.events), len(left)), np.nan)
+            for policy in np.unique(best, axis=1).T:
+                alike = (best == policy[:, np.newaxis]).all(axis=0)
+                solved[:, alike] = _solved(others[policy][:, left[alike]], inner[policy])
+            error = np.abs(swept(solved, left) - solved)
+            settled = ((solved >= found[:, left]) & (error <= 4.0 * ROUNDING * solved)).all(axis=0)
+            found[:, left[settled]] = solved[:, settled]
+            left = left[~settled]
+        better = swept(found[:, left], left)
+        # From below the sweeps rise until rounding ends it.
+        rises = (better > found[:, left]).any(axis=0)
+        endless = (better > WITHOUT_END).any(axis=0)
+        found[:, left[rises]] = better[:, rises]
+        found[:, left[endless]] = np.inf
+        left = left[rises & ~endless]
+        if not len(left):
+            return found
+    found[:, left] = np.inf
+    return found
+
+
+def _best_choices(values: FloatArray, firsts: IntArray) -> IntArray:
+    """The first choice of the most executions at each event, for each column of uses."""
+    count = len(values)
+    most = np.repeat(np.maximum.reduceat(values, firsts), np.diff(firsts, append=count), axis=0)
+    places = np.where(values == most, np.arange(count)[:, np.newaxis], count)
+    return np.minimum.reduceat(places, firsts)
+
+
+def _solved(right: FloatArray, moves: csr_array) -> FloatArray:
+    """The executions to expect if one choice is made at each event; not a number if these never end."""
+    try:
+        factors = splu(csc_array(eye_array(len(right), format="csc") - moves))
+    except RuntimeError:
+        return np.full(right.shape, np.nan)
+    solved: FloatArray = factors.solve(right)
+    return solved

@@ -204,7 +204,7 @@ class HCSSP:
         for row, constraint in enumerate(self.constraints, 1):
             if constraint.per is not None and constraint.at_most < np.inf:
                 for choice, loss in constraint.per.losses.items():
-                    costs[row, choice] = constraint.limit * loss
+                    costs[row, choice] = constraint.lost_execution * loss
         return frozen(costs)
 
     @property

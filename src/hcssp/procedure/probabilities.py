@@ -29,8 +29,9 @@ from scipy.sparse import csr_array
 
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.levels import LevelLabels, LevelledGrid
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import reachable
+from hcssp.cssp.transition_costs import TransitionCosts, outcomes_of_rows
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.capacities import carried_over
 from hcssp.procedure.elements import Activity, Constraint, Outcome
@@ -249,17 +250,33 @@ def _entering(cssp: CSSP, marked: BoolArray) -> FloatArray:
 
 def _with_cost(cssp: CSSP, name: str, marked: BoolArray) -> CSSP:
     """The problem in which entering what is marked costs 1."""
+    chances = _entering(cssp, marked)
+    rows = _differing_rows(cssp, chances)
+    found = outcomes_of_rows(cssp, rows)
+    owners = np.repeat(rows, found.lengths)
+    enters = marked[found.states] & ~marked[cssp.row_state[owners]]
+    costs = found.costs(rows, cssp.costs, cssp.transition_costs)
     world = cssp.world
     if world is not None and not isinstance(world, LevelledGrid):
         # The grid does not know of this cost, so that it is a picture of the states and no more.
         world = LevelledGrid.of(world, 1)
     return cssp.derive(
-        costs=np.vstack([cssp.costs, _entering(cssp, marked)]),
+        costs=np.vstack([cssp.costs, chances]),
         cost_names=(*cssp.cost_names, name),
         bounds=np.append(cssp.bounds, inf),
         world=world,
-        entered={**cssp.entered, name: marked},
+        transition_costs=TransitionCosts.of(
+            owners, found.states, found.probabilities, np.vstack([costs, enters])
+        ),
     )
+
+
+def _differing_rows(cssp: CSSP, chances: FloatArray) -> IntArray:
+    """The rows whose outcomes cost differently, or of which only some happen with these chances."""
+    differs: BoolArray = (chances > 0.0) & (np.diff(cssp.transitions.indptr) > 1)
+    if cssp.transition_costs is not None:
+        differs[cssp.transition_costs.rows] = True
+    return np.flatnonzero(differs)
 
 
 def _counted(problem: HCSSP, name: str, marked: Sequence[BoolArray]) -> HCSSP:
@@ -318,7 +335,14 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
     part = cssp.transitions[chosen]
     entered = np.maximum(np.repeat(before, np.diff(part.indptr)), marked[part.indices])
     state = 2 * cssp.row_state[chosen] + before
-    first = np.where(before == 0, np.minimum(cssp.transitions @ marked.astype(np.float64), 1.0)[chosen], 0.0)
+    chances = np.minimum(cssp.transitions @ marked.astype(np.float64), 1.0)
+    first = np.where(before == 0, chances[chosen], 0.0)
+    places = np.flatnonzero(np.isin(chosen, _differing_rows(cssp, chances)))
+    found = outcomes_of_rows(cssp, chosen[places])
+    owners = np.repeat(places, found.lengths)
+    happens = np.maximum(before[owners], marked[found.states])
+    costs = found.costs(chosen[places], cssp.costs, cssp.transition_costs)
+    paid = np.vstack([costs, (before[owners] == 0) & marked[found.states]])
     initial = np.zeros((cssp.num_states, 2))
     initial[:, 0] = cssp.initial
     world, cells = cssp.world, 2
@@ -339,8 +363,5 @@ def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str])
         action_labels=SelectedLabels(cssp.action_labels, chosen),
         world=None if world is None else LevelledGrid.of(world, cells),
         groups=cssp.groups,
-        entered={
-            **{each: np.repeat(after, 2) for each, after in cssp.entered.items()},
-            name: np.tile([False, True], cssp.num_states),
-        },
+        transition_costs=TransitionCosts.of(owners, 2 * found.states + happens, found.probabilities, paid),
     )

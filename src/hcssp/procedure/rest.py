@@ -361,5 +361,5 @@ def _limit(
         return replace(left, at_most=at_most)
     place = {choice: new for new, choice in enumerate(part.choices)}
     kept = {place[c]: float(losses[c]) for c in np.flatnonzero(losses).tolist() if c in place}
-    times = at_most / stated.limit if stated.limit > 0.0 else stated.per.most_executions
-    return replace(left, at_most=at_most, per=PerExecution(stated.per.use, times, kept))
+    per = PerExecution(stated.per.use, float(most[after]), kept, carried=left.at_most)
+    return replace(left, at_most=at_most, per=per)

@@ -42,12 +42,11 @@ import numpy.typing as npt
 from hcssp.checker.arithmetic import grains
 from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Certificate, Part, Statement, Use
-from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NotProven
 from hcssp.procedure.model import HCSSP
-from hcssp.proofs.compilation import compiled
+from hcssp.proofs.compilation import compiled, proposed_layout
 from hcssp.proofs.events import event_values, parts_of, rounded_down
 from hcssp.proofs.plans import ProvenPlan, proven_plan
 from hcssp.proofs.potential_store import PotentialStore
@@ -90,7 +89,7 @@ class ProofBuilder:
 
     def __init__(self, problem: CSSP | HCSSP, randomised: bool = False) -> None:
         self._problem = problem
-        self.layout, self.randomised = Layout(problem), randomised
+        self.layout, self.randomised = proposed_layout(problem), randomised
         if randomised:
             self.layout.unit = Fraction(0)
         counted = [cost for each in self.layout.procedure.constraints for cost in each.counts.values()]
@@ -98,7 +97,7 @@ class ProofBuilder:
         self.potentials = PotentialStore(self.layout)
         self._plan = ProvenPlan()
         self._evidence = Evidence(self.layout, self.potentials.kept, self._plan.rows)
-        self.regions = RegionTree(self.layout, self._evidence.never)
+        self.regions = RegionTree(self.layout, self.layout.never)
 
     def flat_row(self, activity: int, row: int) -> int:
         """The flat row of an activity's own row."""
@@ -253,7 +252,7 @@ class ProofBuilder:
             # The start, where it begins, and the end come first; goals are the end.
             own = flat[~self._problem.goals]
             flat = np.concatenate([[0, NO_ROW], np.where(own == NO_ROW, NO_ROW, own + 1)])
-        found = proven_plan(self.layout, flat, self._evidence.most)
+        found = proven_plan(self.layout, flat, self.layout.most)
         if found is not None and found.upper_bound < self._plan.upper_bound:
             self._plan = found
         if found is not None and found.by_chance:
@@ -298,13 +297,13 @@ class ProofBuilder:
 
     def unaffordable(self, activity: int) -> list[int]:
         """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
-        own = self._evidence.never[self.layout.flattening.rows_of(activity)]
-        found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].superfluous).tolist()
+        own = self.layout.never[self.layout.flattening.rows_of(activity)]
+        found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].dominated).tolist()
         return found
 
     def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:
         """What follows for plans that keep the bounds, as the checker has it; ``inf``: there is none."""
-        for weight, most in zip(weights[1:], self._evidence.most, strict=True):
+        for weight, most in zip(weights[1:], self.layout.most, strict=True):
             if weight < 0 or (weight and most == inf):
                 raise NotProven(f"node {node}: {float(weight)!r} is no price of a bounded cost")
             least -= weight * Fraction(most if weight else 0)

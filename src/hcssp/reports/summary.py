@@ -168,6 +168,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "method": plan.method,
         "status": str(plan.status),
         "infeasible_because": plan.proof.because if isinstance(plan.proof, Infeasible) else None,
+        "message": plan.message or None,
         "stopped_by": str(plan.ending.reason),
         "stop_detail": plan.ending.detail or None,
         "lower_bound": plain(plan.lower_bound),

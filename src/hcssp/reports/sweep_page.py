@@ -10,7 +10,7 @@ from typing import Any
 from hcssp.files.atomic import write_atomically
 from hcssp.reports.figures import plain
 from hcssp.reports.page import filled_page
-from hcssp.reports.sweep_tables import aim_of, axis_name, told_constraints
+from hcssp.reports.sweep_tables import aim_of, axis_name, claims_of, told_constraints
 from hcssp.solving.sweep_record import Sweep
 from hcssp.version import __version__
 
@@ -30,7 +30,8 @@ def sweep_html(sweep: Sweep) -> str:
     """The page."""
     folder = files("hcssp.reports") / "page"
     name = sweep.problem or "problem"
-    lead = f"The {aim_of(sweep)} for {len(sweep.points)} combinations of what may vary."
+    parts = (f"The {aim_of(sweep)} for {len(sweep.points)} combinations of what may vary", claims_of(sweep))
+    lead = f"{', '.join(filter(None, parts))}."
     texts = {
         "title": escape(f"{name}: what if?"),
         "name": escape(name),

@@ -58,6 +58,12 @@ def draw_sweep(sweep: Sweep) -> Any:
     return _lines(sweep, varied, primary)
 
 
+def _title(sweep: Sweep) -> str:
+    claimed = sum(point.is_claimed for point in sweep.points)
+    claims = f"\n{claimed} of {len(sweep.points)} points are claims, not checked" if claimed else ""
+    return f"{sweep.problem}: {aim_of(sweep)}{claims}"
+
+
 def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) -> Any:
     figure = new_figure(2.6 + 0.85 * len(across.values), 2.0 + 0.6 * len(down.values))
     axes = figure.add_subplot()
@@ -79,7 +85,7 @@ def _heat_map(sweep: Sweep, across: SweepAxis, down: SweepAxis, primary: str) ->
         colour = WARNING if not isfinite(value) else "white" if value > middle else INK
         axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=9)
     figure.colorbar(image, ax=axes, label=primary)
-    axes.set_title(f"{sweep.problem}: {primary}", loc="left", fontsize=11)
+    axes.set_title(_title(sweep), loc="left", fontsize=11)
     return figure
 
 
@@ -88,7 +94,7 @@ def _lines(sweep: Sweep, varied: list[SweepAxis], primary: str) -> Any:
     axes = figure.add_subplot()
     tidy(axes)
     axes.set_ylabel(primary)
-    axes.set_title(f"{sweep.problem}: {primary}", loc="left", fontsize=11)
+    axes.set_title(_title(sweep), loc="left", fontsize=11)
     if not varied:
         axes.text(0.5, 0.5, "nothing varies", transform=axes.transAxes, ha="center")
         return figure

@@ -9,6 +9,7 @@ from typing import Any
 
 from hcssp.contract.proof import Status
 from hcssp.errors import MissingDependency
+from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.reports.figures import given, percent, plain, rounded_down, rounded_up
 from hcssp.reports.measures import Measure
 from hcssp.reports.plan_words import Style, aligned
@@ -74,9 +75,7 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     for point in sweep.points:
         row = [value_on(sweep, axis, point.at(axis)) for axis in varied]
         row += _ends(point)
-        row.append(
-            "-" if not point.found else "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
-        )
+        row.append(_quality(point))
         for constraint, measure in measures.items():
             bound = point.bounds.get(constraint, float("inf"))
             row.append(measure.used(point.costs[constraint], bound) if point.found else "-")
@@ -93,17 +92,26 @@ def sweep_in_words(sweep: Sweep, style: Style, name: str = "") -> str:
     slowest = max((point.cpu_seconds for point in sweep.points), default=0.0)
     count = len(sweep.points)
     blocks = [style.strong(title), aligned(rows)]
+    counted, claims = f"{count} {'point' if count == 1 else 'points'}", claims_of(sweep)
+    proven = "the best deterministic plan is proven to lie between the two figures."
+    told = f"{counted}, {claims}. For the others {proven}" if claims else f"{counted}. {proven.capitalize()}"
     blocks.append(
-        f"{count} {'point' if count == 1 else 'points'}. The best deterministic plan is proven to lie "
-        f"between the two figures.\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it "
-        "at the slowest point."
+        f"{told}\nSolving took {cpu:.1f} s of processor time, {slowest:.1f} s of it at the slowest point."
     )
     return "\n\n".join(blocks)
 
 
+def claims_of(sweep: Sweep) -> str:
+    """How many points are claims of a results file, in words; empty if there are none."""
+    claimed = sum(point.is_claimed for point in sweep.points)
+    return f"of which {claimed} are claims of a results file that were not checked" if claimed else ""
+
+
 def _quality(point: SweepPoint) -> str:
     if not point.found:
-        return "-"
+        return "claimed" if point.is_claimed else "-"
+    if point.is_claimed:
+        return f"claimed: {percent(point.gap)}" if point.gap > OPTIMALITY_TOLERANCE else "claimed: optimal"
     return "optimal" if point.status is Status.OPTIMAL else percent(point.gap)
 
 

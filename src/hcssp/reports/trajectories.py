@@ -66,19 +66,21 @@ def draw_runs(policy: ProcedurePolicy, count: int, seed: int = 0, max_steps: int
     walk = Walk(chain, steps, np.full(count, flattening.start), np.random.default_rng(seed))
     states = np.full(count, flattening.start)
     passed = [states]
+    paid = []
     for under_way, taken in walk.go(max_steps):
-        states = states.copy()
+        states, costs = states.copy(), np.zeros((count, len(chain.costs)))
         states[under_way] = steps.state[taken]
+        costs[under_way] = steps.costs(chain, taken).T
         passed.append(states)
+        paid.append(costs)
     ways = np.array(passed)
-    # A line for every state; the end has no row and costs nothing.
-    state_costs = np.zeros((flattening.num_states, chain.costs.shape[0]))
-    state_costs[np.diff(chain.row_start) > 0] = chain.costs.T
+    # A line for every state on the way; the last one is left by no step.
+    spent = np.array([*paid, np.zeros((count, len(chain.costs)))])
     runs = []
     for run in range(count):
         ended = np.flatnonzero(ways[:, run] == flattening.end)
         way = ways[: ended[0] + 1 if len(ended) else len(ways), run]
-        runs.append(Run(way, state_costs[way], bool(len(ended))))
+        runs.append(Run(way, spent[: len(way), run], bool(len(ended))))
     return runs
 
 

@@ -29,9 +29,12 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     if not reasons.alternatives:
         return f"{emphasis.strong(title)}\n\nThere is nothing else to do."
     costs = aim.told(told_costs(reasons.plan))
-    once = [["", *names], [reasons.chosen, *_figures(measures, costs)]]
+    # A plan from a file may break the bounds of the problem that it is read for.
+    breaks = not reasons.plan.keeps_bounds()
+    chosen = f"{reasons.chosen} (*)" if breaks else reasons.chosen
+    once = [["", *names], [chosen, *_figures(measures, costs)]]
     once += [_deviating(each, aim, measures) for each in reasons.alternatives]
-    notes = [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
+    notes = [breaks] + [each.once is not None and not each.keeps_bounds for each in reasons.alternatives]
     blocks = [
         emphasis.strong(title),
         emphasis.strong("If one deviated there once, and then followed the plan") + "\n" + aligned(once),
@@ -46,7 +49,7 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     best = [["", *names, f"proven: not {'above' if aim.greatest else 'below'}", "comes there"]]
     best.append(
         [
-            reasons.chosen,
+            chosen,
             *_figures(measures, costs),
             _limit(aim, reasons.plan.lower_bound),
             _share(reasons.comes_there),
@@ -56,6 +59,8 @@ def reasons_in_words(reasons: Reasons, style: Style | None = None) -> str:
     blocks.append(
         emphasis.strong("The best plan that keeps the bounds and always does so there") + "\n" + aligned(best)
     )
+    if breaks:
+        blocks[-1] += "\n  (*) the plan itself, which breaks a bound"
     return "\n\n".join(blocks)
 
 
@@ -117,6 +122,7 @@ def reasons_document(reasons: Reasons) -> dict[str, Any]:
     return {
         "at": reasons.place,
         "chosen": reasons.chosen,
+        "keeps_bounds": reasons.plan.keeps_bounds(),
         "comes_there": plain(reasons.comes_there),
         "costs": named(told_costs(reasons.plan)),
         "alternatives": [

@@ -12,7 +12,7 @@ from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Interval, Status, Verification
 from hcssp.contract.trace import Trace
 from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
-from hcssp.procedure import HCSSP
+from hcssp.procedure import HCSSP, as_procedure
 from hcssp.procedure.aim import Aim
 from hcssp.procedure.units import called
 from hcssp.reports.figures import breaks, percent, rounded, rounded_down, rounded_up
@@ -121,10 +121,32 @@ def verification_of(plan: Plan) -> Verification | None:
     return plan.proof.verification if isinstance(plan.proof, Interval) else None
 
 
+def other_bounds(plan: Plan) -> str:
+    """The bounds that a plan's file names where the problem has others, and the problem's; empty if none."""
+    problem, judged = as_procedure(plan.problem), plan.bounds
+    named = plan.made_for or {}
+    other = [name for name, bound in named.items() if bound != judged[name]]
+    if not other:
+        return ""
+    made_for, judged_by = (
+        _listed([_at_most(Measure.of(problem, name), bounds[name]) for name in other])
+        for bounds in (named, judged)
+    )
+    return f"made for {made_for}, and is judged by {judged_by}"
+
+
+def _at_most(measure: Measure, bound: float) -> str:
+    if not isfinite(bound):
+        return f"no bound on {measure.name}"
+    return f"{measure.name} at most {measure.given(bound)}"
+
+
 def why_it_stopped(plan: Plan) -> str:
     """Why the search ended, in a sentence."""
     if plan.ending.reason is Reason.UNKNOWN and not plan.seconds:
-        return f"This plan, made by the method {plan.method}, was not searched for under these bounds."
+        other = other_bounds(plan)
+        was = f": it was {other}" if other else ""
+        return f"This plan, made by the method {plan.method}, was not searched for under these bounds{was}."
     said = "The file says that the search" if plan.claim is not None else "The search"
     return f"{said} (method {plan.method}) ended after {plan.seconds:.1f} s because {plan.ending.in_words}."
 

@@ -30,9 +30,10 @@ class CurvePoint:
         What is proven under that bound, and the best deterministic policy found, if any.
     stochastic
         The optimum over randomised policies, or a bound below which none is where :attr:`TradeOff.exact` is
-        False; ``inf`` if the bound cannot be kept.
+        False; ``inf`` if no randomised policy keeps the bounds. It may be finite where no deterministic one
+        does.
     price
-        What one more unit of the bound saves there; None if the bound cannot be kept.
+        What one more unit of the bound saves there; None if no randomised policy keeps the bounds.
     """
 
     bound: float
@@ -60,7 +61,9 @@ def finished_point(
     """The point that a search has found, with what the stochastic curve proves there."""
     plan = at_least(plan, value)
     if isinstance(plan.proof, Infeasible):
-        return CurvePoint(bound, plan, inf, None)
+        # Only weights prove that randomised policies fail, too; a search says so of deterministic ones alone.
+        is_known = plan.proof.weights is None and plan.proof.ends and value > -inf
+        return CurvePoint(bound, plan, value, price) if is_known else CurvePoint(bound, plan, inf, None)
     if price is not None:
         plan = replace(plan, prices={**(plan.prices or {}), constraint: price})
     return CurvePoint(bound, plan, value, price)
@@ -99,6 +102,6 @@ class Enough:
 
 def at_least(plan: Plan, value: float) -> Plan:
     """A plan whose lower bound is at least the stochastic optimum."""
-    if isinstance(plan.proof, Infeasible) or plan.lower_bound >= value:
+    if isinstance(plan.proof, Infeasible) or plan.lower_bound >= value or value == inf:
         return plan
     return replace(plan, proof=Interval(min(value, plan.upper_bound), plan.upper_bound))

@@ -17,7 +17,7 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import ImproperPolicy
 from hcssp.evaluation.exact import evaluate, expected_remaining
-from hcssp.numerics import is_feasible
+from hcssp.numerics import broken
 from hcssp.procedure.model import HCSSP
 
 _NEVER = 1e-12
@@ -109,9 +109,9 @@ def deviating_once(
         often = executions[constraint.name] - more
         forgone = 0.0
         if np.isfinite(constraint.at_most):
-            forgone = constraint.limit * (per.most_executions - often)
+            forgone = constraint.lost_execution * (per.most_executions - often)
         told[place] = (sums[place] - forgone) / often if often > _NEVER else nan
-    return Deviation(told, is_feasible(sums, problem.bounds))
+    return Deviation(told, not len(broken(sums[1:], problem.bounds)))
 
 
 def _losses(problem: HCSSP) -> FloatArray:

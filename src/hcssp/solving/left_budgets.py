@@ -31,7 +31,7 @@ from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.exact import expected_remaining, expected_to_come
 from hcssp.procedure import HCSSP, ProcedurePolicy, policy_chain
-from hcssp.procedure.limits import carried_limits, enters
+from hcssp.procedure.limits import enters
 from hcssp.procedure.rest import UNDER_WAY, Position, describe, inside, position_of
 
 
@@ -110,7 +110,6 @@ def _expected_to_be_left(
                 "spent until there; say what was"
             ]
         )
-    carried = carried_limits(problem)
     left = {}
     for constraint in world.constraints:
         gone = charged.get(constraint.name, 0.0)
@@ -129,7 +128,7 @@ def _expected_to_be_left(
             continue
         number = 1 + problem.num_constraints + limited.index(stated)
         executions = float(begin[number] - here[number])
-        left[constraint.name] = carried[stated.name] + constraint.limit * executions - reckoned
+        left[constraint.name] = stated.per.carried + constraint.limit * executions - reckoned
     return left
 
 

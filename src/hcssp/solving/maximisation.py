@@ -49,7 +49,7 @@ from typing import TypeVar
 import numpy as np
 
 from hcssp.cssp.implicit import refuse_implicit
-from hcssp.cssp.model import CSSP
+from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName, UnsupportedProblem
 from hcssp.procedure.elements import Constraint
@@ -131,24 +131,14 @@ def maximised_again(problem: CSSP | HCSSP, reward: Reward) -> CSSP | HCSSP:
     if isinstance(problem, HCSSP):
         again = _of_procedure(_without_missed(problem, reward), reward.name, reward.weights)
     else:
-        kept = problem.derive(
-            costs=problem.costs[1:], cost_names=problem.cost_names[1:], bounds=problem.bounds[1:]
-        )
+        kept = _without_primary(problem)
         again = _of_single(kept, reward.name, reward.weights)
     return again.with_bounds({name: bounds[name] for name in again.constraint_names if name in bounds})
 
 
 def _without_missed(problem: HCSSP, reward: Reward) -> HCSSP:
     """A procedure without what is missed of a reward; what counts its parts is left out, to be made again."""
-    activities = tuple(
-        replace(
-            each,
-            cssp=each.cssp.derive(
-                costs=each.cssp.costs[1:], cost_names=each.cssp.cost_names[1:], bounds=each.cssp.bounds[1:]
-            ),
-        )
-        for each in problem.activities
-    )
+    activities = tuple(replace(each, cssp=_without_primary(each.cssp)) for each in problem.activities)
     primary = activities[0].cssp.cost_names[0]
     constraints = tuple(
         replace(each, counts={activity: cost - 1 for activity, cost in each.counts.items()})
@@ -158,15 +148,32 @@ def _without_missed(problem: HCSSP, reward: Reward) -> HCSSP:
     return replace(problem, activities=activities, constraints=constraints, reward=None)
 
 
+def _without_primary(problem: CSSP) -> CSSP:
+    paid = problem.transition_costs
+    return problem.derive(
+        costs=problem.costs[1:],
+        cost_names=problem.cost_names[1:],
+        bounds=problem.bounds[1:],
+        transition_costs=None if paid is None else paid.paying(paid.costs[1:]),
+    )
+
+
+def _with_primary(problem: CSSP, name: str, costs: FloatArray, reward: Reward | None = None) -> CSSP:
+    """The problem with another primary cost, of which all transitions of a row pay the same."""
+    paid = problem.transition_costs
+    return problem.derive(
+        costs=np.vstack([costs, problem.costs]),
+        cost_names=(name, *problem.cost_names),
+        bounds=np.concatenate([[inf], problem.bounds]),
+        reward=reward,
+        transition_costs=None if paid is None else paid.paying(np.vstack([costs[paid.rows], paid.costs])),
+    )
+
+
 def _of_single(problem: CSSP, name: str, weights: Mapping[str, float]) -> CSSP:
     found = shaped(problem, _gained(problem, weights), np.zeros(problem.num_rows, dtype=np.bool_))
-    names = problem.cost_names
-    return problem.derive(
-        costs=np.vstack([found.costs, problem.costs]),
-        cost_names=(_missed(name, names), *names),
-        bounds=np.concatenate([[inf], problem.bounds]),
-        reward=Reward(name, found.most, dict(weights)),
-    )
+    reward = Reward(name, found.most, dict(weights))
+    return _with_primary(problem, _missed(name, problem.cost_names), found.costs, reward)
 
 
 def _of_procedure(problem: HCSSP, name: str, weights: Mapping[str, float]) -> HCSSP:
@@ -176,18 +183,8 @@ def _of_procedure(problem: HCSSP, name: str, weights: Mapping[str, float]) -> HC
     missed = _missed(name, tuple(known))
     changed = []
     for index, activity in enumerate(activities):
-        cssp = activity.cssp
         span = slice(flattening.row_offset[index], flattening.row_offset[index + 1])
-        changed.append(
-            replace(
-                activity,
-                cssp=cssp.derive(
-                    costs=np.vstack([found.costs[span], cssp.costs]),
-                    cost_names=(missed, *cssp.cost_names),
-                    bounds=np.concatenate([[inf], cssp.bounds]),
-                ),
-            )
-        )
+        changed.append(replace(activity, cssp=_with_primary(activity.cssp, missed, found.costs[span])))
     constraints = [
         replace(each, counts={activity: cost + 1 for activity, cost in each.counts.items()})
         for each in problem.constraints

@@ -63,7 +63,7 @@ def sweep(
         Seconds for each point; what is proven by then is reported.
     file
         Where points are kept as they are found. Those that are there already, and good enough, are not
-        solved again.
+        solved again: they are claims (:attr:`SweepPoint.status`).
     on_point
         Called with every point when it is known, in the order in which they are solved.
     jobs

@@ -24,7 +24,8 @@ class SweepPoint:
     settings, bounds
         The parameters and the bounds that were varied.
     status, lower_bound, upper_bound
-        What is proven about the best deterministic plan.
+        What is proven about the best deterministic plan. With the status ``claimed``, everything here is
+        what a results file says, and nothing of it was checked.
     costs
         The exact expected costs of the plan that was found, by name; empty if none was.
     prices
@@ -80,6 +81,11 @@ class SweepPoint:
     def at(self, axis: SweepAxis) -> float:
         """Where it lies on an axis."""
         return (self.bounds if axis.is_bound else self.settings)[axis.name]
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the point was taken from a results file, and nothing of it was checked."""
+        return self.status is Status.CLAIMED
 
     def is_done(self, gap: float) -> bool:
         """Whether nothing is left to do for someone who asks for this gap."""

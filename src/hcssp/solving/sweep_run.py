@@ -11,8 +11,9 @@ from typing import Any
 from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
+from hcssp.contract.proof import Status
 from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
-from hcssp.errors import HcsspError, ImproperPolicy, InvalidProblem
+from hcssp.errors import DeadEnd, HcsspError, ImproperPolicy, InvalidProblem
 from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
 from hcssp.solving.side_by_side import SideBySide
 from hcssp.solving.solve import solve
@@ -67,6 +68,8 @@ def _solve_point(
     began, cpu = time.perf_counter(), time.process_time()
     try:
         plan = solve(problem, stop=stop, start=neighbour.start(problem), memory=neighbour.memory)
+    except DeadEnd as error:
+        plan = Plan.of_dead_end(problem, error)
     except HcsspError as error:
         raise InvalidProblem([f"{in_words({**settings, **bounds})}{error}"]) from error
     if plan.ending.reason is Reason.INTERRUPTED:
@@ -177,21 +180,23 @@ class SweepRun:
         return _Strand(self.grid, tuple(places), self.gap, self.time_limit)
 
     def _missing(self, places: Sequence[int]) -> list[int]:
-        """Those of some points with the same parameters that must be solved; the others are known."""
+        """Those of some points with the same parameters that must be solved; the others are claimed."""
         if self.known is None:
             return list(places)
         problem = self.make(self.grid.at(places[0])[0])
+        names = {problem.primary_name, *problem.constraint_names}
         missing = []
         for place in places:
             settings, bounds = self.grid.at(place)
             under = problem.with_bounds(floats(bounds))
             self.keys[place] = self.known.key(under)
             found = self.known.find(self.keys[place])
-            if found is None or not found.is_done(self.gap):
+            if found is None or not found.is_done(self.gap) or set(found.costs) not in (set(), names):
                 missing.append(place)
                 continue
-            # Another grid may have got there by other parameters.
-            self._tell(place, replace(found, settings=floats(settings), bounds=floats(bounds)))
+            # Another grid may have got there by other parameters. The file holds no proof.
+            claimed = replace(found, settings=floats(settings), bounds=floats(bounds), status=Status.CLAIMED)
+            self._tell(place, claimed)
         return missing
 
     def add(self, place: int, point: SweepPoint) -> None:

@@ -19,7 +19,7 @@ from hcssp.cssp.model import FloatArray
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracle import Oracle
 from hcssp.dual.vertex import Vertex
-from hcssp.numerics import OPTIMALITY_TOLERANCE, mixture_is_feasible, relative_gap
+from hcssp.numerics import OPTIMALITY_TOLERANCE, may_be_feasible, relative_gap
 from hcssp.ssp.region import Region
 
 SAME = 2e-9
@@ -76,7 +76,7 @@ def _tangent(oracle: Oracle[Any], index: int, bound: float, known: Sequence[Vert
     if dual.support:
         mixture = dual.mixture @ np.array([vertex.costs for vertex in dual.support])
         reached = (
-            mixture_is_feasible(mixture, there.bounds)
+            may_be_feasible(mixture, there.bounds)
             and relative_gap(dual.bound, float(mixture[0])) <= OPTIMALITY_TOLERANCE
         )
     price = float(dual.prices[index]) if priced else inf
@@ -166,9 +166,14 @@ def pieces_of(tangents: dict[float, Tangent]) -> tuple[FloatArray, FloatArray]:
 
 
 def on_curve(tangents: dict[float, Tangent], bound: float) -> tuple[float, float | None]:
-    """The stochastic optimum at a bound and the price there; at a breakpoint that of more, not of less."""
+    """The stochastic optimum at a bound and the price there; at a breakpoint that of more, not of less.
+
+    Below the first tangent no mixture of policies keeps the bounds, which costs ``inf``.
+    """
     if not tangents:
         return -inf, None
+    if bound < min(tangents):
+        return inf, None
     value = max(float(tangent.at(bound)) for tangent in tangents.values())
     near = value - _rounding(value, 0.0)
     price = min(tangent.price for tangent in tangents.values() if tangent.at(bound) >= near)

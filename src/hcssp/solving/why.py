@@ -252,6 +252,7 @@ def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
         row_start=np.concatenate(([0], np.cumsum(counts))),
         costs=cssp.costs[:, kept],
         action_labels=SelectedLabels(cssp.action_labels, kept),
+        transition_costs=None if cssp.transition_costs is None else cssp.transition_costs.take(kept),
     )
     return changed, kept
 

@@ -9,16 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-import numpy as np
-
-from hcssp.cssp.levels import Capacity
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.levels import Capacity, Uses
+from hcssp.cssp.model import FloatArray
 from hcssp.errors import InvalidProblem
 from hcssp.files.problem_file.format import Model, Problem
 from hcssp.files.problem_file.grid_format import COST, DrawnGrid, ListedGrid
 from hcssp.files.problem_file.tree import Field
 from hcssp.procedure import HCSSP
-from hcssp.procedure.capacities import with_capacities
+from hcssp.procedure.capacities import with_uses
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class Carried:
     """
 
     capacities: tuple[Capacity, ...] = ()
-    uses: dict[int, tuple[FloatArray, Mapping[str, float] | None]] = field(default_factory=dict)
+    uses: dict[int, tuple[Uses | FloatArray, Mapping[str, float] | None]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, problem: Problem) -> Carried:
@@ -61,7 +59,7 @@ class Carried:
         """The problem with its capacities; None, and the mistakes noted, if it cannot have them."""
         if not self.capacities:
             return problem
-        used: dict[str, FloatArray] = {}
+        used: dict[str, Uses | FloatArray] = {}
         prices: dict[str, Mapping[str, float]] = {}
         for activity in problem.activities:
             if id(activity.cssp) in self.uses:
@@ -69,19 +67,14 @@ class Carried:
                 if price is not None:
                     prices[activity.name] = price
             else:
-                used[activity.name] = self._of_costs(activity.cssp)
+                # What an activity of another file uses are its costs of these names.
+                used[activity.name] = Uses.of_costs(activity.cssp, self.names)
         try:
-            return with_capacities(problem, self.capacities, used, prices)
+            return with_uses(problem, self.capacities, used, prices)
         except InvalidProblem as error:
             for violation in error.violations:
                 document.at("capacities").wrong(violation)
             return None
-
-    def _of_costs(self, cssp: CSSP) -> FloatArray:
-        """What an activity of another file uses: its costs of these names."""
-        free = np.zeros(cssp.num_rows)
-        names = cssp.cost_names
-        return np.array([cssp.costs[names.index(name)] if name in names else free for name in self.names])
 
 
 def note_negative(part: Model, capacities: Collection[str]) -> None:
@@ -99,6 +92,9 @@ def _costs(part: Model) -> Iterator[tuple[Field, Mapping[str, object]]]:
         for action in (actions or {}).values():
             if action is not None and action.costs:
                 yield action.where("costs"), action.costs
+            if action is not None:
+                for reached, extra in (action.arrival_costs or {}).items():
+                    yield action.where("arrival_costs", reached), extra or {}
     grid = part.grid
     if grid is not None and isinstance(grid.step_cost, dict):
         yield grid.where("step_cost"), grid.step_cost

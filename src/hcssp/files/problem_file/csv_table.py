@@ -1,9 +1,9 @@
 """A table in a CSV file: one line for every transition.
 
 The columns are ``state``, ``action``, ``next`` and ``probability``, then one for every cost that is not
-zero everywhere, in any order. A cost belongs to the transition: if the lines of an action name different
-costs, the expected one counts. The lines of an action may stand apart; states and actions keep the order
-of their first lines.
+zero everywhere, in any order. A cost belongs to the transition: the lines of an action may name different
+costs. Plans are made for the expected cost; what a single run spends is the cost of the transitions that it
+takes. The lines of an action may stand apart; states and actions keep the order of their first lines.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_csv_table(
     most
         How many transitions there may be.
     capacities
-        The costs that can be given back, and of which all lines of an action must use the same amount.
+        The costs that can be given back.
     parameters
         What the names in numbers stand for.
     """
@@ -59,8 +59,6 @@ def read_csv_table(
     draft = TableDraft(cost_names, wrong)
     fields_of = _Fields(columns, cost_names, wrong, capacities, parameters)
     rows: dict[tuple[str, str], int] = {}
-    carried = [(at, name) for at, name in enumerate(cost_names) if name in capacities]
-    first_costs: dict[int, list[float]] = {}
     free = [0.0] * len(cost_names)
     found: list[int] = []
     reached: list[str] = []
@@ -79,10 +77,6 @@ def read_csv_table(
         row = rows.get((state, action))
         if row is None:
             row = rows[state, action] = draft.row(draft.state(state, listed=True), action, free, line)
-        for at, name in carried:
-            if first_costs.setdefault(row, costs)[at] != costs[at]:
-                told = "the lines of an action must agree on what it uses of a capacity"
-                wrong(line, name, f"{told}, but the first says {first_costs[row][at]:g}")
         found.append(row)
         reached.append(successor)
         probabilities.append(probability)

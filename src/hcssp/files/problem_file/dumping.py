@@ -246,15 +246,42 @@ def _rows(cssp: CSSP, texts: list[str]) -> dict[str, Any]:
         part.tolist() for part in (cssp.transitions.indptr, cssp.transitions.indices, cssp.transitions.data)
     )
     costs = cssp.costs.T.tolist()
+    on_arrival = _arrival_costs(cssp)
     for row, state in enumerate(cssp.row_state.tolist()):
         entries = range(indptr[row], indptr[row + 1])
         to = Line({texts[indices[entry]]: data[entry] for entry in entries})
-        paid = Line({name: cost for name, cost in zip(cssp.cost_names, costs[row], strict=True) if cost})
+        arrivals = on_arrival.get(row, {})
+        differing = {name for extra in arrivals.values() for name in extra}
+        named = zip(cssp.cost_names, costs[row], strict=True)
+        paid = Line({name: cost for name, cost in named if cost and name not in differing})
         action = Line(
-            to=next(iter(to)) if list(to.values()) == [1.0] else to, **({"costs": paid} if paid else {})
+            to=next(iter(to)) if list(to.values()) == [1.0] else to,
+            **({"costs": paid} if paid else {}),
+            **(
+                {"arrival_costs": Line({texts[s]: extra for s, extra in arrivals.items()})}
+                if arrivals
+                else {}
+            ),
         )
         table[texts[state]][label_text(cssp.action_labels[row])] = action
     return table
+
+
+def _arrival_costs(cssp: CSSP) -> dict[int, dict[int, Line]]:
+    """By rows and the states that they reach, the costs that depend on the state."""
+    paid = cssp.transition_costs
+    found: dict[int, dict[int, Line]] = {}
+    if paid is None:
+        return found
+    rows, begins = np.unique(paid.rows, return_index=True)
+    for row, span in zip(rows.tolist(), np.split(np.arange(len(paid.rows)), begins[1:]), strict=True):
+        costs = paid.costs[:, span]
+        differing = np.flatnonzero(costs.max(axis=1) > costs.min(axis=1)).tolist()
+        for state, own in zip(paid.states[span].tolist(), costs.T.tolist(), strict=True):
+            extra = Line({cssp.cost_names[cost]: own[cost] for cost in differing if own[cost]})
+            if extra:
+                found.setdefault(row, {})[state] = extra
+    return found
 
 
 def _slip(slip: float | tuple[float, float]) -> dict[str, Any]:
@@ -335,6 +362,14 @@ def _check_names(problem: HCSSP) -> None:
         labels = activity.cssp.state_labels
         if not isinstance(labels, range):
             found += _unwritable(f"activity {activity.name!r}", labels)
+        paid = activity.cssp.transition_costs
+        if paid is not None:
+            again = (np.diff(paid.rows) == 0) & (np.diff(paid.states) == 0)
+            for entry in np.flatnonzero(again)[:1].tolist():
+                found.append(
+                    f"activity {activity.name!r}: a file cannot hold two costs of one action that leads to "
+                    f"state {labels[int(paid.states[entry])]!r}; let the two outcomes reach different states"
+                )
     if found:
         raise InvalidProblem(found)
 

@@ -85,6 +85,10 @@ class Action(Part):
         | name_text("a state, or a mapping from states to probabilities")
     )
     costs: Costs | None = optional(AMOUNTS)
+    arrival_costs: dict[str, Costs | None] | None = optional(
+        map_of("a mapping from next states to costs", AMOUNTS),
+        description="What is paid in addition if a next state is reached.",
+    )
 
 
 TABLE_SUFFIXES = (".csv", ".drn", ".umb", ".prism", ".nm", ".pm", ".jani")

@@ -57,14 +57,20 @@ def read_model_table(
     if found:
         return None
     nothing = np.zeros(model.num_rows)
+    costs = np.array([model.rewards.get(name, nothing) for name in cost_names])
+    paid = model.transition_costs(cost_names, np.arange(model.num_rows))
+    if paid is not None:
+        differing, means = paid.expected()
+        costs[:, differing] = means
     table = Table(
         transitions=scaled(model.transitions),
         row_states=states_of_rows(model.row_start),
-        costs=np.array([model.rewards.get(name, nothing) for name in cost_names]),
+        costs=costs,
         cost_names=cost_names,
         state_labels=tuple(model.state_names),
         action_labels=tuple(model.action_names),
         origin=np.arange(model.num_rows),
+        transition_costs=paid,
     )
     places = {label: np.flatnonzero(mask).tolist() for label, mask in model.labels.items() if mask.any()}
     return TableModel(

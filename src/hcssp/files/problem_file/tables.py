@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from hcssp.cssp.alike_tables import AlikeTables
 from hcssp.cssp.assembly import Assembly, Table
-from hcssp.cssp.model import CSSP, FloatArray
+from hcssp.cssp.levels import Uses
+from hcssp.cssp.model import CSSP
 from hcssp.cssp.validation import unknown_cost, unsound_rows
 from hcssp.errors import did_you_mean
 from hcssp.files.problem_file.format import Table as WrittenTable
@@ -106,10 +107,8 @@ class TableModel:
     def made(self, starts: Mapping[int, float], goals: tuple[int, ...]) -> CSSP:
         """The table with a start and a goal, validated; what is only used up costs nothing."""
         table = self.table
-        if self.capacities or table.costs.min(initial=0.0) < 0.0:
-            # What is given back makes a cost no less.
-            costs = np.maximum(table.costs[: len(self.cost_names)], 0.0)
-            table = replace(table, costs=costs, cost_names=self.cost_names)
+        if self.capacities or table.gives_back:
+            table = table.with_costs(self.cost_names)
         made = self.alike.problem(table, starts, goals)
         if not self.places:
             return made
@@ -118,10 +117,15 @@ class TableModel:
             groups={name: [labels[state] for state in states] for name, states in self.places.items()}
         )
 
-    def uses(self, cssp: CSSP, names: Sequence[str]) -> FloatArray:
+    def uses(self, cssp: CSSP, names: Sequence[str]) -> Uses:
         """How much of each capacity the rows of what was made use, or give back if negative."""
         table = self.table.without_actions_of(np.flatnonzero(cssp.goals).tolist())
-        return table.costs[[table.cost_names.index(name) for name in names]]
+        places = [table.cost_names.index(name) for name in names]
+        paid = table.transition_costs
+        if paid is not None:
+            costs = np.maximum(paid.costs[[table.cost_names.index(name) for name in cssp.cost_names]], 0.0)
+            paid = paid.paying(np.vstack([costs, paid.costs[places]]))
+        return Uses(table.costs[places], paid)
 
 
 class TableDraft:
@@ -237,15 +241,31 @@ def read_table(
                 continue
             to = {action.to: 1.0} if isinstance(action.to, str) else action.to
             chances = {reached: chance for reached, chance in to.items() if chance is not None}
-            costs = action.costs or {}
-            for name in costs:
-                if name not in cost_names:
-                    action.where("costs", name).wrong(unknown_cost(name, cost_names))
+            paid = _costs(action.costs, action.where("costs"), cost_names)
+            arrivals = action.arrival_costs or {}
+            extra = [
+                _costs(arrivals.get(text), action.where("arrival_costs", text), cost_names)
+                for text in (chances if arrivals else ())
+            ]
+            for text in arrivals.keys() - to.keys():
+                told = f"{text!r} is no next state; {did_you_mean(text, [*to])}"
+                action.where("arrival_costs", text).wrong(told)
             if len(chances) == len(to):
-                paid = [costs.get(name) or 0.0 for name in cost_names]
                 row = draft.row(number, label, paid, action.where("to"))
-                draft.lead([row] * len(chances), chances, chances.values())
+                arriving = [cost for costs in extra for cost in costs] if arrivals else None
+                draft.lead([row] * len(chances), chances, chances.values(), arriving)
     return draft.model()
+
+
+def _costs(
+    given: Mapping[str, float | None] | None, where: Field, cost_names: tuple[str, ...]
+) -> list[float]:
+    """One number for each cost, 0 where it is not named; costs that there are not are noted."""
+    costs = given or {}
+    for name in costs:
+        if name not in cost_names:
+            where.at(name).wrong(unknown_cost(name, cost_names))
+    return [costs.get(name) or 0.0 for name in cost_names]
 
 
 def state_label(text: str) -> Hashable:

@@ -9,9 +9,9 @@ cost limit is guessed; if no policy costs less, that is a lower bound, and the l
 
 **Guarantee.** Every policy that HiGHS finds is extracted and evaluated exactly. If its cost is not what HiGHS
 claims (flow has leaked through a binary), that very policy is excluded and HiGHS is asked again. The lower
-bound is the better of the certified bound of the linear program and of HiGHS's own bound less
-:data:`BOUND_TOLERANCE`; the latter is as good as HiGHS's arithmetic. Where flows cannot be limited, HiGHS's
-bound is not used at all.
+bound is the certified bound of the linear program. HiGHS's own bound rests on its arithmetic, with absolute
+tolerances, and is not reported: that a policy is optimal, or that none is feasible, is a claim of HiGHS which
+the ending repeats.
 
 **References.** Dolgov and Durfee 2005.
 """
@@ -30,7 +30,6 @@ import numpy as np
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.progress import Policy, Progress
-from hcssp.contract.proof import Infeasible
 from hcssp.contract.solver import Context
 from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
@@ -51,11 +50,11 @@ from hcssp.methods.highs.linear_program import (
 from hcssp.methods.highs.occupation import most_visited
 from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, Answer, Claim, Model, Outcome, ending_of, run
-from hcssp.numerics import at_least
+from hcssp.numerics import OPTIMALITY_TOLERANCE, at_least, relative_gap
 from hcssp.procedure.policy import policy_of
 
 BOUND_TOLERANCE = 1e-7
-"""HiGHS's lower bound is reported less this share of it (and 1e-9), since HiGHS works with tolerances."""
+"""Costs that HiGHS claims, and its bounds, may be wrong by this share (and 1e-9)."""
 
 INTEGER_TOLERANCE = 1e-8
 """Feasibility tolerance asked of HiGHS here; at 1e-9 its presolve has been seen to lose the optimum."""
@@ -64,7 +63,9 @@ _RAISE_BY = 8.0
 _OWN_COST_SLACK = 1e-6
 
 
-_LOOSE = "flows too loosely limited for a proof"
+OPTIMAL = "HiGHS claims that the policy is optimal; its bound is not certified"
+NO_POLICY = "HiGHS claims that no policy keeps the bounds; that is not certified"
+LOOSE = "HiGHS cannot bound the costs, since flows are too loosely limited"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class MixedInteger:
     name = "milp"
 
     def iterate(self, problem: Problem, context: Context | None = None) -> Iterator[Progress]:
-        """Yield the relaxation's progress, then whatever HiGHS finds or proves, until the proof."""
+        """Yield the relaxation's progress, then whatever HiGHS finds, until it claims to be done."""
         began = time.perf_counter()
         refuse_implicit(problem, f"the method {self.name!r}")
         time_limit = inf if context is None else context.time_limit
@@ -109,7 +110,7 @@ class _Search:
     root: Progress
     began: float
     time_limit: float
-    lower_bound: float = -inf
+    claimed: float = -inf
     incumbent: Incumbent | None = None
     cost_limit: float = inf
     limits_valid: bool = False
@@ -118,12 +119,12 @@ class _Search:
 
     def steps(self) -> Iterator[Progress]:
         problem = self.problem
-        self.lower_bound = self.root.lower_bound
+        self.claimed = self.root.lower_bound
         if self.root.incumbent is not None:
             self.incumbent = self._evaluated(_reduced_rows(self.prepared, self.root.incumbent.rows))
         most = largest_cost(problem)
         self.cost_limit = self._first_cost_limit(most)
-        while not self._proved():
+        while not self._claims_optimum():
             cost_limit = self.cost_limit * (1.0 + _OWN_COST_SLACK) + TOLERANCE
             limits = flow_bounds(problem, cost_limit, self._limits_by_reduced_cost(cost_limit))
             self.limits_valid = limits.valid
@@ -145,7 +146,8 @@ class _Search:
                 yield self._snapshot(ending)
                 return
             yield self._snapshot()
-        yield self._snapshot(Ending(Reason.PROVED))
+        certified = relative_gap(self.root.lower_bound, self.upper_bound) <= OPTIMALITY_TOLERANCE
+        yield self._snapshot(Ending(Reason.PROVED) if certified else Ending(Reason.CONVERGED, OPTIMAL))
 
     @property
     def problem(self) -> CSSP:
@@ -160,7 +162,7 @@ class _Search:
         if self.incumbent is not None:
             return self.incumbent.cost
         positive = self.problem.costs[0][self.problem.costs[0] > 0.0]
-        guess = max(2.0 * self.lower_bound, float(np.min(positive, initial=inf)))
+        guess = max(2.0 * self.claimed, float(np.min(positive, initial=inf)))
         return min(guess if isfinite(guess) else 0.0, most)
 
     def _limits_by_reduced_cost(self, cost_limit: float) -> FloatArray | None:
@@ -198,10 +200,10 @@ class _Search:
         return start
 
     def _hear(self, claim: Claim) -> None:
-        """Take from a claim what can be checked or allowed for."""
+        """Take the policy and the bound from a claim."""
         if claim.values is not None:
             self._offer(self._rows(claim.values))
-        self._raise_lower_bound(claim.dual_bound)
+        self._raise_claim(claim.dual_bound)
 
     def _rows(self, values: FloatArray) -> IntArray:
         return most_visited(self.problem, values[self.problem.num_rows :])
@@ -218,13 +220,10 @@ class _Search:
             return None
         return best_feasible(self.problem, [rows])
 
-    def _raise_lower_bound(self, dual_bound: float) -> None:
-        """HiGHS's bound holds for policies within the limits and not excluded; the rest is known."""
-        if self.limits_valid and dual_bound > -inf:
-            cautious = (
-                dual_bound - (BOUND_TOLERANCE * abs(dual_bound) + TOLERANCE) if isfinite(dual_bound) else inf
-            )
-            self.lower_bound = max(self.lower_bound, min(cautious, self.cost_limit, self.upper_bound))
+    def _raise_claim(self, dual_bound: float) -> None:
+        """HiGHS's bound is about policies within the limits and not excluded; the rest is known."""
+        if self.limits_valid:
+            self.claimed = max(self.claimed, min(dual_bound, self.cost_limit, self.upper_bound))
 
     def _conclude(self, answer: Answer, most: float) -> Ending | None:
         """Draw the consequences of a run; a reason to stop, or None to go on."""
@@ -232,24 +231,22 @@ class _Search:
             return self._after_solution(answer, answer.values)
         if answer.outcome is Outcome.INFEASIBLE:
             return self._after_none(most)
-        if answer.outcome is not Outcome.FAILED:
-            self._raise_lower_bound(answer.dual_bound)
         return ending_of(answer.outcome, answer.status)
 
     def _after_solution(self, answer: Answer, values: FloatArray) -> Ending | None:
         rows = self._rows(values)
         found = self._offer(rows)
-        self._raise_lower_bound(answer.dual_bound)
+        self._raise_claim(answer.dual_bound)
         if not self.limits_valid and found is not None and self.cost_limit <= found.cost:
-            return Ending(Reason.CONVERGED, _LOOSE)
+            return Ending(Reason.CONVERGED, LOOSE)
         claimed = float(self.problem.costs[0] @ values[: self.problem.num_rows])
         honest = found is not None and found.cost <= claimed + BOUND_TOLERANCE * abs(claimed) + TOLERANCE
         if not honest:
             if self._is_excluded(rows):
                 return Ending(Reason.FAILED, "HiGHS returns a policy that was excluded")
             self.excluded.append(self._reached(rows))
-        elif self.cost_limit == self.upper_bound and not self._proved():
-            return Ending(Reason.FAILED, "HiGHS proves less than it claims")
+        elif self.cost_limit == self.upper_bound and not self._claims_optimum():
+            return Ending(Reason.FAILED, "HiGHS bounds the costs by less than it claims")
         if self.incumbent is not None:
             self.cost_limit = self.incumbent.cost
         return None
@@ -258,14 +255,13 @@ class _Search:
         if self.incumbent is not None and not self._is_excluded(self.incumbent.rows):
             return Ending(Reason.FAILED, "HiGHS finds no policy, though one is known")
         if self.incumbent is not None and self.incumbent.cost <= self.cost_limit:
-            self._raise_lower_bound(inf)
-            return None if self.limits_valid else Ending(Reason.CONVERGED, _LOOSE)
+            self._raise_claim(inf)
+            return None if self.limits_valid else Ending(Reason.CONVERGED, LOOSE)
         if not self.limits_valid:
-            return Ending(Reason.CONVERGED, _LOOSE)
+            return Ending(Reason.CONVERGED, LOOSE)
         if self.cost_limit >= most:
-            self.lower_bound = inf
-            return Ending(Reason.INFEASIBLE)
-        self.lower_bound = max(self.lower_bound, self.cost_limit)
+            return Ending(Reason.CONVERGED, NO_POLICY)
+        self.claimed = max(self.claimed, self.cost_limit)
         self.cost_limit = min(_RAISE_BY * self.cost_limit, most)
         return None
 
@@ -277,23 +273,20 @@ class _Search:
     def _is_excluded(self, rows: IntArray) -> bool:
         return any(np.isin(used, rows).all() for used in self.excluded)
 
-    def _proved(self) -> bool:
-        # Both the bound and the policy that met it are within a tolerance of what HiGHS claims.
-        tolerance = 2.5 * (BOUND_TOLERANCE * self.upper_bound + TOLERANCE)
-        return self.incumbent is not None and self.upper_bound - self.lower_bound <= tolerance
+    def _claims_optimum(self) -> bool:
+        tolerance = BOUND_TOLERANCE * self.upper_bound + TOLERANCE
+        return self.incumbent is not None and self.upper_bound - self.claimed <= tolerance
 
     def _snapshot(self, ending: Ending | None = None) -> Progress:
-        refuted = ending is not None and ending.reason is Reason.INFEASIBLE
         return Progress(
             seconds=time.perf_counter() - self.began,
             iterations=self.runs,
-            lower_bound=min(self.lower_bound, at_least(self.upper_bound)),
+            lower_bound=min(self.root.lower_bound, at_least(self.upper_bound)),
             upper_bound=self.upper_bound,
             incumbent=None if self.incumbent is None else self._policy(self.incumbent.rows),
             prices=self.root.prices,
             stochastic=self.root.stochastic,
             randomised=self.root.randomised,
-            infeasible=Infeasible() if refuted else None,
             ending=ending,
         )
 

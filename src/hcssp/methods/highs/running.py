@@ -150,7 +150,8 @@ def run(
     for name, value in {"output_flag": False, **options}.items():
         if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS refuses option {name!r} = {value!r}")
-    _pass(highs, model, start)
+    if not _pass(highs, model, start):
+        return Answer(Outcome.FAILED, "a refusal of the model; a coefficient is out of its range")
     claims: queue.SimpleQueue[Claim | None] = queue.SimpleQueue()
     cancelled = threading.Event()
     done = threading.Event()
@@ -197,7 +198,8 @@ def run(
     return _answer(highs, model)
 
 
-def _pass(highs: Any, model: Model, start: FloatArray | None) -> None:
+def _pass(highs: Any, model: Model, start: FloatArray | None) -> bool:
+    """Hand over a model; False if HiGHS refuses it."""
     import highspy
 
     columns = model.columns
@@ -221,11 +223,12 @@ def _pass(highs: Any, model: Model, start: FloatArray | None) -> None:
         integer,
     )
     if status == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS refuses the model; a coefficient is out of its range")
+        return False
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = start
         highs.setSolution(solution)
+    return True
 
 
 def _answer(highs: Any, model: Model) -> Answer:

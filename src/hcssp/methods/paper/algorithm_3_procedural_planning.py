@@ -21,7 +21,7 @@ from hcssp.methods.anytime import next_best, stage_two
 from hcssp.methods.paper.estimated_procedure import EstimatedProcedure, EstimatedVertex
 from hcssp.methods.paper.instance import Instance
 from hcssp.methods.policy_branching import prove
-from hcssp.numerics import at_least, is_feasible
+from hcssp.numerics import at_least, may_be_feasible
 from hcssp.ssp.region import Region
 
 
@@ -77,7 +77,7 @@ def procedural_planning(
         return ProceduralAnswer(None, inf, inf, np.zeros(len(instance.bounds)), nothing)
     lower_bound, upper_bound, choices = dual.bound, inf, None
     for vertex in dual.vertices:
-        if vertex.costs[0] < upper_bound and is_feasible(vertex.costs, instance.bounds):
+        if vertex.costs[0] < upper_bound and may_be_feasible(vertex.costs, instance.bounds):
             upper_bound, choices = float(vertex.costs[0]), vertex.rows
     executions = nothing
     for weight, vertex in zip(dual.mixture, dual.support, strict=True):
@@ -114,7 +114,7 @@ def _stage_two(
         if (
             procedure is not None
             and procedure.costs[0] < upper_bound
-            and is_feasible(procedure.costs, instance.bounds)
+            and may_be_feasible(procedure.costs, instance.bounds)
         ):
             taken = flat.lift(procedure)
             upper_bound = float(procedure.costs[0])

@@ -24,10 +24,10 @@ from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.anytime import next_best
-from hcssp.methods.careful_costs import careful_costs, is_doubtful
+from hcssp.methods.careful_costs import careful_evaluation, is_doubtful
 from hcssp.methods.paper.answers import Answers
 from hcssp.methods.policy_branching import proving
-from hcssp.numerics import is_feasible
+from hcssp.numerics import is_feasible, may_be_feasible
 from hcssp.procedure.model import HCSSP
 
 
@@ -119,16 +119,19 @@ class Instance:
         return share
 
     def compose(self, choices: IntArray, plans: list[ActivityPlan | None]) -> ProcedureVertex | None:
-        """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound."""
+        """The hierarchical policy of `choices` and `plans`; None if it misses a plan or breaks a bound.
+
+        Where rounding decides whether it keeps the bounds, :meth:`cost_of` does.
+        """
         solution = self.oracle.vertex_of(choices, tuple(plans))
-        return None if solution is None or not is_feasible(solution.costs, self.bounds) else solution
+        return None if solution is None or not may_be_feasible(solution.costs, self.bounds) else solution
 
     def cost_of(self, solution: ProcedureVertex) -> float:
         """What a solution costs, with the digits that it takes; ``inf`` if it breaks a bound by them."""
-        costs: FloatArray | None = solution.costs
         if is_doubtful(solution, self.oracle.bounds):
-            costs = careful_costs(self.problem, self.oracle, solution)
-        return float(costs[0]) if costs is not None and is_feasible(costs, self.bounds) else inf
+            careful = careful_evaluation(self.problem, self.oracle, solution)
+            return float(careful.costs[0]) if careful is not None and careful.keeps_bounds() else inf
+        return float(solution.costs[0]) if is_feasible(solution.costs, self.bounds) else inf
 
     def usage_of(self, solution: ProcedureVertex) -> FloatArray:
         """What each activity of a solution uses: the least limits it could have been planned under."""

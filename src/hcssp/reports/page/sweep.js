@@ -50,7 +50,7 @@ function drawBrief() {
   const where = axes.map((axis, at) => `${axis.label} ${shownOn(axis, axis.values[state.at[at]])}`).join(", ");
   const tile = (title, value, small) => html("div", {}, html("dt", {}, title), html("dd", {}, value, html("small", {}, small)));
   if (!point || point.own === null) {
-    byId("words").replaceChildren(html("p", {}, `${where ? capital(where) + ": " : ""}${point ? "no plan." : "not solved."}`), html("p", {}, point ? point.message : ""));
+    byId("words").replaceChildren(html("p", {}, `${where ? capital(where) + ": " : ""}${!point ? "not solved." : point.status === "claimed" ? "no plan, as a results file claims." : "no plan."}`), html("p", {}, point ? point.message : ""));
     byId("tiles").replaceChildren();
     return;
   }
@@ -64,8 +64,9 @@ function drawBrief() {
       const worth = price === undefined || price === null ? "" : price === 0 ? `; more would ${greatest ? "gain" : "save"} nothing` : isChance(name) ? `; one percent more is worth ${figure(price / 100, 3)}` : `; a unit more is worth ${figure(price, 3)}`;
       return tile(capital(expectedOf(name)), spent(name, point, bound), (bound === undefined ? "bound as in the problem" : bound === null ? "no bound" : `of the ${amount(name, bound)} allowed`) + worth);
     }),
-    tile("Proven interval", point.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${lowEnd(point)} –`), " ", html("span", {}, highEnd(point))), `holds the best plan's ${greatest ? "reward" : "cost"}`),
-    tile("Quality", best ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, best ? "proven, to one part in a million" : "of the best plan, proven"));
+    tile(point.status === "claimed" ? "Claimed interval" : "Proven interval", point.limit === null ? "unknown" : html("span", { class: "interval" }, html("span", {}, `${lowEnd(point)} –`), " ", html("span", {}, highEnd(point))), `holds the best plan's ${greatest ? "reward" : "cost"}`),
+    point.status === "claimed" ? tile("Quality", best ? "optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, "claimed by a results file, not checked")
+      : tile("Quality", best ? "✓ optimal" : gap === null ? "unknown" : `within ${percent(gap)}`, best ? "proven, to one part in a million" : "of the best plan, proven"));
 }
 
 // Every cell has its figure; the shade only helps.
@@ -131,7 +132,7 @@ function drawTable() {
     const cells = axes.map((axis, at) => shownOn(axis, axis.values[point.at[at]]));
     const gap = gapOf(point);
     const first = html("button", { type: "button", title: "show this combination", onclick: () => { choose(point.at); byId("brief").scrollIntoView(); } }, cells[0] ?? "as stated");
-    const row = [first, ...cells.slice(1), greatest ? roundedUp(point.limit) : roundedDown(point.limit), point.own === null ? "no plan" : greatest ? lowEnd(point) : highEnd(point), gap === null ? "–" : gap <= OPTIMAL ? "optimal" : percent(gap),
+    const row = [first, ...cells.slice(1), greatest ? roundedUp(point.limit) : roundedDown(point.limit), point.own === null ? "no plan" : greatest ? lowEnd(point) : highEnd(point), gap === null ? "–" : (point.status === "claimed" ? "claimed: " : "") + (gap <= OPTIMAL ? "optimal" : percent(gap)),
       ...data.problem.constraints.map((name) => spent(name, point, boundOn(name, point.at)))];
     row.className = keyOf(point.at) === keyOf(state.at) ? "current" : null;
     return row;

@@ -21,7 +21,7 @@ from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.paper.algorithm_2_activity_planning import activity_planning
 from hcssp.methods.paper.algorithm_4_compute_lb import LowerBound
 from hcssp.methods.paper.instance import Instance
-from hcssp.numerics import is_feasible
+from hcssp.numerics import may_be_feasible
 
 WIDENING = 1e-7
 """How much wider a suggested budget is taken, relatively; what comes of it is checked against the bounds."""
@@ -72,7 +72,7 @@ def _around(
     suggestion = instance.oracle.vertex_of(choices, tuple(plans))
     if suggestion is None:
         return
-    if is_feasible(suggestion.costs, instance.bounds):
+    if may_be_feasible(suggestion.costs, instance.bounds):
         yield spend_the_rest(instance, choices, plans, iterations)
         return
     over = np.maximum(suggestion.costs[1:] - instance.bounds, 0.0)
