@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hcssp.checker.layout import Block
 
 UNIT = 2.0**-53  # the largest relative error of one rounding, and of a decimal's double
+MAX_ROUNDINGS = 2.0**40  # of a row that double precision may decide
 MODERATE = 2.0**300  # numbers between this and its inverse keep all products clear of over- and underflow
 MAX_SUMS = 1 << 23  # of a knapsack; with more of them at once, nothing is proven
 GRAIN = 2148  # every product of two doubles is a multiple of 2 ** -GRAIN

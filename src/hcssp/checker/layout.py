@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
-from math import gcd
+from math import ceil, gcd
 from typing import Any
 
 import numpy as np
 
-from hcssp.checker.arithmetic import UNIT, is_moderate
+from hcssp.checker.arithmetic import MAX_ROUNDINGS, UNIT, is_moderate
 from hcssp.cssp.decimals import decimal, exactly, integers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.spans import joined_spans
+from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
@@ -77,15 +78,23 @@ class Block(Graph):
             raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
         self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
         self.dues: FloatArray = self.totals * self.costs
-        # Twice the roundings that touch a term of a row; docs/certificates.md counts them.
-        self.error_factor: FloatArray = (np.diff(pointers) + len(self.costs) + 4) * (2.0 * UNIT)
-        self.is_moderate = self.num_rows > 0 and is_moderate(self.probabilities) and is_moderate(self.costs)
+        self.means = {} if cssp.transition_costs is None else mean_costs(cssp.transition_costs)
+        # The roundings that touch a term of a row; docs/certificates.md counts them.
+        roundings = np.diff(pointers) + len(self.costs) + 4.0
+        for row, means in self.means.items():
+            pairs = zip(self.costs[:, row].tolist(), means, strict=True)
+            misses = max((abs(Fraction(double) / mean - 1) for double, mean in pairs if mean), default=0)
+            roundings[row] += ceil(misses / Fraction(UNIT)) + 1
+        self.error_factor: FloatArray = roundings * (2.0 * UNIT)
+        self.is_moderate = self.num_rows > 0 and float(roundings.max()) <= MAX_ROUNDINGS
+        self.is_moderate &= is_moderate(self.probabilities) and is_moderate(self.costs)
 
     def has_arrays_of(self, cssp: CSSP) -> bool:
         """Whether a C-SSP is this block, number by number."""
         other = self if cssp is self.cssp else Block(cssp)
         names = ("row_state", "pointers", "successors", "goals", "probabilities", "costs")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return same and self.means == other.means
 
     def dominate(self, rows: IntArray, by: IntArray) -> bool:
         """Call `rows` dominated; whether each is, by the row named for it, which must not be dominated."""
@@ -96,14 +105,19 @@ class Block(Graph):
         first, second = (joined_spans(self.pointers[each], lengths[each])[0] for each in (rows, by))
         equal = np.array_equal(self.successors[first], self.successors[second])
         equal &= np.array_equal(self.probabilities[first], self.probabilities[second])
-        return bool(
-            equal and (self.costs[:, by] <= self.costs[:, rows]).all() and not self.dominated[by].any()
-        )
+        costs = self.exact[1]
+        return bool(equal and (costs[:, by] <= costs[:, rows]).all() and not self.dominated[by].any())
 
     @cached_property
     def exact(self) -> tuple[Any, Any, int]:
         """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
-        return exactly(self.probabilities)[0], *exactly(self.costs)
+        if not self.means:
+            return exactly(self.probabilities)[0], *exactly(self.costs)
+        rows = [
+            self.means.get(row) or [decimal(c) for c in self.costs[:, row]] for row in range(self.num_rows)
+        ]
+        costs, divisor = integers(cost for row in rows for cost in row)
+        return exactly(self.probabilities)[0], costs.reshape(self.num_rows, -1).T, divisor
 
 
 class Layout:
@@ -243,3 +257,17 @@ class Layout:
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)
+
+
+def mean_costs(given: TransitionCosts) -> dict[int, list[Fraction]]:
+    """The expected costs of the rows whose costs depend on the state that is reached."""
+    outcomes: dict[int, list[tuple[Fraction, list[Fraction]]]] = {}
+    for row, chance, *paid in np.vstack((given.rows, given.probabilities, given.costs)).T.tolist():
+        outcomes.setdefault(int(row), []).append((decimal(chance), [decimal(cost) for cost in paid]))
+    return {
+        row: [
+            sum((chance * paid[cost] for chance, paid in own), Fraction(0)) / sum(chance for chance, _ in own)
+            for cost in range(len(given.costs))
+        ]
+        for row, own in outcomes.items()
+    }

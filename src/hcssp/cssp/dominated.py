@@ -27,12 +27,15 @@ def dominating_rows(problem: CSSP) -> IntArray:
     """For each row one that dominates it and is not dominated itself; -1 if there is none.
 
     Of equal rows, the first is not dominated. Rows are compared number by number. With several secondary
-    costs, some dominated rows may be missed.
+    costs, and among rows whose costs depend on the state that is reached, some may be missed.
     """
     matrix, costs, state = problem.transitions, problem.costs, problem.row_state
     dominating = np.full(problem.num_rows, UNDOMINATED, dtype=np.int64)
     lengths, keys = np.diff(matrix.indptr), _keys(problem)
     few = _in_company(keys, state)
+    if problem.transition_costs is not None:
+        # Their costs are rounded means, which cannot be compared number by number.
+        few = few[~np.isin(few, problem.transition_costs.rows)]
     # Equal rows have equal keys, and become neighbours; the entries decide.
     order = few[np.lexsort((*costs[::-1, few], keys[few], lengths[few], state[few]))]
     while len(order) > 1:

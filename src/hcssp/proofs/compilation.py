@@ -37,7 +37,9 @@ def proposed_layout(problem: CSSP | HCSSP) -> Layout:
 def _key(cssp: CSSP) -> tuple[object, ...]:
     """What only C-SSPs with equal arrays have in common."""
     matrix = cssp.transitions
-    arrays = matrix.indptr, matrix.indices, matrix.data, cssp.row_start, cssp.goals, cssp.costs
+    arrays = [matrix.indptr, matrix.indices, matrix.data, cssp.row_start, cssp.goals, cssp.costs]
+    if (paid := cssp.transition_costs) is not None:
+        arrays += [paid.rows, paid.states, paid.probabilities, paid.costs]
     return tuple((each.shape, np.ascontiguousarray(each).tobytes()) for each in arrays)
 
 
