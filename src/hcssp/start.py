@@ -6,6 +6,7 @@ Whoever imports the library keeps its own signals; only a process started as the
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -13,6 +14,15 @@ _IMPORTED = time.perf_counter()
 
 INTERRUPTED = 130
 """The exit code of whatever was ended by Ctrl-C, as from any other tool."""
+
+
+SIGNALS = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    # Not every system has SIGHUP, which says that the terminal is gone. Whoever ignores it (nohup) goes on.
+    if hasattr(signal, name) and (name != "SIGHUP" or signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)
+)
+"""The signals that ask a command to end."""
 
 
 def is_command() -> bool:
@@ -31,10 +41,8 @@ def began() -> float:
 
 
 def leave_quietly_if_interrupted() -> None:
-    """Let SIGINT and SIGTERM end the process at once, until a command knows better what to do with them."""
-    import signal
-
-    for number in (signal.SIGINT, signal.SIGTERM):
+    """Let signals end the process at once, until a command knows better what to do with them."""
+    for number in SIGNALS:
         signal.signal(number, _leave)
 
 

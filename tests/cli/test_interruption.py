@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +16,19 @@ from hcssp.cli import main
 from hcssp.cli.interruption import Interruption
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Problem
+from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context
 from hcssp.contract.stop import Gap
+from hcssp.solving.findings import Findings
+from hcssp.start import SIGNALS
 
 # A gap that no proof of this size of problem reaches while a test waits.
 LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--json", "--verbose"]
 
 
-def test_a_signal_leaves_the_incumbent_and_exit_code_130() -> None:
+@pytest.mark.parametrize("sent", SIGNALS, ids=lambda sent: sent.name)
+def test_a_signal_leaves_the_incumbent_and_exit_code_130(sent: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "hcssp", *LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -30,7 +37,7 @@ def test_a_signal_leaves_the_incumbent_and_exit_code_130() -> None:
         for line in process.stderr:
             if "incumbent" in line:
                 break
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(sent)
         told = process.stderr.read()
         document = json.loads(process.stdout.read())
     assert process.returncode == 130
@@ -105,3 +112,50 @@ def test_a_swallowed_interruption_is_noticed_at_the_next_step() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
         assert interruption.watching([])(Progress()) == Ending(Reason.INTERRUPTED)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no SIGHUP")
+def test_whoever_ignores_the_loss_of_the_terminal_goes_on() -> None:
+    """As ``nohup hcssp ...`` does."""
+    told = subprocess.run(
+        [sys.executable, "-c", "from hcssp.start import SIGNALS; print([each.name for each in SIGNALS])"],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    assert "SIGHUP" in {each.name for each in SIGNALS}
+    assert told.stdout == "['SIGINT', 'SIGTERM']\n"
+
+
+@pytest.mark.parametrize("instant", ["before", "within", "after"])
+def test_a_signal_around_the_search_keeps_the_best_plan(
+    instant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A signal just before solve is called, in its evaluation, or just after it has returned."""
+    path = tmp_path / "plan.json"
+    assert main(["solve", "small-building", "-q", "--bound", "damage=2", "--out", str(path)]) == 0
+    capsys.readouterr()
+    solve, conclude = import_module("hcssp.solving.solve").solve, Findings.conclude
+
+    def signalled(*given: Any, **options: Any) -> Plan:
+        if instant == "before":
+            signal.raise_signal(signal.SIGTERM)
+        plan: Plan = solve(*given, **options)
+        if instant == "after":
+            raise KeyboardInterrupt
+        return plan
+
+    def concluded(self: Findings, *given: Any) -> Plan:
+        if instant == "within":
+            monkeypatch.setattr(Findings, "conclude", conclude)
+            raise KeyboardInterrupt
+        return conclude(self, *given)
+
+    monkeypatch.setattr("hcssp.solving.solve.solve", signalled)
+    monkeypatch.setattr(Findings, "conclude", concluded)
+    given = ["solve", "small-building", "--resume", str(path), "--bound", "damage=3", "--json", "-q"]
+    assert main(given) == 130
+    document = json.loads(capsys.readouterr().out)
+    assert document["stopped_by"] == "interrupted"
+    assert document["constraints"]["damage"]["expected"] <= 3.0 + 1e-8

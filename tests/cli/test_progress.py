@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import struct
 from collections.abc import Iterator
 from math import inf
 
@@ -112,3 +114,26 @@ def test_progress_goes_to_stderr_only(capsys: pytest.CaptureFixture[str]) -> Non
     told = capsys.readouterr()
     assert "lower bound" in told.err
     assert told.out.startswith("{")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="the system has no pseudo-terminals")
+@pytest.mark.parametrize("columns", [20, 50])
+def test_a_line_is_as_wide_as_the_terminal_that_it_is_written_to(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stdout may be a file, or another terminal."""
+    import fcntl
+    import termios
+
+    monkeypatch.setenv("COLUMNS", "33")
+    monkeypatch.setenv("NO_COLOR", "1")
+    reader, writer = os.openpty()
+    try:
+        fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with open(writer, "w", encoding="utf-8", closefd=False) as stream:
+            ProgressPrinter(stream, Talk.REWRITTEN_LINE).note("x" * 100)
+        written = os.read(reader, 4096).decode()
+    finally:
+        os.close(writer)
+        os.close(reader)
+    assert written.count("x") == columns - 2

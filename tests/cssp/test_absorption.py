@@ -11,7 +11,17 @@ import pytest
 from scipy.sparse import csr_array, diags_array
 
 from hcssp.cssp import absorption
-from hcssp.cssp.absorption import LEAST_PIVOT, Swept, absorb, eliminated, hubs_of, pivots, relative, visited
+from hcssp.cssp.absorption import (
+    LEAST_PIVOT,
+    Products,
+    absorb,
+    eliminated,
+    hubs_of,
+    pivots,
+    relative,
+    visited,
+)
+from hcssp.cssp.reachability import closure
 from hcssp.numerics import ROUNDING
 
 Matrix = list[list[Fraction]]
@@ -155,19 +165,24 @@ def test_where_visits_and_values_agree_by_chance_rounding_is_still_told_of(
     assert found.error >= ROUNDING
 
 
-def test_sums_of_jumps_are_what_factors_give() -> None:
+def test_products_give_what_factors_give() -> None:
     jumps = np.array([[0.0, 0.5, 0.2], [0.3, 0.0, 0.3], [0.0, 0.25, 0.0]])
-    swept = Swept.of(csr_array(jumps))
-    assert swept is not None
-    right = np.array([1.0, -2.0, 0.5])
-    assert swept.solve(right) == pytest.approx(np.linalg.solve((np.eye(3) - jumps).T, right), rel=1e-14)
-    assert swept.solve(right, trans="T") == pytest.approx(
-        np.linalg.solve(np.eye(3) - jumps, right), rel=1e-14
+    products = Products(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    for right in (np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.0], [-2.0, 1.0], [0.5, 3.0]])):
+        before = right.copy()
+        forward, backward = products.solve(right), products.solve(right, trans="T")
+        assert forward == pytest.approx(np.linalg.solve((np.eye(3) - jumps).T, right), rel=1e-12)
+        assert backward == pytest.approx(np.linalg.solve(np.eye(3) - jumps, right), rel=1e-12)
+        assert right.tolist() == before.tolist()
+
+
+def test_where_a_cost_is_never_met_it_is_exactly_zero() -> None:
+    # The first two states cost something, the last three never lead back to them.
+    jumps = np.array(
+        [[0, 0.5, 0.3, 0, 0], [0.4, 0, 0, 0.3, 0.2], [0, 0, 0, 0.9, 0], [0, 0, 0, 0, 0.9], [0] * 5]
     )
-    assert right.tolist() == [1.0, -2.0, 0.5]
-    # Nothing in one place and much in another: it is not over before the last term is small everywhere.
-    late = csr_array(np.diag(np.ones(5), 1))
-    assert Swept(late).solve(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 3.0]), trans="T").tolist() == [3.0] * 6
+    products = Products(csr_array(jumps), jumps.sum(axis=1) < 1.0)
+    assert products.solve(np.array([1.0, 2.0, 0.0, 0.0, 0.0]), trans="T")[2:].tolist() == [0.0] * 3
 
 
 def test_every_rounding_of_a_sum_counts_twice_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +200,78 @@ def test_every_rounding_of_a_sum_counts_twice_in_the_error(monkeypatch: pytest.M
     assert max(told[2:]) < 1e-9
 
 
-def test_a_chain_that_goes_on_for_long_is_not_summed_up() -> None:
-    slow = csr_array(np.array([[0.0, 1.0], [1.0 - 1e-6, 0.0]]))
-    assert Swept.of(slow) is None
-    assert np.isnan(Swept(slow).solve(np.ones(2))).all()
+def anywhere(count: int, seed: int) -> csr_array:
+    """A chain with four random successors of each state, absorbed in one: it takes thousands of jumps."""
+    rng = np.random.default_rng(seed)
+    heads = rng.integers(0, count + 1, 4 * count)
+    chances = rng.dirichlet(np.ones(4), count).ravel()
+    pointers = np.append(np.arange(0, 4 * count + 1, 4), 4 * count)
+    chain = csr_array((chances, heads, pointers), shape=(count + 1, count + 1))
+    chain.sum_duplicates()
+    return chain
+
+
+def counted_factors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the systems that are factorised whole; samples of them are not counted."""
+    sizes: list[int] = []
+    original = absorption.eliminate
+    monkeypatch.setattr(
+        absorption, "eliminate", lambda system: sizes.append(system.shape[0]) or original(system)
+    )
+    return sizes
+
+
+def test_a_chain_that_leads_anywhere_for_long_needs_no_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Factors of it are dense, and take time with the cube of the states."""
+    sizes, count = counted_factors(monkeypatch), 2_500
+    chain = anywhere(count, seed=3)
+    reached = closure(chain, np.arange(count + 1) == 0)
+    inner = np.flatnonzero(reached[:count])
+    costs = np.vstack([np.ones(len(inner)), np.random.default_rng(0).uniform(0.0, 1.0, len(inner))])
+    found = absorb(chain, inner, np.eye(1, count + 1)[0], costs)
+    seen = visited(chain, inner, np.eye(1, count + 1)[0])
+    assert sizes == []
+    system = np.eye(len(inner)) - chain[inner][:, inner].toarray()
+    dense = np.linalg.solve(system, costs.T)
+    assert dense[0, 0] > 2_000.0
+    assert found.error <= 1e-12
+    assert found.values == pytest.approx(dense, rel=1e-10)
+    assert found.totals == pytest.approx(dense[0], rel=1e-10)
+    assert seen is not None
+    assert seen.visits == pytest.approx(np.linalg.solve(system.T, np.eye(1, len(inner))[0]), rel=1e-9)
+
+
+def test_what_products_do_not_solve_is_factorised(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = counted_factors(monkeypatch)
+    monkeypatch.setattr(absorption, "solve_by_products", lambda *_: None)
+    monkeypatch.setattr(absorption, "fills_in_nearby", lambda *_: True)
+    found = absorb(csr_array(np.eye(4, k=1)), np.arange(3), np.eye(4)[0], np.ones((1, 3)))
+    assert (found.totals.tolist(), sizes) == ([3.0], [3])
+
+
+@pytest.mark.parametrize("factor", [0.3, 0.9, 3.0])
+def test_an_error_bound_does_not_rest_on_the_solver_that_computed_it(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that is wrong by a factor is refused, or its bound still holds."""
+    chances = np.array([[0.0, 0.5, 0.5], [0.25, 0.0, 0.75], [0.0, 0.0, 0.0]])
+
+    class Wrong:
+        def solve(self, right: np.ndarray, trans: str = "N") -> np.ndarray:
+            system = np.eye(2) - chances[:2, :2]
+            solution: np.ndarray = np.linalg.solve(system if trans == "T" else system.T, right)
+            return factor * solution
+
+    monkeypatch.setattr(absorption, "_ROUNDS", 1)
+    monkeypatch.setattr(absorption, "WANTED_ERROR", 10.0)
+    monkeypatch.setattr(absorption, "_factors_of", lambda *_: Wrong())
+    found = visited(csr_array(chances), np.arange(2), np.array([1.0, 0.0, 0.0]))
+    true = np.linalg.solve(np.eye(2) - chances[:2, :2].T, np.array([1.0, 0.0]))
+    if factor < 0.75:
+        assert found is None
+    else:
+        assert found is not None
+        assert np.all(np.abs(found.visits - true) <= found.error * np.abs(found.visits) * (1.0 + 1e-12))
 
 
 def test_what_is_still_to_come_may_be_less_than_one() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hcssp.cssp.absorption import Swept, absorb
+from hcssp.cssp.absorption import absorb
 from hcssp.cssp.fill import GRID_WIDTH, NARROW, SMALL, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
@@ -125,7 +125,6 @@ def test_a_chain_that_leads_anywhere_is_evaluated_as_precisely_without_factors()
     assert found.error <= 1e-12
     assert found.values[:, 0] == pytest.approx(dense, rel=1e-11)
     assert found.totals[0] == pytest.approx(dense[0], rel=1e-11)
-    assert Swept.of(csr_array(0.99999999 * np.eye(2))) is None
 
 
 def test_layers_come_one_after_the_other_and_hubs_last() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -220,6 +222,53 @@ def test_the_exit_of_an_activity_may_end_the_procedure() -> None:
         (limit,) = hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows)).limits
         left = limit.limit * limit.expected_executions - limit.usage
         assert problem.constraints[1].at_most - costs[2] == pytest.approx(left)
+
+
+def in_a_row(count: int) -> HCSSP:
+    """As many uses of one procedure, one after the other; each may be skipped."""
+    plan, used = ProcedureBuilder("row"), crossing(7.0)
+    events = [plan.add_event(f"e{number}") for number in range(count + 1)]
+    for number in range(count):
+        cross = plan.add_activity(f"a{number}", used)
+        plan.add_choice(events[number], "cross", to=[Outcome(1.0, events[number + 1], runs=cross)])
+        plan.add_choice(events[number], "skip", to=[Outcome(1.0, events[number + 1])])
+    return plan.build(start=events[0], end=events[-1])
+
+
+def calls(function: Callable[[], object]) -> int:
+    """How many functions are called, in Python or C."""
+    counted = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def test_the_work_grows_with_the_uses_and_not_with_their_square() -> None:
+    few, many = calls(lambda: in_a_row(32)), calls(lambda: in_a_row(128))
+    assert many < 5.0 * few
+
+
+def test_each_use_of_many_has_its_own_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Also where a pass takes a part of the uses.
+    monkeypatch.setattr("hcssp.procedure.limits._USES_AT_ONCE", 3)
+    problem = in_a_row(7)
+    for number, limit in enumerate(problem.constraints):
+        assert limit.per is not None
+        skip = next(
+            index
+            for index, choice in enumerate(problem.choices)
+            if choice.name == "skip" and problem.events[choice.event] == f"e{number}"
+        )
+        assert limit.per.most_executions == 1.0
+        assert limit.per.losses == pytest.approx({skip: 1.0})
 
 
 def rarely(rooms: list[tuple[float, float]], limit: float, maybe: float, back: float) -> HCSSP:

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from brute_force import BruteForce, brute_force
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.fill import Layers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
@@ -194,14 +196,44 @@ def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPa
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
+def cube(side: int) -> CSSP:
+    """Three positions on lines, one of which goes on with each step, or sometimes back; all to the end."""
+    size = (side,) * 3
+    states = np.indices(size).reshape(3, -1)
+    heads, tails = [], []
+    for axis in range(3):
+        for step in (1, -1):
+            there = states.copy()
+            there[axis] = np.clip(there[axis] + step, 0, side - 1)
+            heads.append(np.ravel_multi_index(there, size))
+            tails.append(3 * np.arange(side**3) + axis)
+    last = side**3 - 1
+    chances = np.repeat(np.tile([0.8, 0.2], 3), side**3)
+    moves = csr_array((chances, (np.concatenate(tails), np.concatenate(heads))), shape=(3 * side**3, side**3))
+    return CSSP(
+        transitions=csr_array(moves[: 3 * last]),
+        row_start=np.append(np.arange(0, 3 * last + 1, 3), 3 * last),
+        costs=np.ones((1, 3 * last)),
+        initial=np.eye(1, side**3)[0],
+        goals=np.arange(side**3) == last,
+        cost_names=("time",),
+        bounds=np.zeros(0),
+    )
+
+
 def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
     monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 300)
     corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
     square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
-    assert corridor.balance.num_live > 700 < square.balance.num_live
+    block = PolicyIteration(Balance(cube(10)))
+    assert min(each.balance.num_live for each in (corridor, square, block)) > 700
     assert isinstance(corridor.system, PolicySystem)
-    assert isinstance(square.system, SweepSystem)
+    # Also from the middle, where layers are widest.
+    middle = square.balance.graph.shape[0] // 2
+    assert isinstance(square.system, PolicySystem)
+    assert not Layers(square.balance.graph, middle).wider_than_grid
+    assert isinstance(block.system, SweepSystem)
     weights = np.array([1.0, 0.3])
     narrow = corridor.minimise(weights)
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 10_000)

@@ -67,7 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gap", type=gap, default=1e-4, metavar="G", help="prove each to this relative gap (default: 1e-4)"
     )
     parser.add_argument(
-        "--time-limit", type=seconds, metavar="S", help="tell what is proven after about S seconds"
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="print what is proven after about S seconds; reading does not count",
     )
     add_worker_arguments(parser, "points")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write points and breakpoints as CSV")
@@ -93,9 +96,9 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
-        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
         problem = with_bounds(load_problem(arguments), arguments.bound)
+        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
         constraint = varied(problem, arguments.constraint)
         low, high = arguments.low, arguments.high
         if low is None or high is None:

@@ -6,7 +6,6 @@ and then ever fewer; ``--quiet`` prints nothing and ``--verbose`` a line for eve
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from enum import Enum
 from math import isfinite
 from typing import TYPE_CHECKING, TextIO
 
-from hcssp.cli.terminal import can_rewrite, style_of
+from hcssp.cli.terminal import can_rewrite, style_of, width_of
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +120,7 @@ class ProgressPrinter:
         return progress.seconds >= self._next
 
     def _rewrite(self, text: str) -> None:
-        width = shutil.get_terminal_size().columns
+        width = width_of(self.stream)
         # A line that wraps could not be written over.
         shown = text if len(text) < width else text[: max(0, width - 2)] + "…"
         self.stream.write("\r\x1b[K" + style_of(self.stream).faint(shown))

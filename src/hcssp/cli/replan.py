@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ from hcssp.cli.exit_codes import INTERRUPTED, NO_PLAN, SOLVED
 from hcssp.cli.plans import PlanSaver, read_plan
 from hcssp.cli.problems import load_problem, settings_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter
-from hcssp.cli.solve import criteria_of, tell
+from hcssp.cli.solve import tell, tell_time, wanted_gap
 from hcssp.cli.work import work
 
 if TYPE_CHECKING:
@@ -81,7 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gap", type=gap, metavar="G", help="stop at this proven relative gap (default: 1e-6)"
     )
     parser.add_argument(
-        "--time-limit", type=seconds, metavar="S", help="stop after S seconds with the best plan so far"
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="search for at most S seconds, then print the best plan so far; reading does not count",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the plan for the rest")
     parser.add_argument("--rest", type=Path, metavar="FILE", help="write the rest as a problem file")
@@ -107,9 +109,8 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     method = find_method(arguments.method)
     printer = ProgressPrinter.wanted(arguments, method.counts)
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
-    interruption.begin()
-    interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
     try:
+        interruption.begin()
         printer.note(f"reading {arguments.problem}")
         try:
             rest, start = _rest(arguments, tolerances)
@@ -122,16 +123,27 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         saver = None
         if arguments.out is not None:
             saver = PlanSaver(arguments.out, rest, method.name, start)
-        criteria = criteria_of(method, arguments, interruption.seconds)
-        plan = work(rest, PolicyBranching(), criteria, printer, interruption, saver, start, tolerances)
+        gap, limit = wanted_gap(method, arguments), arguments.time_limit
+        plan = work(
+            rest,
+            PolicyBranching(),
+            [gap],
+            printer,
+            interruption,
+            saver,
+            start,
+            tolerances,
+            time_limit=limit,
+        )
     except KeyboardInterrupt:
         printer.close()
-        print("hcssp: interrupted before the first step", file=sys.stderr)
+        print(f"hcssp: interrupted while {arguments.problem} was read", file=sys.stderr)
         return INTERRUPTED
     finally:
         printer.close()
     unsaved = None if saver is None else saver.finish(plan)
     tell(arguments, plan)
+    tell_time(arguments, plan, interruption)
     if unsaved is not None:
         raise unsaved
     if not arguments.json:

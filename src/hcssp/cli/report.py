@@ -102,8 +102,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     printer = ProgressPrinter.wanted(arguments)
     try:
         interruption.begin()
-        if arguments.plan is None:
-            interruption.allow(arguments.time_limit)
         printer.note(f"reading {arguments.problem}")
         problem = load_problem(arguments)
         if arguments.vary is not None and arguments.vary not in problem.constraint_names:
@@ -120,12 +118,6 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
             return NO_PLAN
         plan = checked
         written = _write(arguments, plan, printer, interruption)
-    except KeyboardInterrupt:
-        if not interruption.expired or interruption.requested:
-            raise
-        printer.close()
-        print(f"hcssp: no plan: stopped while {arguments.problem} was read (time limit)", file=sys.stderr)
-        return NO_PLAN
     finally:
         printer.close()
     _tell(arguments, plan, written)
@@ -141,22 +133,15 @@ def _plan(
     arguments: argparse.Namespace, problem: HCSSP, printer: ProgressPrinter, interruption: Interruption
 ) -> Plan:
     """The plan that was given, or a new one."""
-    from hcssp.contract.ending import Ending, Reason
-    from hcssp.contract.plan import Plan
-    from hcssp.contract.stop import Gap, MaxRuntime
+    from hcssp.contract.stop import Gap
     from hcssp.methods.policy_branching import PolicyBranching
 
     if arguments.plan is not None:
         return read_plan(arguments, arguments.plan, problem)
     bounded = with_bounds(problem, arguments.bound)
-    left = max(0.0, arguments.time_limit - interruption.seconds)
-    criteria: list[StopCriterion] = [Gap(arguments.gap), MaxRuntime(left)]
-    try:
-        return work(bounded, PolicyBranching(), criteria, printer, interruption)
-    except KeyboardInterrupt:
-        expired = interruption.expired and not interruption.requested
-        reason = Reason.TIME_LIMIT if expired else Reason.INTERRUPTED
-        return Plan(bounded, ending=Ending(reason, "before the first step"))
+    stop: list[StopCriterion] = [Gap(arguments.gap)]
+    limit = arguments.time_limit
+    return work(bounded, PolicyBranching(), stop, printer, interruption, time_limit=limit)
 
 
 def _write(
@@ -199,7 +184,7 @@ def _curves(
     try:
         interruption.begin()
         printer.note("looking at other bounds")
-        interruption.allow(interruption.seconds + arguments.curve_time_limit)
+        interruption.allow(arguments.curve_time_limit)
         return curves_around(plan, arguments.vary, arguments.points, arguments.curve_time_limit, tell)
     except KeyboardInterrupt:
         # So early that there is no curve; the plan itself is still worth a page.

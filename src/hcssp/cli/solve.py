@@ -25,7 +25,7 @@ from hcssp.cli.problems import asked_again, load_problem, title_of, with_bounds
 from hcssp.cli.progress import ProgressPrinter
 from hcssp.cli.proofs import ProofSaver
 from hcssp.cli.terminal import style_of
-from hcssp.cli.work import Faulty, work
+from hcssp.cli.work import Faulty, first_progress, stopped, work
 from hcssp.cli.workers import add_worker_arguments, workers_of
 from hcssp.errors import DeadEnd
 
@@ -65,7 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop at this proven relative gap (default: 1e-6, for budget-allocation 1e-3)",
     )
     parser.add_argument(
-        "--time-limit", type=seconds, metavar="S", help="stop after S seconds with the best plan so far"
+        "--time-limit",
+        type=seconds,
+        metavar="S",
+        help="search for at most S seconds, then print the best plan so far; reading does not count",
     )
     parser.add_argument(
         "--iterations",
@@ -112,8 +115,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     """Solve, print the plan, and answer with the exit code."""
-    from math import inf
-
     from hcssp.contract.ending import Reason
     from hcssp.numerics import Tolerances
     from hcssp.solving.registry import find_method
@@ -127,31 +128,40 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
     tolerances = Tolerances(feasibility=arguments.feasibility_tolerance)
     # Made before anything is solved: what cannot be written is to be known by then.
     prover = None if arguments.certificate is None else ProofSaver(arguments.certificate)
-    try:
-        interruption.begin()
-        interruption.allow(inf if arguments.time_limit is None else arguments.time_limit)
-        printer.note(f"reading {arguments.problem}")
-        problem, start, record = _read(arguments, tolerances)
-        printer.reward = problem.reward
-    except KeyboardInterrupt:
-        printer.close()
-        return _tell_unread(arguments, interruption)
-    except DeadEnd as error:
-        printer.close()
-        return _tell_unread(arguments, interruption, f"no policy ends: {error}")
-    saver = None
-    if arguments.out is not None:
-        saver = PlanSaver(arguments.out, problem, method.name, start, record)
+    was_read = False
+    saver: PlanSaver | None = None
     fault: Faulty | None = None
     workers: Workers | None = None
     try:
-        workers = workers_of(arguments, interruption.seconds)
-        criteria = criteria_of(method, arguments, interruption.seconds)
+        interruption.begin()
+        printer.note(f"reading {arguments.problem}")
+        problem, start, record = _read(arguments, tolerances)
+        was_read = True
+        printer.reward = problem.reward
+        if arguments.out is not None:
+            saver = PlanSaver(arguments.out, problem, method.name, start, record)
+        workers = workers_of(arguments, 0.0)
         plan = work(
-            problem, solver, criteria, printer, interruption, saver, start, tolerances, workers, record
+            problem,
+            solver,
+            [wanted_gap(method, arguments)],
+            printer,
+            interruption,
+            saver,
+            start,
+            tolerances,
+            workers,
+            record,
+            arguments.time_limit,
         )
+    except DeadEnd as error:
+        if was_read:
+            raise
+        return _tell_unread(arguments, interruption, f"no policy ends: {error}")
     except KeyboardInterrupt:
-        plan, prover = _before_the_first_step(problem, method, interruption), None
+        if not was_read:
+            return _tell_unread(arguments, interruption)
+        plan = stopped(problem, method.name, first_progress(start), interruption)
     except Faulty as error:
         fault, plan, prover = error, error.plan, None
     finally:
@@ -159,6 +169,7 @@ def run(arguments: argparse.Namespace, interruption: Interruption) -> int:
         if workers is not None:
             workers.close()
     _hand_over(arguments, problem, plan, printer, saver, prover)
+    tell_time(arguments, plan, interruption)
     if fault is not None:
         raise fault
     if plan.ending.reason is Reason.INTERRUPTED:
@@ -187,16 +198,6 @@ def _check_options(arguments: argparse.Namespace, solver: Solver) -> None:
         check_picture("--plot", arguments.plot)
     if arguments.out is not None:
         check_writable(arguments.out)
-
-
-def _before_the_first_step(problem: HCSSP, method: Method, interruption: Interruption) -> Plan:
-    """A plan of which nothing is known: it was stopped so early. A reader of JSON still gets an object."""
-    from hcssp.contract.ending import Ending, Reason
-    from hcssp.contract.plan import Plan
-
-    expired = interruption.expired and not interruption.requested
-    ending = Ending(Reason.TIME_LIMIT if expired else Reason.INTERRUPTED, "before the first step")
-    return Plan(problem, ending=ending, method=method.name)
 
 
 def _hand_over(
@@ -246,14 +247,13 @@ def _read(arguments: argparse.Namespace, tolerances: Tolerances) -> tuple[HCSSP,
 
 
 def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead_end: str = "") -> int:
-    """Say that the work ended while the problem was read, by a signal, the time limit or a dead end."""
+    """Say that the work ended while the problem was read, by a signal or a dead end."""
     import json
 
     from hcssp.reports.figures import plain
 
-    expired = interruption.expired and not interruption.requested
-    stopped = "proved" if dead_end else "time limit" if expired else "interrupted"
-    message = dead_end or f"stopped while {arguments.problem} was read ({stopped})"
+    stopped_by = "proved" if dead_end else str(interruption.ending.reason)
+    message = dead_end or f"interrupted while {arguments.problem} was read"
     if arguments.json:
         document = {
             "problem": arguments.problem,
@@ -261,7 +261,7 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead
             "status": "infeasible" if dead_end else "unknown",
             "infeasible_because": "no policy ends" if dead_end else None,
             "message": message,
-            "stopped_by": stopped,
+            "stopped_by": stopped_by,
             "stop_detail": "while the problem was read",
             "lower_bound": None,
             "upper_bound": None,
@@ -274,7 +274,7 @@ def _tell_unread(arguments: argparse.Namespace, interruption: Interruption, dead
         }
         print(json.dumps(document, allow_nan=False))
     print(f"hcssp: no plan: {message}", file=sys.stderr)
-    return NO_PLAN if expired or dead_end else INTERRUPTED
+    return NO_PLAN if dead_end else INTERRUPTED
 
 
 def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
@@ -297,16 +297,11 @@ def make_solver(method: Method, arguments: argparse.Namespace) -> Solver:
     )
 
 
-def criteria_of(
-    method: Method, arguments: argparse.Namespace, seconds_gone: float = 0.0
-) -> list[StopCriterion]:
-    """When to stop; the time limit includes the `seconds_gone` before the search."""
-    from hcssp.contract.stop import Gap, MaxRuntime
+def wanted_gap(method: Method, arguments: argparse.Namespace) -> StopCriterion:
+    """The gap at which to stop: that which was asked for, or that of the method."""
+    from hcssp.contract.stop import Gap
 
-    criteria: list[StopCriterion] = [Gap(method.gap if arguments.gap is None else arguments.gap)]
-    if arguments.time_limit is not None:
-        criteria.append(MaxRuntime(max(0.0, arguments.time_limit - seconds_gone)))
-    return criteria
+    return Gap(method.gap if arguments.gap is None else arguments.gap)
 
 
 def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = None) -> None:
@@ -334,3 +329,15 @@ def tell(arguments: argparse.Namespace, plan: Plan, prover: ProofSaver | None = 
         print(f"hcssp: no plan: {plan.message}", file=sys.stderr)
     elif plan.ending.reason is Reason.INTERRUPTED:
         print("hcssp: interrupted; the plan is the best one so far", file=sys.stderr)
+
+
+def tell_time(arguments: argparse.Namespace, plan: Plan, interruption: Interruption) -> None:
+    """Print, if the time limit ended the search, what it did not count."""
+    from hcssp.contract.ending import Reason
+
+    if plan.ending.reason is Reason.TIME_LIMIT and not arguments.quiet:
+        limit, before = arguments.time_limit, interruption.before
+        print(
+            f"hcssp: the time limit of {limit:g} s was reached; reading took {before:.1f} s before it",
+            file=sys.stderr,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
 def can_rewrite(stream: TextIO) -> bool:
     """Whether `stream` is a terminal on which a line can be written over."""
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
+
+
+def width_of(stream: TextIO) -> int:
+    """The columns of the terminal that `stream` is; elsewhere what the environment says."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return columns or shutil.get_terminal_size().columns
 
 
 def style_of(stream: TextIO) -> Style:

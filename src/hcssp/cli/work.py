@@ -49,8 +49,12 @@ def work(
     tolerances: Tolerances | None = None,
     workers: Workers | None = None,
     record: SearchRecord | None = None,
+    time_limit: float | None = None,
 ) -> Plan:
-    """Solve, telling the progress and saving plans; a signal or the time limit ends it with the best plan.
+    """Solve, printing the progress and saving plans; a signal or the time limit ends it with the best plan.
+
+    At any instant, that is; before the first step the plan to start with is the best one. The time limit, in
+    seconds, counts from here on.
 
     Raises
     ------
@@ -58,14 +62,15 @@ def work(
         If the search fails; with the best plan so far.
     """
     from dataclasses import replace
+    from math import inf
 
     from hcssp.contract.ending import Ending, Reason
     from hcssp.contract.plan import Plan
-    from hcssp.contract.progress import Progress
+    from hcssp.contract.stop import MaxRuntime
     from hcssp.numerics import DEFAULT_TOLERANCES
     from hcssp.solving.solve import solve
 
-    latest = Progress()
+    latest = first_progress(start)
 
     def on_progress(progress: Progress) -> None:
         nonlocal latest
@@ -75,25 +80,30 @@ def work(
             saver(progress)
         printer(progress)
 
-    interruption.begin()
-    watched = interruption.watching(criteria)
     allowed = tolerances or DEFAULT_TOLERANCES
+    limit = inf if time_limit is None else time_limit
     try:
+        interruption.begin()
+        interruption.allow(limit)
         plan = solve(
             problem,
             solver,
-            watched,
+            interruption.watching([*criteria, MaxRuntime(limit)]),
             on_progress,
             start=start,
             tolerances=allowed,
             executor=workers,
             record=record,
         )
+        interruption.end()
     except DeadEnd as error:
         interruption.end()
         return Plan.of_dead_end(problem, error, solver.name)
     except HcsspError:
         raise
+    except KeyboardInterrupt:
+        # So early, or so late, that the search did not see it.
+        return stopped(problem, solver.name, latest, interruption)
     except MemoryError as error:
         interruption.end()
         ending = Ending(Reason.MEMORY, str(error))
@@ -101,9 +111,35 @@ def work(
     except Exception as error:
         interruption.end()
         raise Faulty(_kept(problem, solver.name, latest, Ending(Reason.FAILED))) from error
-    if plan.ending.reason is Reason.INTERRUPTED and interruption.expired and not interruption.requested:
-        return replace(plan, ending=Ending(Reason.TIME_LIMIT))
-    return plan
+    return replace(plan, ending=interruption.ending) if plan.ending.reason is Reason.INTERRUPTED else plan
+
+
+def first_progress(start: Plan | None) -> Progress:
+    """What is known before a search: the plan to start with, if there is one."""
+    from hcssp.contract.progress import Progress
+
+    if start is None or not start.found:
+        return Progress()
+    return Progress(incumbent=start.found_policy, upper_bound=start.upper_bound)
+
+
+def stopped(problem: HCSSP, method: str, progress: Progress, interruption: Interruption) -> Plan:
+    """The best plan so far, of a search that a signal or the time limit has ended.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If whoever sends signals insists on the end.
+    """
+    from dataclasses import replace
+
+    if interruption.insisted:
+        raise KeyboardInterrupt
+    interruption.end()
+    ending = interruption.ending
+    if progress.iterations == 0:
+        ending = replace(ending, detail="before the first step")
+    return _kept(problem, method, progress, ending, lower_bound=progress.lower_bound)
 
 
 def _kept(

@@ -10,9 +10,10 @@ Method: never subtract.
 - A state is left sooner or later, so its self-loop only says how long that takes. What is solved is the
   *jump chain*, whose probabilities are those of leaving, in proportion: nothing is computed as one minus a
   self-loop, and a row that misses a sum of one by rounding is a row of proportions, too.
-- That system is factorised, or where factors would be dense summed up jump by jump, and its solution refined,
-  with residuals in extended precision. As the inverse is not negative, the values times the absolute
-  residuals bound the error of every cost.
+- That system is factorised, or solved by products with it where factors would be dense, and its solution is
+  refined with residuals in extended precision. The inverse is not negative, so an error bound is verified
+  like a solution: if :math:`(I - Q) e \ge (1 - \delta) r` holds for the absolute residual :math:`r`, then
+  :math:`e / (1 - \delta)` bounds the error, however :math:`e` was computed.
 - Where that bound is not small, states to which the chain keeps coming back make it so: those whose pivots
   are small. These *hubs* are taken out; what is left is soon over, and is factorised. Then the hubs see a
   small chain, with probabilities of going from one to the next, and it is eliminated state by state as
@@ -28,19 +29,20 @@ Reference: Grassmann, Taksar and Heyman 1985; Alfa, Xue and Ye 2002.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csc_array, csr_array, eye_array, tril
+from scipy.sparse.csgraph import breadth_first_order
 
-from hcssp.cssp.factorisation import OrderedFactors, eliminate
+from hcssp.cssp.factorisation import OrderedFactors, eliminate, factorise
 from hcssp.cssp.fill import SMALL, Layers
 from hcssp.cssp.fill_sample import fills_in_nearby
+from hcssp.cssp.krylov import solve_by_products
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.deadline import keep_time
 from hcssp.numerics import ROUNDING
 
 LongArray = npt.NDArray[np.longdouble]
@@ -54,9 +56,13 @@ LEAST_PIVOT = 1e-3
 NUDGE = 1e-6
 """What is added to the diagonal of a matrix that is singular in double precision, to see where it is so."""
 
+RESIDUAL = 1e-13
+"""Products with the system end at this residual, relative to the solution; refinement does the rest."""
+
+_MAX_LACKING = 0.25
+"""An error bound that explains less of a residual than the rest of this share is not used."""
+
 _ROUNDS = 3
-_MAX_JUMPS = 2_000
-_LAST_TERM = 1e-17
 _COLUMNS_AT_ONCE = 128
 _LONG_ROUNDING = np.finfo(np.longdouble).eps
 
@@ -215,11 +221,19 @@ class _Chain:
     def _by_factors(self, start: FloatArray, spent: FloatArray) -> tuple[LongArray, FloatArray, float] | None:
         """Visits to the jump chain, values, and a bound on the relative error of the costs.
 
-        None if the factors are not good enough for it.
+        None if no solver is precise enough.
         """
-        factors = self._factorised(start)
-        if factors is None:
-            return None
+        for factors in self._solvers(start):
+            found = self._refined(factors, start, spent)
+            if found is not None:
+                self._factors = factors
+                return found
+        return None
+
+    def _refined(
+        self, factors: Any, start: FloatArray, spent: FloatArray
+    ) -> tuple[LongArray, FloatArray, float] | None:
+        """As :meth:`_by_factors`, with one solver."""
         entering = self._entering()
         leaving = (np.diff(self.inside.indptr)[:, np.newaxis] + 4) * 2.0 * _LONG_ROUNDING
         visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
@@ -230,49 +244,61 @@ class _Chain:
         for _ in range(_ROUNDS):
             visits = visits + factors.solve(not_visited.astype(np.float64))
             values = values + factors.solve(not_paid.astype(np.float64), trans="T")
+            if not np.isfinite(values).all():
+                return None
             not_visited, not_paid = self._missing(start, visits), self._unpaid(spent, values)
             missing = np.abs(not_visited) + entering * np.abs(visits)
-            unpaid = np.abs(not_paid) + leaving * np.abs(values)
+            unpaid = (np.abs(not_paid) + leaving * np.abs(values)).astype(np.float64)
             error = relative(np.abs(values).T @ missing, spent.T @ np.abs(visits))
             # Few may come there from the start, but whoever is there wants to know what comes.
-            anywhere = relative(factors.solve(unpaid.astype(np.float64), trans="T"), np.abs(values))
+            errors = factors.solve(unpaid, trans="T")
+            anywhere = _bounded(errors, unpaid, self._unpaid(unpaid, errors), values)
             if error <= WANTED_ERROR and anywhere <= WANTED_ERROR:
-                self._factors = factors
                 return np.maximum(visits, 0.0), np.maximum(values, 0.0).astype(np.float64), error
         return None
 
     def visited(self, initial: FloatArray) -> Visited | None:
-        """How often each state is visited; None if the factors are not good enough for it."""
+        """How often each state is visited; None if no solver is precise enough."""
         start = initial[self._inner]
-        factors = self._factorised(start)
-        if factors is None:
-            return None
+        for factors in self._solvers(start):
+            found = self._refined_visits(factors, start)
+            if found is not None:
+                return found
+        return None
+
+    def _refined_visits(self, factors: Any, start: FloatArray) -> Visited | None:
+        """As :meth:`visited`, with one solver."""
         entering = self._entering()
         visits: LongArray = np.zeros(len(start), dtype=np.longdouble)
         not_visited: npt.NDArray[Any] = start
         for _ in range(_ROUNDS):
             visits = visits + factors.solve(not_visited.astype(np.float64))
+            if not np.isfinite(visits).all():
+                return None
             not_visited = self._missing(start, visits)
-            missing = np.abs(not_visited) + entering * np.abs(visits)
+            missing = (np.abs(not_visited) + entering * np.abs(visits)).astype(np.float64)
             # What is missing somewhere is missing wherever one comes from there; beside nothing it is all.
-            error = relative(factors.solve(missing.astype(np.float64)), visits)
+            errors = factors.solve(missing)
+            error = _bounded(errors, missing, self._missing(missing, errors), visits)
             if error <= WANTED_ERROR:
                 found = (visits / self.leaving * self.total).astype(np.float64)
                 return Visited(found, error + 4.0 * ROUNDING) if np.isfinite(found).all() else None
         return None
 
-    def _factorised(self, start: FloatArray) -> Any:
-        """The factors of the jump chain, or sums in their place; None if it is singular."""
+    def _solvers(self, start: FloatArray) -> Iterator[Any]:
+        """What solves the jump chain: its factors, after products with it if factors would be dense."""
         jumps = self.jumps()
         begins = int(np.argmax(start)) if len(start) else 0
         system = _system(jumps)
         layers = Layers(jumps, begins)
         order = layers.narrow_order() if len(start) > SMALL else None
-        dense = order is None and (layers.fill_in or fills_in_nearby(system, layers))
-        factors: Any = Swept.of(jumps) if dense else None
+        if order is None and (layers.fill_in or fills_in_nearby(system, layers)):
+            yield Products(jumps, np.diff(self.outside.indptr) > 0)
         # What is no longer needed is as large as the chain, and factors are larger.
         del jumps, layers
-        return _factors_of(system, order) if factors is None else factors
+        factors = _factors_of(system, order)
+        if factors is not None:
+            yield factors
 
     def _entering(self) -> LongArray:
         """What rounding may add to a state's visits: so many terms are added, which amount to twice them."""
@@ -349,34 +375,64 @@ def _system(jumps: csr_array, nudge: float = 0.0) -> csr_array:
     return csr_array((1.0 + nudge) * eye_array(jumps.shape[0], format="csr") - jumps)
 
 
-class Swept:
-    """In place of factors, where those would be dense: sums of what happens after 0, 1, 2, ... jumps.
+class Products:
+    """In place of factors that would be dense: products with the system, see :mod:`hcssp.cssp.krylov`.
+
+    The system is preconditioned by a Gauss-Seidel sweep in the order of the number of jumps to the end. A
+    chain that heads for its end is solved by a few sweeps; one that leads anywhere by a few products.
 
     Parameters
     ----------
     jumps
         The jump chain among the inner states.
+    ends
+        From where it may be absorbed with the next jump.
     """
 
-    def __init__(self, jumps: csr_array) -> None:
-        self._jumps = {"T": jumps, "N": csr_array(jumps.T)}
+    def __init__(self, jumps: csr_array, ends: BoolArray) -> None:
+        self._order = _by_distance(jumps, ends)
+        system = csr_array(_system(jumps)[self._order][:, self._order])
+        # The transpose of a CSR matrix is the same arrays read as CSC.
+        lower = csc_array(tril(system, format="csr").T)
+        self._sweep = factorise(lower, "NATURAL", diag_pivot_thresh=0.0)
+        self._systems = {"T": system, "N": csr_array(system.T)}
 
-    @classmethod
-    def of(cls, jumps: csr_array) -> Swept | None:
-        """The same for a chain, unless it goes on for so long that sums take longer than factors."""
-        swept = cls(jumps)
-        return swept if np.all(np.isfinite(swept.solve(np.ones(jumps.shape[0]), trans="T"))) else None
-
-    def solve(self, right: FloatArray, trans: str = "N") -> FloatArray:
+    def solve(self, right: FloatArray, trans: Literal["N", "T"] = "N") -> FloatArray:
         """``x`` with ``x - x @ jumps = right``, transposed ``x - jumps @ x = right``; nan if too slow."""
-        jumps, sums, term = self._jumps[trans], right.copy(), right
-        for _ in range(_MAX_JUMPS):
-            keep_time()
-            term = jumps @ term
-            sums += term
-            if np.max(np.abs(term), initial=0.0) <= _LAST_TERM * np.max(np.abs(sums), initial=0.0):
-                return sums
-        return np.full(right.shape, np.nan)
+        swept = _Swept(self._systems[trans], self._sweep, trans)
+        found = np.full(right.shape, np.nan)
+        # One right-hand side after another, each in the place of its solution.
+        columns = right[self._order].reshape(len(right), -1).T
+        for column, solution in zip(columns, found.reshape(len(right), -1).T, strict=True):
+            begin = self._sweep.solve(column, trans=trans)
+            solved = solve_by_products(swept, begin, np.zeros(len(right)), RESIDUAL)
+            if solved is not None:
+                solution[self._order] = solved
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Swept:
+    """A product with a matrix, and a sweep after it."""
+
+    matrix: csr_array
+    sweep: Any
+    trans: Literal["N", "T"]
+
+    def __matmul__(self, right: FloatArray) -> FloatArray:
+        swept: FloatArray = self.sweep.solve(self.matrix @ right, trans=self.trans)
+        return swept
+
+
+def _by_distance(jumps: csr_array, ends: BoolArray) -> IntArray:
+    """The states in the order of the number of jumps to the end."""
+    count = jumps.shape[0]
+    into = csr_array(jumps.T)
+    # One node more, the end, from which a search goes backwards.
+    heads = np.concatenate([into.indices, np.flatnonzero(ends)])
+    pointers = np.append(into.indptr, len(heads))
+    order, _ = breadth_first_order(csr_array((np.ones(len(heads)), heads, pointers), (count + 1,) * 2), count)
+    return order[1:].astype(np.int64)
 
 
 def hubs_of(jumps: csr_array) -> tuple[BoolArray, Any]:
@@ -439,6 +495,25 @@ def eliminated(
         departures[state] = (start[state] + departures[:state] @ jumps[:state, state]) / leaving[state]
         values[state] = (costs[state] + jumps[state, :state] @ values[:state]) / leaving[state]
     return departures * total, values
+
+
+def _bounded(errors: FloatArray, right: FloatArray, residual: LongArray, sizes: npt.NDArray[Any]) -> float:
+    """A bound on the solution of a system whose inverse is not negative, relative to `sizes`.
+
+    Parameters
+    ----------
+    errors
+        About the solution, however it was computed. If its product with the system is at least a share of the
+        right-hand side, it is at least that share of the solution.
+    right, residual
+        The right-hand side, which is not negative, and how far the product is below it.
+    sizes
+        What the bound is compared with.
+    """
+    lacking = relative(np.maximum(residual, 0.0), right)
+    if lacking > _MAX_LACKING or np.any(errors < 0.0):
+        return float(np.inf)
+    return relative(errors / (1.0 - lacking), np.abs(sizes))
 
 
 def relative(errors: npt.NDArray[Any], sizes: npt.NDArray[Any]) -> float:

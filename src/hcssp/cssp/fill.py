@@ -105,6 +105,21 @@ class Layers:
             self._mean_width = self._square() or _mean(self._widths_from_the_edge(count), count)
         return self._mean_width
 
+    @property
+    def wider_than_grid(self) -> bool:
+        """Whether layers are wider than those of a square grid with as many states, from its middle.
+
+        >>> from scipy.sparse import diags_array, kronsum
+        >>> side = 30
+        >>> line = csr_array(diags_array([1.0], offsets=[1], shape=(side, side)))
+        >>> plane = kronsum(line, line, format="csr")
+        >>> Layers(csr_array(plane)).wider_than_grid
+        False
+        >>> Layers(csr_array(kronsum(line, plane, format="csr"))).wider_than_grid
+        True
+        """
+        return self.mean_width > SQUARE[1] * GRID_WIDTH * float(np.sqrt(self._graph.shape[0]))
+
     def narrow_order(self) -> IntArray | None:
         """The states of a line or a corridor layer by layer, and last the places where one begins anew.
 

@@ -33,7 +33,8 @@ constraint damage <= 2: counts damage of cross-room, leave
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any, NewType
@@ -236,12 +237,16 @@ class ProcedureBuilder:
             for index, (_, problem, _) in enumerate(self._activities)
             if isinstance(problem, HCSSP)
         }
+        running: defaultdict[int | None, list[Outcome]] = defaultdict(list)
+        for choice in self._choices:
+            for outcome in choice.outcomes:
+                running[outcome.runs].append(outcome)
         outline = HCSSP(
             events=tuple(self._events),
             start=start,
             end=end,
             activities=tuple(
-                Activity(name, self._standing(index), room, entries=self._entries[index])
+                Activity(name, self._standing(index, running[index]), room, entries=self._entries[index])
                 for index, (name, _, room) in enumerate(self._activities)
             ),
             choices=self._outlined_choices(),
@@ -255,12 +260,11 @@ class ProcedureBuilder:
         )
         return expand(Nesting(outline, procedures)) if procedures else outline
 
-    def _standing(self, activity: int) -> CSSP:
-        """What an activity is to the outline; a stand-in has the exits that an outcome names."""
+    def _standing(self, activity: int, outcomes: Sequence[Outcome]) -> CSSP:
+        """What an activity is to the outline; a stand-in has the exits that the outcomes running it name."""
         problem = self._activities[activity][1]
         if isinstance(problem, CSSP):
             return problem
-        outcomes = [each for choice in self._choices for each in choice.outcomes if each.runs == activity]
         if isinstance(problem, ImplicitCSSP):
             return implicit_stand_in(problem.cost_names, outcomes)
         return stand_in(problem, [label for each in outcomes for label in each.exits])

@@ -35,11 +35,15 @@ the procedure is over: the losses belong to choices, which are made before.)
 
 from __future__ import annotations
 
-import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array
-from scipy.sparse.linalg import spsolve
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.numerics import ROUNDING
@@ -54,76 +58,106 @@ SOLVE_EVERY = 64
 WITHOUT_END = 1e9
 """A use that may be expected so often can be run as often as one likes."""
 
+_USES_AT_ONCE = 256
+"""So many uses share a pass over the events; this bounds the memory that the pass takes."""
+
+
+class ToCome(NamedTuple):
+    """The most executions of a use that can be expected from each event, and the loss of each choice."""
+
+    most: FloatArray
+    losses: FloatArray
+
 
 def limits(problem: HCSSP) -> tuple[list[Constraint], list[str]]:
     """The limits of the uses in `problem`, as constraints, and what is wrong with them.
 
     They are the bounds of the procedures that are used, and the limits of the uses inside those.
     """
+    stated = [
+        (use, constraint, number if constraint.per is None else number + 1 + constraint.per.use)
+        for number, use in enumerate(problem.uses)
+        if use.parent is None
+        for constraint in use.procedure.constraints
+        if constraint.limit != np.inf
+    ]
+    limited = list(dict.fromkeys(number for _, _, number in stated))
+    known = dict(zip(limited, _per_execution(problem, limited), strict=True))
     found: list[Constraint] = []
     violations: list[str] = []
-    for number, use in enumerate(problem.uses):
-        if use.parent is not None:
+    for use, constraint, number in stated:
+        per, name = known[number], f"{use.name}/{constraint.name}"
+        if isinstance(per, str):
+            violations.append(f"constraint {name!r}: {per}")
             continue
-        for constraint in use.procedure.constraints:
-            if constraint.limit == np.inf:
-                continue
-            own = number if constraint.per is None else number + 1 + constraint.per.use
-            per = per_execution(problem, own)
-            name = f"{use.name}/{constraint.name}"
-            if isinstance(per, str):
-                violations.append(f"constraint {name!r}: {per}")
-                continue
-            first = use.activities.start
-            counts = {first + activity: cost for activity, cost in constraint.counts.items()}
-            found.append(Constraint(name, constraint.limit * per.most_executions, counts, per))
+        first = use.activities.start
+        counts = {first + activity: cost for activity, cost in constraint.counts.items()}
+        found.append(Constraint(name, constraint.limit * per.most_executions, counts, per))
     return found, violations
 
 
-def per_execution(problem: HCSSP, number: int) -> PerExecution | str:
-    """What makes a constraint hold for every execution of a use; or why none can."""
-    use = problem.uses[number]
-    found = to_come(problem, use)
-    if found is None:
-        return (
-            f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept apart "
-            "from the others; let a way back to it be taken by chance only"
-        )
-    most, losses = found
-    for choice in problem.choices:
-        for outcome in choice.outcomes:
-            after = most[list(outcome.events)]
-            if float(np.ptp(after)) > 0.0 and outcome.probability > 0.0:
-                return (
+def _per_execution(problem: HCSSP, numbers: Sequence[int]) -> Iterator[PerExecution | str]:
+    """For each of some uses, what makes a constraint hold for every execution of it; or why none can."""
+    branching = [
+        (choice, outcome.events)
+        for choice in problem.choices
+        for outcome in choice.outcomes
+        if outcome.probability > 0.0 and len(outcome.events) > 1
+    ]
+    reached = np.array([event for _, events in branching for event in events], dtype=np.int64)
+    firsts = np.cumsum([0, *(len(events) for _, events in branching)])[:-1]
+    ending = np.array(
+        [
+            sum(each.probability for each in choice.outcomes if each.event == problem.end)
+            for choice in problem.choices
+        ]
+    )
+    ends_by_exit = _ends_by_exit(problem)
+    uses = [problem.uses[number] for number in numbers]
+    for number, use, found in zip(numbers, uses, to_come(problem, uses), strict=True):
+        if found is None:
+            yield (
+                f"{use.name!r} can be run as often as one likes, and a limit for such a use cannot be kept "
+                "apart from the others; let a way back to it be taken by chance only"
+            )
+            continue
+        most, losses = found
+        after = most[reached]
+        if branching:
+            differ = np.maximum.reduceat(after, firsts) > np.minimum.reduceat(after, firsts)
+            if differ.any():
+                choice, _ = branching[int(np.argmax(differ))]
+                yield (
                     f"whether {use.name!r} is still to come depends on the exit of an activity, after choice "
                     f"{choice.name!r} at event {problem.events[choice.event]!r}; bound the whole instead"
                 )
-    first = float(most[problem.start])
-    if first == 0.0:
-        return PerExecution(number, 1.0, {})
-    # A constant more everywhere but at the end, so that the start has 1 at least: the last step loses it.
-    # Where the exit of an activity decides whether a step is the last, no choice can pay for that.
-    more = 0.0 if _ends_by_exit(problem) else max(0.0, 1.0 - first)
-    if more > 0.0:
-        _, moves = _executions(problem, use)
-        losses = losses + more * moves[:, [problem.end]].toarray().ravel()
-    kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
-    return PerExecution(number, first + more, kept)
+                continue
+        first = float(most[problem.start])
+        if first == 0.0:
+            yield PerExecution(number, 1.0, {})
+            continue
+        # A constant more everywhere but at the end, so that the start has 1 at least: the last step loses it.
+        # Where the exit of an activity decides whether a step is the last, no choice can pay for that.
+        more = 0.0 if ends_by_exit else max(0.0, 1.0 - first)
+        losses = losses + more * ending
+        kept = {int(choice): float(losses[choice]) for choice in np.flatnonzero(losses)}
+        yield PerExecution(number, first + more, kept)
 
 
-def to_come(problem: HCSSP, use: Use) -> tuple[FloatArray, FloatArray] | None:
-    """The most executions of a use that can be expected from each event, and what each choice loses of them.
-
-    None if the use can be run as often as one likes.
-    """
+def to_come(problem: HCSSP, uses: Sequence[Use]) -> Iterator[ToCome | None]:
+    """How often each of some uses can still be run; None for one that can be run as often as one likes."""
     events = np.array([choice.event for choice in problem.choices], dtype=np.int64)
-    entries, moves = _executions(problem, use)
-    most = _most_executions(entries, moves, events)
-    if most is None:
-        return None
-    # Rounded down, so that no loss is overstated.
-    losses = most[events] - (entries + moves @ most) - 4.0 * ROUNDING * most[events]
-    return most, np.maximum(losses, 0.0)
+    moves = _moves(problem)
+    parts = _in_order(moves, events)
+    for first in range(0, len(uses), _USES_AT_ONCE):
+        entries = _entries(problem, uses[first : first + _USES_AT_ONCE])
+        most = _most_executions(entries, parts, problem.num_events)
+        with np.errstate(invalid="ignore"):
+            # Rounded down, so that no loss is overstated.
+            losses = most[events] - (entries + moves @ most) - 4.0 * ROUNDING * most[events]
+        losses = np.maximum(losses, 0.0)
+        for own, lost in zip(most.T, losses.T, strict=True):
+            yield ToCome(own.copy(), lost.copy()) if np.isfinite(own).all() else None
 
 
 def _ends_by_exit(problem: HCSSP) -> bool:
@@ -140,54 +174,156 @@ def enters(use: Use, event: int, target: int) -> bool:
     return target == use.start and event not in use.events
 
 
-def _executions(problem: HCSSP, use: Use) -> tuple[FloatArray, csr_array]:
-    """With what probability each choice runs the use at once, and to which events it leads."""
-    entries = np.zeros(len(problem.choices))
-    arrows: list[tuple[int, int, float]] = []
+def _moves(problem: HCSSP) -> csr_array:
+    """With what probability each choice leads to each event."""
+    arrows = [
+        (number, outcome.event, outcome.probability)
+        for number, choice in enumerate(problem.choices)
+        for outcome in choice.outcomes
+        if outcome.probability > 0.0
+    ]
+    rows, columns, values = (list(part) for part in zip(*arrows, strict=True))
+    return csr_array((values, (rows, columns)), shape=(len(problem.choices), problem.num_events))
+
+
+def _entries(problem: HCSSP, uses: Sequence[Use]) -> FloatArray:
+    """With what probability each choice runs each of some uses at once; one column a use."""
+    starting: defaultdict[int, list[int]] = defaultdict(list)
+    for column, use in enumerate(uses):
+        starting[use.start].append(column)
+    entries = np.zeros((len(problem.choices), len(uses)))
     for number, choice in enumerate(problem.choices):
         for outcome in choice.outcomes:
-            if outcome.runs is None and enters(use, choice.event, outcome.event):
-                entries[number] += outcome.probability
-            arrows.append((number, outcome.event, outcome.probability))
-    rows, columns, values = (list(part) for part in zip(*arrows, strict=True))
-    shape = (len(problem.choices), problem.num_events)
-    return entries, csr_array((values, (rows, columns)), shape=shape)
+            for column in starting.get(outcome.event, ()) if outcome.runs is None else ():
+                if enters(uses[column], choice.event, outcome.event):
+                    entries[number, column] += outcome.probability
+    return entries
 
 
-def _most_executions(entries: FloatArray, moves: csr_array, events: IntArray) -> FloatArray | None:
-    """The most executions that can be expected from each event, whatever is chosen; None if without end."""
-    starts = np.flatnonzero(np.diff(events, prepend=-1))
-    owners = events[starts]
-    most = np.zeros(moves.shape[1])
+class _Part(NamedTuple):
+    """A strongly connected component of the events.
 
-    def swept(known: FloatArray) -> FloatArray:
-        better = np.zeros_like(known)
-        better[owners] = np.maximum.reduceat(entries + moves @ known, starts)
-        return better
+    Attributes
+    ----------
+    events, firsts
+        Its events that have choices, and the place of the first choice of each.
+    choices, moves
+        Its choices, event by event, and where they lead.
+    cyclic
+        Whether some choice leads back into it.
+    """
+
+    events: IntArray
+    firsts: IntArray
+    choices: IntArray
+    moves: csr_array
+    cyclic: bool
+
+
+def _in_order(moves: csr_array, events: IntArray) -> list[_Part]:
+    """The components of the events, each after those that it leads to; `events` has that of each choice."""
+    count = moves.shape[1]
+    tails = np.repeat(events, np.diff(moves.indptr))
+    graph = csr_array((np.ones(moves.nnz), (tails, moves.indices)), shape=(count, count))
+    number, component = connected_components(graph, connection="strong")
+    after: dict[int, set[int]] = {each: set() for each in component[events].tolist()}
+    cyclic = np.zeros(number, dtype=np.bool_)
+    for tail, head in zip(component[tails].tolist(), component[moves.indices].tolist(), strict=True):
+        if tail == head:
+            cyclic[tail] = True
+        elif head in after:
+            after[tail].add(head)
+    order = np.argsort(component[events], kind="stable")
+    places = np.searchsorted(component[events][order], np.arange(number + 1))
+    parts = []
+    for each in TopologicalSorter(after).static_order():
+        choices = order[places[each] : places[each + 1]]
+        firsts = np.flatnonzero(np.diff(events[choices], prepend=-1))
+        own = events[choices][firsts]
+        parts.append(_Part(own, firsts, choices, csr_array(moves[choices]), bool(cyclic[each])))
+    return parts
+
+
+def _most_executions(entries: FloatArray, parts: Sequence[_Part], num_events: int) -> FloatArray:
+    """The most executions that can be expected from each event, whatever is chosen; one column a use.
+
+    It is ``inf`` somewhere if there are uses without end.
+
+    Parameters
+    ----------
+    entries
+        The probability of running each use at once, one row a choice.
+    parts
+        See :func:`_in_order`.
+    num_events
+        With those that have no choice.
+    """
+    most = np.zeros((num_events, entries.shape[1]))
+    for part in parts:
+        # Nothing is known yet of the events of the part itself.
+        others = entries[part.choices] + part.moves @ most
+        if part.cyclic:
+            uses = np.flatnonzero(others.any(axis=0))
+            most[np.ix_(part.events, uses)] = _settled(others[:, uses], part)
+        else:
+            most[part.events] = np.maximum.reduceat(others, part.firsts)
+    return most
+
+
+def _settled(others: FloatArray, part: _Part) -> FloatArray:
+    """The most executions from the events of a part that choices lead back into; ``inf`` if without end.
+
+    Parameters
+    ----------
+    others
+        The executions at once and after leaving the part, one row a choice and one column a use.
+    part
+        The events and choices.
+    """
+    inner = csr_array(part.moves[:, part.events])
+    found = np.zeros((len(part.events), others.shape[1]))
+    left = np.arange(others.shape[1])
+
+    def swept(known: FloatArray, uses: IntArray) -> FloatArray:
+        return np.maximum.reduceat(others[:, uses] + inner @ known, part.firsts)
 
     for sweep in range(1, MOST_SWEEPS + 1):
         if sweep % SOLVE_EVERY == 0:
-            values = entries + moves @ most
-            best = np.lexsort((-values, events))[starts]
-            solved = _solved(entries[best], moves[best], owners)
-            if np.all(solved >= most) and np.all(np.abs(swept(solved) - solved) <= 4.0 * ROUNDING * solved):
-                return solved
-        better = swept(most)
+            best = _best_choices(others[:, left] + inner @ found[:, left], part.firsts)
+            solved = np.full((len(part.events), len(left)), np.nan)
+            for policy in np.unique(best, axis=1).T:
+                alike = (best == policy[:, np.newaxis]).all(axis=0)
+                solved[:, alike] = _solved(others[policy][:, left[alike]], inner[policy])
+            error = np.abs(swept(solved, left) - solved)
+            settled = ((solved >= found[:, left]) & (error <= 4.0 * ROUNDING * solved)).all(axis=0)
+            found[:, left[settled]] = solved[:, settled]
+            left = left[~settled]
+        better = swept(found[:, left], left)
         # From below the sweeps rise until rounding ends it.
-        if np.all(better <= most):
-            return most
-        most = better
-        if float(most.max()) > WITHOUT_END:
-            return None
-    return None
+        rises = (better > found[:, left]).any(axis=0)
+        endless = (better > WITHOUT_END).any(axis=0)
+        found[:, left[rises]] = better[:, rises]
+        found[:, left[endless]] = np.inf
+        left = left[rises & ~endless]
+        if not len(left):
+            return found
+    found[:, left] = np.inf
+    return found
 
 
-def _solved(entries: FloatArray, moves: csr_array, owners: IntArray) -> FloatArray:
-    """The executions to expect if one choice is made at each of the events `owners`; may not be finite."""
-    among = eye_array(len(owners), format="csc") - csc_array(moves)[:, owners]
-    solved = np.zeros(moves.shape[1])
-    with warnings.catch_warnings():
-        # Choices that never come to an end have no solution.
-        warnings.simplefilter("ignore")
-        solved[owners] = spsolve(among, entries)
+def _best_choices(values: FloatArray, firsts: IntArray) -> IntArray:
+    """The first choice of the most executions at each event, for each column of uses."""
+    count = len(values)
+    most = np.repeat(np.maximum.reduceat(values, firsts), np.diff(firsts, append=count), axis=0)
+    places = np.where(values == most, np.arange(count)[:, np.newaxis], count)
+    return np.minimum.reduceat(places, firsts)
+
+
+def _solved(right: FloatArray, moves: csr_array) -> FloatArray:
+    """The executions to expect if one choice is made at each event; not a number if these never end."""
+    try:
+        factors = splu(csc_array(eye_array(len(right), format="csc") - moves))
+    except RuntimeError:
+        return np.full(right.shape, np.nan)
+    solved: FloatArray = factors.solve(right)
     return solved

@@ -38,7 +38,7 @@ from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome, PerExecution
 from hcssp.procedure.entries import goal_event_states
-from hcssp.procedure.limits import to_come
+from hcssp.procedure.limits import ToCome, to_come
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting, Use
 from hcssp.procedure.part import Part, part_of
@@ -336,12 +336,15 @@ def _constraints(
     """The constraints that still count something, under what is left."""
     found: list[Constraint] = []
     spent: list[str] = []
+    limited = [each for each in problem.constraints if each.per is not None and np.isfinite(each.at_most)]
+    uses = [problem.uses[each.per.use] for each in limited if each.per is not None]
+    known = dict(zip((each.name for each in limited), to_come(problem, uses), strict=True))
     for stated, kept in zip(problem.constraints, part.problem.constraints, strict=True):
         if not kept.counts:
             continue
         changed = replace(kept, at_most=left[stated.name], per=None)
-        if stated.per is not None and np.isfinite(stated.at_most):
-            changed = _limit(problem, position, part, stated, changed)
+        if stated.name in known:
+            changed = _limit(problem, position, part, stated, changed, known[stated.name])
         if changed.at_most < 0.0:
             spent += overspent(stated, changed.at_most)
             changed = replace(changed, at_most=0.0)
@@ -360,12 +363,16 @@ def overspent(stated: Constraint, left: float) -> list[str]:
 
 
 def _limit(
-    problem: HCSSP, position: Position, part: Part, stated: Constraint, left: Constraint
+    problem: HCSSP,
+    position: Position,
+    part: Part,
+    stated: Constraint,
+    left: Constraint,
+    known: ToCome | None,
 ) -> Constraint:
     """A limit of a use: what is left of the execution under way, and as much for each that may come."""
     if stated.per is None:
         raise ValueError(f"{stated.name} is no limit of a use")
-    known = to_come(problem, problem.uses[stated.per.use])
     if known is None:
         raise RuntimeError(f"{stated.name}: a limit of a use that can be run as often as one likes")
     most, losses = known

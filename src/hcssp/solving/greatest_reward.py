@@ -19,13 +19,12 @@ tolerance. They are not believed by those who use them, see :mod:`hcssp.solving.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from hcssp.cssp.absorption import Swept, factorised
+from hcssp.cssp.absorption import Products, factorised
 from hcssp.cssp.fill import Layers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
@@ -165,11 +164,14 @@ class GreatestReward:
         self._refuse_loops(taken, acts)
         onwards = csr_array(taken[:, :count])
         rewards = np.where(acts, self._rows.rewards[np.maximum(self._policy, 0)], guaranteed)
-        factors: Any = Swept.of(onwards) if Layers(onwards).fill_in else None
-        if factors is None:
+        found: FloatArray = np.full(count, np.nan)
+        if Layers(onwards).fill_in:
+            ends = ~acts | (np.diff(onwards.indptr) < np.diff(taken.indptr))
+            found = Products(onwards, ends).solve(rewards, trans="T")
+        if not np.isfinite(found).all():
             factors = factorised(onwards)
-        found = None if factors is None else factors.solve(rewards, trans="T")
-        if found is None or not np.isfinite(found).all():
+            found = found if factors is None else factors.solve(rewards, trans="T")
+        if not np.isfinite(found).all():
             raise NoAnswer
         return np.append(found, 0.0)
 

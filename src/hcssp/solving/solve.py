@@ -1,13 +1,15 @@
 """``solve``: run any solver until a stop criterion holds, and check what it claims.
 
-The solver is a generator of progress. This function consumes it, keeps the trace, turns Ctrl-C into an
-ordinary stop, evaluates the incumbent by code that shares nothing with the solver, and freezes the plan.
+The solver is a generator of progress. This function consumes it, keeps the trace, turns Ctrl-C at any instant
+into an ordinary stop, evaluates the incumbent by code that no solver uses, and freezes the plan.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +53,6 @@ LATER, LONGER = 0.5, 1.03
 ends by itself between two steps knows more."""
 
 
-@single_threaded_algebra()
 def solve(
     problem: Problem | ImplicitCSSP,
     solver: Solver | None = None,
@@ -129,34 +130,106 @@ def solve(
         record=SearchRecord() if record is None else record,
     )
     known.search = context.record
-    ending = None if known.progress.incumbent is None else first_ending(criteria, known.progress)
-    steps = method.iterate(known.searched, context) if ending is None else iter(())
+    search = _Search(problem, method, context, known, criteria, on_progress, began)
     try:
-        with explaining_dead_ends(problem), until(began + LONGER * context.time_limit + LATER):
-            for step in steps:
-                known.add(step)
-                if on_progress is not None:
-                    on_progress(known.progress)
-                ending = step.ending or first_ending(criteria, known.progress)
-                if ending is not None:
-                    break
+        return search.plan()
     except KeyboardInterrupt:
-        ending = Ending(Reason.INTERRUPTED)
-    except OutOfTime:
-        ending = Ending(Reason.TIME_LIMIT)
-    finally:
-        close = getattr(steps, "close", None)
+        # It may come at any instant, also while the plan is evaluated. A second one gets through.
+        search.interrupt()
+        return search.plan()
+
+
+class _Search:
+    """A search and the plan that is made of it; wherever that is interrupted, :meth:`plan` can go on.
+
+    Parameters
+    ----------
+    problem, method, context
+        What is solved, how, and what the method is told.
+    known
+        What is known before, to which all findings are added.
+    criteria, on_progress
+        As for :func:`solve`.
+    began
+        When the time began, by ``time.perf_counter()``.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | ImplicitCSSP,
+        method: Solver,
+        context: Context,
+        known: Findings,
+        criteria: Sequence[StopCriterion],
+        on_progress: Callable[[Progress], object] | None,
+        began: float,
+    ) -> None:
+        self._problem = problem
+        self._method = method
+        self._context = context
+        self._known = known
+        self._criteria = criteria
+        self._on_progress = on_progress
+        self._deadline = began + LONGER * context.time_limit + LATER
+        self._ending: Ending | None = None
+        self._steps: Iterator[Progress] = iter(())
+        self._plan: Plan | None = None
+
+    @single_threaded_algebra()
+    def plan(self) -> Plan:
+        """Search, unless that is over, and conclude."""
+        if self._ending is None:
+            # In a context of its own, so that no deadline of it is left behind.
+            self._ending = copy_context().run(self._run)
+        if self._plan is None:
+            self._plan = self._concluded(self._ending)
+        return self._plan
+
+    def interrupt(self) -> None:
+        """The search is over, and nothing more is to be proven."""
+        self._ending = Ending(Reason.INTERRUPTED)
+        if self._plan is not None:
+            self._plan = replace(self._plan, ending=self._ending)
+        self._close()
+
+    def _run(self) -> Ending:
+        known, ending = self._known, None
+        if known.progress.incumbent is not None:
+            ending = first_ending(self._criteria, known.progress)
+        try:
+            if ending is None:
+                self._steps = self._method.iterate(known.searched, self._context)
+            with explaining_dead_ends(self._problem), until(self._deadline):
+                for step in self._steps:
+                    known.add(step)
+                    if self._on_progress is not None:
+                        self._on_progress(known.progress)
+                    ending = step.ending or first_ending(self._criteria, known.progress)
+                    if ending is not None:
+                        break
+        except OutOfTime:
+            ending = Ending(Reason.TIME_LIMIT)
+        finally:
+            self._close()
+        return ending or Ending(Reason.EXHAUSTED)
+
+    def _close(self) -> None:
+        close = getattr(self._steps, "close", None)
         if close is not None:
             close()
-        if workers is not None:
-            workers.close()
-    ending = _honest(ending or Ending(Reason.EXHAUSTED), known.progress.gap, criteria, tolerances)
-    if isinstance(problem, ImplicitCSSP):
-        known.settle(settled_part(memory.expansion(problem), problem))
-    plan = known.conclude(method.name, ending, memory)
-    if ending.reason is Reason.ROUNDING:
-        return proven_in_integers(plan, _wanted_gap(criteria, tolerances))
-    return plan
+        if self._context.workers is not None:
+            self._context.workers.close()
+
+    def _concluded(self, ending: Ending) -> Plan:
+        """The plan of what was found, evaluated."""
+        known, memory, tolerances = self._known, self._context.memory, self._known.tolerances
+        ending = _honest(ending, known.progress.gap, self._criteria, tolerances)
+        if isinstance(self._problem, ImplicitCSSP):
+            known.settle(settled_part(memory.expansion(self._problem), self._problem))
+        plan = known.conclude(self._method.name, ending, memory)
+        if ending.reason is Reason.ROUNDING:
+            return proven_in_integers(plan, _wanted_gap(self._criteria, tolerances))
+        return plan
 
 
 def _method_for(problem: Problem | ImplicitCSSP) -> Solver:

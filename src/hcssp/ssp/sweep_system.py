@@ -16,11 +16,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from hcssp.cssp.factorisation import factorise
+from hcssp.cssp.krylov import solve_by_products
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.krylov import solve_by_products
 from hcssp.ssp.system import EXACT, require_proper
 
 ROUGH = 1e-5
@@ -48,7 +48,7 @@ class SweepSystem:
         The problem.
     mixes
         Whether steps lead anywhere, so that policies forget in a few steps where they were: then a few
-        products with the system are tried first, see :mod:`hcssp.ssp.krylov`.
+        products with the system are tried first, see :mod:`hcssp.cssp.krylov`.
     """
 
     default_tolerance = ROUGH

@@ -177,7 +177,7 @@ def doubling(levels: int) -> str:
 
 
 def test_what_would_grow_without_end_is_refused() -> None:
-    limits = Limits(states=1000)
+    limits = Limits(states=1000, activities=2**40)
     assert (
         "with this activity the problem has more than the 1,000 states"
         in wrong(doubling(25), limits=limits)[0]
@@ -189,6 +189,43 @@ def test_what_would_grow_without_end_is_refused() -> None:
         + ["activities: {x: {procedure: p49}}"]
     )
     assert "more than 32 deep" in wrong(deep)[0]
+
+
+def doubling_files(folder: Path, levels: int) -> Path:
+    """As :func:`doubling`, with a file for each procedure."""
+    events = "{s: {go: {runs: a, to: m}}, m: {go: {runs: b, to: e}}}"
+    for level in range(1, levels):
+        (folder / f"p{level}.yaml").write_text(
+            f"{HEAD}procedures: {{p: {{file: p{level - 1}.yaml}}}}\n"
+            "activities: {a: {procedure: p}, b: {procedure: p}}\n"
+            f"procedure: {{start: s, end: e, events: {events}}}\n"
+        )
+    (folder / "p0.yaml").write_text(f"{HEAD}activities: {{a: {STEP}}}\n")
+    return folder / f"p{levels - 1}.yaml"
+
+
+@pytest.mark.parametrize("levels", [15, 30])
+def test_files_and_procedures_that_use_each_other_exponentially_are_refused_before_they_are_made(
+    levels: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hcssp.load(doubling_files(tmp_path, 5)).num_activities == 16
+    # Nothing is built: what would be built takes memory and time that double with each file.
+    monkeypatch.setattr("hcssp.procedure.builder.expand", None)
+    told = "the problem has more than the 10,000 activities that are allowed"
+    with pytest.raises(InvalidProblem, match=told):
+        hcssp.load(doubling_files(tmp_path, levels))
+    assert told in wrong(doubling(levels))[0]
+    # Also where nothing uses them.
+    with pytest.raises(InvalidProblem, match=told):
+        load_text(
+            f"{HEAD}procedures: {{p: {{file: p{levels - 1}.yaml}}}}\nactivities: {{a: {STEP}}}", tmp_path
+        )
+
+
+def test_activities_are_counted_as_often_as_they_are_used() -> None:
+    # 32 steps, and the 1 + 2 + 4 + 8 + 16 + 32 uses of procedures around them.
+    assert load_text(HEAD + doubling(6), limits=Limits(activities=95)).num_activities == 32
+    assert "more than the 94 activities" in wrong(doubling(6), limits=Limits(activities=94))[0]
 
 
 def test_plans_of_nested_problems_are_saved_and_read(tmp_path: Path) -> None:

@@ -177,7 +177,9 @@ def _load(
     settings: Settings,
     around: Parameters | None = None,
     inside: _Chain = (),
+    times: int = 1,
 ) -> HCSSP:
+    """The problem of a document, which is used so many times inside the files around it."""
     document = Field.root(parse_document(text, findings, limits, json=json), findings)
     _check_format(document)
     parameters = _parameters(document, around or NO_PARAMETERS, settings)
@@ -191,11 +193,11 @@ def _load(
     if len(set(cost_names)) < len(read.costs):
         findings.raise_if_any()
 
-    def beside(name: str, where: Field) -> HCSSP | None:
-        return _load_beside(name, where, folder, limits, settings, (*inside, source))
+    def beside(name: str, where: Field, times: int) -> HCSSP | None:
+        return _load_beside(name, where, folder, limits, settings, (*inside, source), times)
 
     made = ActivityReader(read, cost_names, folder, limits)
-    library = ProcedureLibrary(read, made, beside, limits)
+    library = ProcedureLibrary(read, made, beside, limits, times)
     activities = made.read(read.activities, library.procedure)
     library.finish()
     made.finish()
@@ -262,7 +264,7 @@ def _units(read: Problem, problem: HCSSP) -> dict[str, str]:
 
 
 def _load_beside(
-    name: str, where: Field, folder: Path, limits: Limits, settings: Settings, inside: _Chain
+    name: str, where: Field, folder: Path, limits: Limits, settings: Settings, inside: _Chain, times: int
 ) -> HCSSP | None:
     """The problem in a file beside another one; None, and the mistakes noted, if it is not sound."""
     try:
@@ -281,7 +283,8 @@ def _load_beside(
     try:
         json = source.suffix.lower() == ".json"
         found = Findings(path)
-        return _load(text, json, found, source, source.parent, limits, settings, where.parameters, inside)
+        around = where.parameters
+        return _load(text, json, found, source, source.parent, limits, settings, around, inside, times)
     except InvalidProblem as error:
         for violation in error.violations:
             where.wrong(violation)

@@ -27,6 +27,8 @@ class Limits:
         The values of a document, each counted as often as aliases repeat it.
     depth
         How deep lists and mappings may be nested.
+    activities
+        The activities of all procedures, each counted as often as it is used.
     states
         The states of all activities together; a grid counts with width times height.
     transitions
@@ -37,6 +39,7 @@ class Limits:
     table_bytes: int = 256 * 2**20
     nodes: int = 1_000_000
     depth: int = 32
+    activities: int = 10_000
     states: int = 5_000_000
     transitions: int = 80_000_000
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from hcssp.ssp import krylov
-from hcssp.ssp.krylov import solve_by_products
+from hcssp.cssp import krylov
+from hcssp.cssp.krylov import solve_by_products
 
 
 def random_system(seed: int, count: int = 200) -> csr_array:
