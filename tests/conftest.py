@@ -7,6 +7,8 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.stop import MaxRuntime
 from tiny_caches import shrink_caches
 from volume import examples
 
@@ -29,3 +31,9 @@ def pytest_collection_finish() -> None:
 def tiny_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """All caches at size 2, see :mod:`tiny_caches`."""
     shrink_caches(monkeypatch)
+
+
+@pytest.fixture
+def out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every time limit ends a search at its first step, on any machine; give a limit of an hour."""
+    monkeypatch.setattr(MaxRuntime, "__call__", lambda self, progress: Ending(Reason.TIME_LIMIT))
