@@ -1,4 +1,4 @@
-"""What holds for all tests: hypothesis draws the same examples everywhere and never looks at the clock."""
+"""What holds for all tests: no clock, the same examples everywhere, and what a quick run leaves out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.stop import MaxRuntime
 from tiny_caches import shrink_caches
-from volume import examples
+from volume import QUICK, examples
 
 settings.register_profile(
     "repeatable",
@@ -20,6 +20,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what a quick run runs: the first case of each test that is not slow."""
+    if not QUICK:
+        return
+    kept: dict[str, pytest.Item] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            kept.setdefault(item.nodeid.partition("[")[0], item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept.values())])
+    items[:] = kept.values()
 
 
 def pytest_collection_finish() -> None:

@@ -17,6 +17,8 @@ from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context
 from hcssp.contract.stop import Gap
 
+pytestmark = pytest.mark.slow
+
 # A gap that no proof of this size of problem reaches while a test waits.
 LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--json", "--verbose"]
 

@@ -25,6 +25,8 @@ import sys, time
 from hcssp.cli import main, plans
 from hcssp.methods import coordinator
 
+pytestmark = pytest.mark.slow
+
 def save_and_wait(saver):
     error = honest(saver)
     if search_path.exists() and coordinators:

@@ -22,6 +22,8 @@ from hcssp.scenarios.registry import SCENARIOS
 from hcssp.workers import open_workers
 from running_processes import assert_gone, measurements_of
 
+pytestmark = pytest.mark.slow
+
 HOUSE = Instance("small-building", {"intended": 0.9})
 SLOW = (Instance("campus"), "milp")
 """A problem, and who is at work on it for minutes."""

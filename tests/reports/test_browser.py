@@ -24,9 +24,10 @@ from small_procedures import retrying
 from solved_building import solved_building
 
 PATH = find_chromium()
-pytestmark = pytest.mark.skipif(
-    PATH is None, reason="there is no Chromium; apt-get install chromium to run these"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PATH is None, reason="there is no Chromium; apt-get install chromium to run these"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,8 @@ from random_problems import random_cssp
 from random_procedures import random_procedure
 from running_processes import HANG_GUARD, assert_gone, measurements_of
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
 PROBLEMS: list[CSSP | HCSSP] = [

@@ -22,6 +22,8 @@ from hcssp.workers.crew import InvalidWorkers
 from hcssp.workers.losses import LostWorker
 from running_processes import assert_gone, is_running
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:

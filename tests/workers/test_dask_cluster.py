@@ -17,6 +17,8 @@ from hcssp.workers import crew, engines, open_workers
 from hcssp.workers.dask_cluster import NoCluster
 from running_processes import HANG_GUARD
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed", reason="pip install 'hcssp[dask]'")
 
 
