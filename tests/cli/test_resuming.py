@@ -20,12 +20,12 @@ from hcssp.files.search_file import search_path
 from hcssp.methods.branching import Branching
 from running_processes import assert_gone
 
+pytestmark = pytest.mark.slow
+
 COORDINATOR = """
 import sys, time
 from hcssp.cli import main, plans
 from hcssp.methods import coordinator
-
-pytestmark = pytest.mark.slow
 
 def save_and_wait(saver):
     error = honest(saver)
