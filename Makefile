@@ -5,6 +5,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 SEEDS ?= 80
 MUTANTS ?= 200
+AGAINST ?= 384164d
 # Front-ends that are tested where they can be installed; make EXTRAS= test does without.
 EXTRAS ?= storm umb ppddl gymnasium dask parquet
 BIN := .venv/bin
@@ -21,10 +22,11 @@ export MPLBACKEND ?= Agg
 # Material for MkDocs advertises its successor on every build.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help demo test lint format types unit examples docs bench fuzz mutants clean
+.PHONY: help demo quick test lint format types unit examples docs bench regression fuzz mutants clean
 
 help:
 	@echo "make demo      plan the evacuation of a burning building, draw it (out/evacuation.png), report it (out/report.html)"
+	@echo "make quick     lint, types and the first case of every test that is not slow: while you work, below two minutes"
 	@echo "make test      everything below down to docs"
 	@echo "make lint      ruff: rules and format"
 	@echo "make types     mypy, strict, on the package"
@@ -33,6 +35,7 @@ help:
 	@echo "make docs      build the documentation into site/"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     the benchmarks, as ratios; on an idle machine"
+	@echo "make regression  time, nodes and memory of 48 problems beside commit AGAINST=$(AGAINST), as ratios"
 	@echo "make fuzz      thousands of random problems, judged in exact arithmetic (SEEDS=$(SEEDS) of each family); all random tests"
 	@echo "make mutants   plant MUTANTS=$(MUTANTS) mistakes in the code that proofs rest on; do the tests notice?"
 	@echo "make clean     remove .venv and everything that was generated"
@@ -59,6 +62,9 @@ demo: $(RUNS)
 	@$(BIN)/hcssp report evacuation out/plan.json --output out/report.html --curve-time-limit 10
 
 test: lint types unit examples docs
+
+quick: lint types
+	HCSSP_TESTS=quick $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -92,6 +98,9 @@ bench: $(STAMP)
 		[ -e "$$script" ] || { echo "there are no benchmarks yet"; continue; }; \
 		$(BIN)/python "$$script" || exit 1; \
 	done
+
+regression: $(STAMP)
+	$(BIN)/python benchmarks/regression.py --against $(AGAINST)
 
 # What goes wrong is written to out/fuzz, a problem file for each. Then the tests, with all their random cases.
 fuzz: $(STAMP)

@@ -20,13 +20,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from running_processes import HANG_GUARD
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb", "--remote-debugging-pipe",
 )  # fmt: skip
-PATIENCE = 60.0
 
 
 def find_chromium() -> str | None:
@@ -116,7 +117,7 @@ class Browser:
 
     def wait_for(self, script: str) -> None:
         """Wait until an expression on the page is true."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + HANG_GUARD
         while not self.run(script):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the page never said yes to {script}")
@@ -159,7 +160,7 @@ class Browser:
     def _read_until(
         self, done: Callable[[], bool], what: str, number: int = 0, answer: dict[str, Any] | None = None
     ) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + HANG_GUARD
         while not done():
             while b"\0" not in self._buffer:
                 ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))

@@ -1,4 +1,4 @@
-"""What holds for all tests: hypothesis draws the same examples everywhere and never looks at the clock."""
+"""What holds for all tests: no clock, the same examples everywhere, and what a quick run leaves out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hcssp.contract.ending import Ending, Reason
+from hcssp.contract.stop import MaxRuntime
 from tiny_caches import shrink_caches
-from volume import examples
+from volume import QUICK, examples
 
 settings.register_profile(
     "repeatable",
@@ -20,6 +22,18 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what a quick run runs: the first case of each test that is not slow."""
+    if not QUICK:
+        return
+    kept: dict[str, pytest.Item] = {}
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            kept.setdefault(item.nodeid.partition("[")[0], item)
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept.values())])
+    items[:] = kept.values()
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage what is there to stay: thousands of tests and all that they import."""
     gc.freeze()
@@ -29,3 +43,9 @@ def pytest_collection_finish() -> None:
 def tiny_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """All caches at size 2, see :mod:`tiny_caches`."""
     shrink_caches(monkeypatch)
+
+
+@pytest.fixture
+def out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every time limit ends a search at its first step, on any machine; give a limit of an hour."""
+    monkeypatch.setattr(MaxRuntime, "__call__", lambda self, progress: Ending(Reason.TIME_LIMIT))

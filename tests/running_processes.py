@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+HANG_GUARD = 300.0
+"""Seconds after which something that a test waits for counts as never happening, on any machine."""
+
+
+def attempts(seconds: float = HANG_GUARD, pause: float = 0.05) -> Iterator[None]:
+    """Attempts with a pause after each, until the hang guard ends them."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(pause)
 
 
 def is_running(process: int) -> bool:
@@ -19,7 +30,7 @@ def is_running(process: int) -> bool:
 def measurements_of(workers: Iterable[int]) -> dict[int, int]:
     """Wait until one of some processes has started one that measures a contestant; who did, of each."""
     starters = list(workers)
-    for _ in range(400):
+    for _ in attempts():
         found = {
             int(child): starter
             for starter in starters
@@ -29,7 +40,6 @@ def measurements_of(workers: Iterable[int]) -> dict[int, int]:
         }
         if found:
             return found
-        time.sleep(0.05)
     raise AssertionError(f"none of the processes {starters} measures anything")
 
 
@@ -37,8 +47,7 @@ def assert_gone(processes: Iterable[int]) -> None:
     """Wait until the processes have ended."""
     waited_for = list(processes)
     assert waited_for
-    for _ in range(400):
+    for _ in attempts():
         if not any(map(is_running, waited_for)):
             return
-        time.sleep(0.05)
     raise AssertionError(f"of the processes {waited_for} some are still running")

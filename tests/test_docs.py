@@ -17,6 +17,8 @@ from doc_blocks import DocError, PageRun, blocks, compare
 from hcssp.scenarios.registry import SCENARIOS
 from test_architecture import LAYERS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}

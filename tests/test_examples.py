@@ -12,6 +12,8 @@ from hcssp.evaluation import simulate
 from hcssp.files import load
 from hcssp.files.plan_file import load_plan
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FOLDER = EXAMPLES / "two_floors"
 

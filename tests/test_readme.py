@@ -8,6 +8,8 @@ import pytest
 
 from doc_blocks import PageRun, blocks, run_command
 
+pytestmark = pytest.mark.slow
+
 README = Path(__file__).parents[1] / "README.md"
 BEFOREHAND = "hcssp new small-building > mine.yaml"
 

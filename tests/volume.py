@@ -1,6 +1,7 @@
-"""How many of the random cases a run of the tests draws: some, or all if ``HCSSP_TESTS=full`` asks for them.
+"""How many cases a run of the tests draws: ``HCSSP_TESTS`` is ``full``, ``quick``, or not set.
 
-``make test`` draws some, ``make fuzz`` all. What is not random is no matter of volume: it is always there.
+``make test`` draws some of the random cases, ``make fuzz`` (``full``) all of them. What is not random always
+runs, except in ``make quick`` (``quick``), see ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeVar
 Case = TypeVar("Case")
 
 FULL = os.environ.get("HCSSP_TESTS") == "full"
+QUICK = os.environ.get("HCSSP_TESTS") == "quick"
 
 
 def some(cases: Sequence[Case], one_in: int = 4) -> Sequence[Case]:

@@ -86,6 +86,7 @@ def test_that_there_is_no_plan_is_proven_too(capsys: pytest.CaptureFixture[str],
     assert "proves: no plan keeps the bounds." in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("out_of_time")
 def test_a_search_without_time_leaves_a_proof_of_what_it_found_out(
     capsys: pytest.CaptureFixture[str], path: Path
 ) -> None:
@@ -95,7 +96,7 @@ def test_a_search_without_time_leaves_a_proof_of_what_it_found_out(
         "--bound",
         "damage=2",
         "--time-limit",
-        "1e-9",
+        "3600",
         "--certificate",
         path,
     ]

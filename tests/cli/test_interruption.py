@@ -23,6 +23,8 @@ from hcssp.contract.stop import Gap
 from hcssp.solving.findings import Findings
 from hcssp.start import SIGNALS
 
+pytestmark = pytest.mark.slow
+
 # A gap that no proof of this size of problem reaches while a test waits.
 LONG = ["solve", "evacuation", "--bound", "damage=5", "--gap", "0", "--json", "--verbose"]
 

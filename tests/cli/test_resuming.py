@@ -20,6 +20,8 @@ from hcssp.files.search_file import search_path
 from hcssp.methods.branching import Branching
 from running_processes import assert_gone
 
+pytestmark = pytest.mark.slow
+
 COORDINATOR = """
 import sys, time
 from hcssp.cli import main, plans
@@ -30,7 +32,7 @@ def save_and_wait(saver):
     if search_path.exists() and coordinators:
         print(*coordinators[0].workers.process_ids, flush=True)
         coordinators.clear()
-        time.sleep(100)
+        time.sleep(3600)
     return error
 
 if __name__ == "__main__":
@@ -40,7 +42,7 @@ if __name__ == "__main__":
     coordinators = []
     give = coordinator.Coordinator._take
     coordinator.Coordinator._take = lambda self, *rest: (coordinators.append(self), give(self, *rest))
-    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.001
+    coordinator.ALONE_SECONDS, coordinator.NODES_ALONE, coordinator.SCARCE_SECONDS = 0.0, 1, 0.0
     coordinator.STARTING_SECONDS = 0.0
     plans._SAVE_SEARCH_EVERY = plans._SAVING_SHARE = 0.0
     honest = plans.PlanSaver._save_search

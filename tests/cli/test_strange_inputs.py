@@ -17,6 +17,8 @@ import yaml
 
 from hcssp.cli import main
 
+pytestmark = pytest.mark.slow
+
 PROBLEM = """\
 format: hcssp-problem
 version: 1

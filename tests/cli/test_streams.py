@@ -13,6 +13,8 @@ from hcssp.cli import main
 from hcssp.cli.streams import Streams
 from hcssp.errors import CannotWrite
 
+pytestmark = pytest.mark.slow
+
 FULL = Path("/dev/full")
 UNICODE = """\
 format: hcssp-problem

@@ -9,6 +9,8 @@ import pytest
 from hcssp.cli import main
 from hcssp.methods import coordinator
 
+pytestmark = pytest.mark.slow
+
 
 def test_two_processes_prove_what_one_does(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -22,6 +22,8 @@ from hcssp.scenarios.registry import SCENARIOS
 from hcssp.workers import open_workers
 from running_processes import assert_gone, measurements_of
 
+pytestmark = pytest.mark.slow
+
 HOUSE = Instance("small-building", {"intended": 0.9})
 SLOW = (Instance("campus"), "milp")
 """A problem, and who is at work on it for minutes."""
@@ -38,7 +40,7 @@ def test_every_domain_is_in_every_suite() -> None:
 
 
 def test_our_methods_are_measured_in_this_process() -> None:
-    found = measured(HOUSE, "exact", 30.0)
+    found = measured(HOUSE, "exact", 600.0)
     assert (found.instance, found.states, found.status) == ("small-building (intended 0.9)", 64, "optimal")
     assert found.lower_bound <= found.upper_bound < inf
     assert found.randomised is not None
@@ -47,7 +49,7 @@ def test_our_methods_are_measured_in_this_process() -> None:
     assert found.first <= found.seconds
     # The plan is evaluated once more in the end, and may differ in the last digit.
     assert found.trace[-1][2] == pytest.approx(found.upper_bound, rel=1e-14)
-    lp = measured(HOUSE, "lp", 30.0)
+    lp = measured(HOUSE, "lp", 600.0)
     assert lp.status == "optimal"
     assert lp.randomised == pytest.approx(found.randomised, rel=1e-6)
 
@@ -55,7 +57,7 @@ def test_our_methods_are_measured_in_this_process() -> None:
 def test_a_contestant_has_a_process_of_its_own_which_is_ended_in_time() -> None:
     pairs = [(HOUSE, "lp"), (Instance("nowhere"), "exact")]
     with ThreadPoolExecutor(2) as executor:
-        lp, lost = sorted(measure_all(pairs, 20.0, executor), key=lambda each: -len(each.instance))
+        lp, lost = sorted(measure_all(pairs, 600.0, executor), key=lambda each: -len(each.instance))
     assert lp.status == "optimal"
     assert lost.status == "failed"
     assert "its process ended with code 1" in lost.note
@@ -79,7 +81,7 @@ def test_who_does_not_look_at_the_clock_is_ended(
 
 def test_nothing_runs_on_when_nobody_listens_any_more() -> None:
     with ThreadPoolExecutor(2) as executor:
-        measurements = measure_all([(HOUSE, "lp"), SLOW, SLOW], 60.0, executor)
+        measurements = measure_all([(HOUSE, "lp"), SLOW, SLOW], 600.0, executor)
         assert next(measurements).contestant == "lp"
         running = measurements_of([os.getpid()])
         measurements.close()
@@ -95,7 +97,7 @@ def end_measurements(workers: list[int]) -> int:
 
 def test_a_run_whose_worker_dies_is_made_again_and_leaves_no_process() -> None:
     with open_workers(jobs=2) as workers:
-        measurements = measure_all([(HOUSE, "lp"), SLOW], 60.0, workers)
+        measurements = measure_all([(HOUSE, "lp"), SLOW], 600.0, workers)
         assert next(measurements).contestant == "lp"
         running = measurements_of(workers.process_ids)
         (busy,) = running.values()
@@ -131,8 +133,8 @@ def test_what_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPa
 @pytest.mark.skipif(find_spec("stormpy") is None, reason="pip install 'hcssp[peers]' to compare with Storm")
 def test_storm_agrees() -> None:
     house = Instance("small-building")
-    (storm,) = measure_all([(house, "storm")], 20.0)
-    ours = measured(house, "lp", 30.0)
+    (storm,) = measure_all([(house, "storm")], 600.0)
+    ours = measured(house, "lp", 600.0)
     assert storm.status == "optimal"
     assert storm.randomised == pytest.approx(ours.randomised, rel=CONTESTANTS["storm"].tolerance)
 
@@ -141,7 +143,7 @@ def test_storm_agrees() -> None:
     find_spec("skdecide") is None, reason="pip install 'hcssp[peers]' to compare with scikit-decide"
 )
 def test_scikit_decide_agrees() -> None:
-    ours, theirs = measured(HOUSE, "lp", 30.0), measured(HOUSE, "scikit-decide", 30.0)
+    ours, theirs = measured(HOUSE, "lp", 600.0), measured(HOUSE, "scikit-decide", 600.0)
     assert theirs.status == "optimal"
     assert theirs.randomised == pytest.approx(ours.randomised, rel=1e-6)
 

@@ -39,11 +39,11 @@ Problem = CSSP | HCSSP
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are called at once and answer after a node or two: small problems go back and forth."""
+    """Workers are called at once and answer after one node each: small problems go back and forth."""
     monkeypatch.setattr(coordinator, "ALONE_SECONDS", 0.0)
     monkeypatch.setattr(coordinator, "STARTING_SECONDS", 0.0)
     monkeypatch.setattr(coordinator, "NODES_ALONE", 1)
-    monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.001)
+    monkeypatch.setattr(coordinator, "SCARCE_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.scenarios import small_building
 from hcssp.solving.solve import solve
 from known_optima import knapsack, roads
+from running_processes import HANG_GUARD
 from small_procedures import forking, retrying
 
 
@@ -78,7 +79,8 @@ def test_one_interrupter_stops_many_searches_and_can_be_reset() -> None:
     assert solve(knapsack(6.0), stop=[interrupter]).ending.reason is Reason.PROVED
 
 
-def test_highs_is_interrupted_while_it_works() -> None:
+def test_highs_is_interrupted_while_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.methods.highs.running._WAIT_FOR_STOP", HANG_GUARD)
     interrupter = Interrupter()
     threads = threading.active_count()
     plan = solve(

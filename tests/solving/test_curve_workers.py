@@ -16,6 +16,8 @@ from hcssp.solving.expected_times import LAST_PER_WORKER, ExpectedTimes
 from hcssp.solving.trade_off import CurvePoint, TradeOff, trade_off
 from hcssp.workers import open_workers
 
+pytestmark = pytest.mark.slow
+
 
 def figures(curve: TradeOff) -> list[list[float]]:
     return [[each.bound, each.lower_bound, each.upper_bound, each.stochastic] for each in curve.points]

@@ -14,6 +14,7 @@ from hcssp.contract.stop import StopCriterion
 from hcssp.errors import HcsspError, InvalidProblem
 from hcssp.solving.side_by_side import SideBySide
 from hcssp.workers import Task, Workers, open_workers
+from running_processes import HANG_GUARD
 
 
 def answer_to(piece: int) -> tuple[int, int]:
@@ -43,7 +44,7 @@ class Numbers:
         return self.workers.submit(answer_to, piece)
 
     def do(self, piece: int, attend: StopCriterion) -> tuple[int, int]:
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + HANG_GUARD
         while attend(Progress()) is None and self.patient and self.numbers and time.monotonic() < until:
             time.sleep(0.001)
         return answer_to(piece)

@@ -209,5 +209,5 @@ def test_the_command(tmp_path: Path, plan: Plan, capsys: pytest.CaptureFixture[s
     assert alternative["once_keeps_bounds"] is False
     assert alternative["best"]["upper_bound"] == pytest.approx(39.34037436)
     assert alternative["best"]["lower_bound"] <= alternative["best"]["upper_bound"]
-    assert main(["why", "small-building", str(path), "--at", "hallway", "-q", "--time-limit", "9"]) == 0
+    assert main(["why", "small-building", str(path), "--at", "hallway", "-q", "--time-limit", "600"]) == 0
     assert "There is nothing else to do." in capsys.readouterr().out

@@ -22,6 +22,8 @@ from hcssp.workers.crew import InvalidWorkers
 from hcssp.workers.losses import LostWorker
 from running_processes import assert_gone, is_running
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Workers]:
@@ -165,7 +167,7 @@ def test_a_task_that_kills_everybody_is_given_up(workers: Workers) -> None:
 
 
 def test_nothing_is_done_within_no_time(workers: Workers) -> None:
-    task = workers.submit(worker_tasks.sleep, 30.0)
+    task = workers.submit(worker_tasks.sleep, 3600.0)
     assert workers.next_done(timeout=0.01) is None
     with pytest.raises(RuntimeError, match="not done"):
         task.result()
@@ -177,7 +179,7 @@ def test_closing_ends_the_processes_and_removes_the_files() -> None:
     opened = open_workers(jobs=2)
     directory = opened.share(chain(9)).directory
     opened.submit(worker_tasks.sleep, 0.0)
-    opened.submit(worker_tasks.sleep, 100.0)
+    opened.submit(worker_tasks.sleep, 3600.0)
     assert opened.next_done() is not None
     processes = opened.process_ids
     assert processes
@@ -193,7 +195,7 @@ from hcssp.workers import open_workers
 if __name__ == "__main__":
     workers = open_workers(jobs=2)
     workers.submit(worker_tasks.sleep, 0.0)
-    workers.submit(worker_tasks.sleep, 100.0)
+    workers.submit(worker_tasks.sleep, 3600.0)
     next(workers.as_completed())
     print(*workers.process_ids, flush=True)
     next(workers.as_completed())

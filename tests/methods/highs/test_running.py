@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.methods.highs.running import _OUTCOMES, Answer, Model, Outcome, run
+from running_processes import HANG_GUARD
 
 
 def finish(model: Model, **options: object) -> Answer:
@@ -61,10 +62,11 @@ def test_an_infeasible_model_is_called_so() -> None:
 
 
 def test_a_time_limit_is_told_from_a_failure() -> None:
-    assert finish(knapsack(60), time_limit=0.2).outcome is Outcome.TIME_LIMIT
+    assert finish(knapsack(60), time_limit=0.0).outcome is Outcome.TIME_LIMIT
 
 
-def test_walking_away_stops_highs() -> None:
+def test_walking_away_stops_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcssp.methods.highs.running._WAIT_FOR_STOP", HANG_GUARD)
     before = threading.active_count()
     solving = run(knapsack(60), {})
     next(solving)
