@@ -120,7 +120,7 @@ def test_runs_that_are_cut_off_are_told() -> None:
     runs = simulate_procedure(plan.policy, 50, 0, max_steps=3)
     legs = list(narrate_procedure(plan.policy, max_steps=1))
     told = simulation_in_words("title", runs, plan.costs, legs, Style(), plan.problem)
-    assert f"{runs.num_truncated} runs were cut off before their end" in told
+    assert f"{runs.num_truncated} of 50 runs were cut off before their end, after 3 steps" in told
     assert "The run was cut off here." in told
 
 

@@ -137,3 +137,17 @@ def test_every_mistake_has_its_message() -> None:
 def test_one_run_alone_tells_nothing_about_the_spread() -> None:
     mean = simulate(attempts(), TRY, runs=1).mean("time")
     assert (mean.low, mean.high) == (-np.inf, np.inf)
+
+
+def test_all_runs_together_make_a_limited_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = CSSPBuilder(cost_names=("time",))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "wait", to={here: 1.0 - 1e-9, out: 1e-9}, costs=1.0)
+    plan.set_initial(here)
+    problem = plan.build()
+    policy = DeterministicPolicy(problem, np.array([0, -1]))
+    monkeypatch.setattr("hcssp.evaluation.steps.MOST_MOVES", 5_000)
+    for runs, steps in ((100, 50), (1_000, 5)):
+        found = simulate(problem, policy, runs=runs)
+        assert (found.num_truncated, found.steps.tolist()) == (runs, [steps] * runs)
+        assert found.mean("time") == (np.inf, steps, np.inf)

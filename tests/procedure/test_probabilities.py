@@ -271,3 +271,21 @@ def test_what_there_is_not_is_told() -> None:
         with_probability(small_building(), "p", of={"go-to-dor": "x"})
     with pytest.raises(UnknownName, match=r"no state of 'go-to-door' '\(9, 9\)'"):
         with_probability(small_building(), "p", of={"go-to-door": (9, 9)})
+
+
+@pytest.mark.parametrize("seed", some(range(12), 12))
+def test_a_bound_of_everything_changes_no_optimum(seed: int) -> None:
+    problem = random_procedure(seed, num_constraints=1, cycles=True, several_exits=seed % 2 == 1)
+    best = brute_force(problem).optimum(problem.bounds)
+    for at, name in enumerate(problem.events):
+        if at in (problem.start, problem.end):
+            continue
+        try:
+            bounded = with_probability(problem, "p", of=name, at_most=1.0)
+        except InvalidProblem:
+            continue
+        plan = solve(bounded)
+        assert plan.found == (best is not None)
+        if best is not None:
+            assert plan.upper_bound == pytest.approx(best[0], rel=1e-9)
+            assert plan.lower_bound == pytest.approx(best[0], rel=2e-6)

@@ -418,3 +418,29 @@ def test_mistakes_in_a_file_have_their_line(text: str, told: str) -> None:
     with pytest.raises(hcssp.InvalidProblem) as error:
         load_text(text)
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("as_procedure", [False, True])
+def test_status_and_gap_speak_of_the_reward_whatever_is_missed(seed: int, as_procedure: bool) -> None:
+    generator = np.random.default_rng(seed)
+    rewards = generator.integers(1, 10, 5) * 10.0 ** generator.integers(-3, 10, 5)
+    wear = generator.integers(0, 10, 5) * 10.0 ** generator.integers(-6, 2, 5)
+    bound = float(np.median(wear))
+    mine = hcssp.CSSPBuilder(cost_names=("gold", "wear"), bounds={"wear": bound})
+    here, home = mine.add_state("here"), mine.add_goal("home")
+    for number in range(5):
+        mine.add_action(here, f"a{number}", to=home, costs=(float(rewards[number]), float(wear[number])))
+    mine.set_initial(here)
+    problem = maximise(mine.build(), "gold")
+    plan = hcssp.solve(problem)
+    if as_procedure:
+        plan = plan.as_procedure()
+    best = float(rewards[wear <= bound].max())
+    assert plan.reward is not None
+    assert plan.reward.at_most >= best
+    assert plan.gap == plan.reward.gap
+    assert plan.status is (hcssp.Status.OPTIMAL if plan.gap <= 1e-6 else hcssp.Status.FEASIBLE)
+    # What is proven is the reward, up to the rounding of what is missed of the greatest one.
+    assert plan.reward.at_most - plan.reward.value <= 1e-6 * best + 4e-12 * float(rewards.max())
+    assert plan.reward.value >= best * (1.0 - 1e-6) - 4e-12 * float(rewards.max())

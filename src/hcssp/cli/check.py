@@ -85,14 +85,17 @@ def _remedy(problem: HCSSP, certificate: Certificate) -> str:
     return f"; to check it under its own bounds, add {' '.join(other)}" if other else ""
 
 
-def _status(verdict: Verdict) -> str:
+def _status(problem: HCSSP, verdict: Verdict) -> str:
     from math import inf
 
     from hcssp.numerics import OPTIMALITY_TOLERANCE, relative_gap
 
     if verdict.lower_bound == inf:
         return "infeasible"
-    if relative_gap(verdict.lower_bound, verdict.upper_bound) <= OPTIMALITY_TOLERANCE:
+    gap = relative_gap(verdict.lower_bound, verdict.upper_bound)
+    if problem.reward is not None and verdict.costs:
+        gap = problem.reward.proven(problem.reward.value(_costs(problem, verdict)), verdict.lower_bound).gap
+    if gap <= OPTIMALITY_TOLERANCE:
         return "optimal"
     return "unknown" if verdict.upper_bound == inf else "feasible"
 
@@ -124,7 +127,7 @@ def _document(
     return {
         **answer,
         "verified": True,
-        "status": _status(verdict),
+        "status": _status(problem, verdict),
         "lower_bound": plain(verdict.lower_bound),
         "upper_bound": plain(verdict.upper_bound),
         "holds_for_randomised_policies": verdict.randomised,
@@ -168,7 +171,7 @@ def _words(
     title = f"{arguments.certificate}, a proof about {title_of(arguments)}{under}"
     if isinstance(verdict, str):
         return f"{style.strong(f'{title}: NOT verified')}\n  {verdict}"
-    primary, status = measures[aim.name].name, _status(verdict)
+    primary, status = measures[aim.name].name, _status(problem, verdict)
     lines = [style.strong(f"{title}: verified")]
     if status == "infeasible":
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")

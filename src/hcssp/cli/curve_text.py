@@ -30,14 +30,8 @@ def point_line(point: CurvePoint) -> str:
     low, high = sorted((limit(point.plan), own(point.plan)))
     return (
         f"{given(point.bound)}   between {rounded_down(low, 4)} and {rounded_up(high, 4)}   "
-        f"gap {percent(_gap(point))}"
+        f"gap {percent(point.gap)}"
     )
-
-
-def _gap(point: CurvePoint) -> float:
-    """How much better a plan could be, as a share of what the plan of a point has."""
-    reward = point.plan.reward
-    return point.gap if reward is None else reward.gap
 
 
 def _expected(point: CurvePoint, constraint: str) -> float:
@@ -62,7 +56,7 @@ def curve_in_words(name: str, problem: HCSSP, curve: TradeOff, style: Style) -> 
                 in_table(lots) if isfinite(lots) else "-",
                 "-" if point.price is None else in_table(point.price),
                 *_interval(point),
-                percent(_gap(point)) if known else "-",
+                percent(point.gap) if known else "-",
                 told.used(_expected(point, curve.constraint), point.bound) if known else "-",
             ]
         )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PERCENTILES = (5, 50, 95, 99)
 _WIDTH = 100
+_MOST_LEGS = 100
+"""A run that passes more events is not told to its end."""
+
 _LONGEST = 40
 """Groups of equal actions of an activity that are told; more are counted."""
 
@@ -89,7 +92,9 @@ def simulation_in_words(
     ]
     if runs.num_truncated:
         blocks.append(
-            f"{runs.num_truncated} runs were cut off before their end; their costs count as infinite."
+            f"{runs.num_truncated} of {runs.num_runs} runs were cut off before their end, after "
+            f"{int(runs.steps.max()):,} steps; their costs count as infinite. "
+            "With fewer runs (--runs), each may go on for longer."
         )
     return "\n\n".join(blocks)
 
@@ -167,14 +172,18 @@ def _told(legs: Sequence[Leg], aim: Aim) -> str:
     """One run, a paragraph for each event."""
     totals: dict[str, float] = {}
     paragraphs = []
-    for leg in legs:
+    for number, leg in enumerate(legs):
         entered = "" if leg.entry is None else f", entered in {leg.entry},"
         text = f"At event {leg.event!r}{entered} the plan chooses {leg.choice}"
         text += "." if leg.activity is None else _activity(leg, aim)
         for name, cost in leg_costs(leg, aim).items():
             totals[name] = totals.get(name, 0.0) + cost
+        if number >= _MOST_LEGS:
+            continue
         text += f" It reaches {leg.reaches!r}." if leg.reaches else " The run was cut off here."
         paragraphs.append(fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
+    if len(legs) > _MOST_LEGS:
+        paragraphs.append(f"  ... and {len(legs) - _MOST_LEGS:,} more events.")
     in_all = ", ".join(f"{name} {value:g}" for name, value in totals.items())
     paragraphs.append(f"  In all: {in_all or 'nothing'}.")
     return "\n".join(paragraphs)

@@ -124,6 +124,8 @@ class Plan:
     @property
     def status(self) -> Status:
         """What is proven, in a word."""
+        if isinstance(self.proof, Interval) and self.problem.reward is not None and self.upper_bound < inf:
+            return Status.OPTIMAL if self.gap <= self.proof.optimality else Status.FEASIBLE
         return self.proof.status
 
     @property
@@ -143,13 +145,13 @@ class Plan:
         if reward is None:
             return None
         value = reward.value({name: self.cost(name) for name in reward.weights}) if self.found else -inf
-        # A plan is a proof that there are such plans, whatever rounding does to the other one.
-        return RewardInterval(reward.name, value, max(value, reward.at_most(self.lower_bound)))
+        return reward.proven(value, self.lower_bound)
 
     @property
     def gap(self) -> float:
-        """The proven relative gap, ``inf`` while either bound is unknown."""
-        return self.proof.gap
+        """The proven relative gap, of the reward if there is one; ``inf`` while either bound is unknown."""
+        reward = self.reward
+        return self.proof.gap if reward is None or self.upper_bound == inf else reward.gap
 
     @property
     def randomised_cost(self) -> float | None:

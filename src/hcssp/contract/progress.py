@@ -10,7 +10,7 @@ from hcssp.contract.ending import Ending
 from hcssp.contract.proof import Infeasible
 from hcssp.cssp.model import FloatArray
 from hcssp.cssp.policy import DeterministicPolicy, RandomisedPolicy
-from hcssp.cssp.reward import Reward
+from hcssp.cssp.reward import Reward, RewardInterval
 from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.numerics import relative_gap
 from hcssp.procedure.policy import ProcedurePolicy
@@ -54,6 +54,8 @@ class Progress:
         there are no nodes.
     improved
         When the incumbent was found, in seconds; ``inf`` while there is none.
+    reward
+        What is proven about the reward, where one is maximised; the gap is that of the reward then.
     """
 
     seconds: float = 0.0
@@ -70,11 +72,12 @@ class Progress:
     workers: int | None = None
     open_nodes: int | None = None
     improved: float = inf
+    reward: RewardInterval | None = None
 
     @property
     def gap(self) -> float:
         """The relative gap, ``inf`` while either bound is unknown."""
-        return relative_gap(self.lower_bound, self.upper_bound)
+        return relative_gap(self.lower_bound, self.upper_bound) if self.reward is None else self.reward.gap
 
     def in_words(self, counts: str = "iterations", reward: Reward | None = None) -> str:
         """One line, for people; `counts` says what the iterations are, `reward` what is maximised.

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite, nextafter
 
+from hcssp.numerics import COST_ROUNDING
+
 
 @dataclass(frozen=True)
 class Reward:
@@ -48,6 +50,30 @@ class Reward:
             return -inf if missed > 0.0 else self.most
         return nextafter(self.most - max(0.0, missed), inf)
 
+    def proven(self, value: float, missed: float) -> RewardInterval:
+        """What is proven if a plan has the reward `value`, and every plan misses at least `missed`.
+
+        >>> Reward("profit", 1000.0, {"sales": 1.0}).proven(4.0, 995.0).gap
+        0.25
+        """
+        # A plan is a proof that there are such plans, whatever rounding does to the other one.
+        most = max(value, self.at_most(missed))
+        return RewardInterval(self.name, value, most, reward_gap(value, most, self.most))
+
+
+def reward_gap(value: float, at_most: float, most: float) -> float:
+    """How much greater a reward could be, as a share of itself; ``inf`` if that is unknown.
+
+    Rewards are known up to the rounding of what is missed of the greatest one, `most`: within it there is no
+    gap.
+    """
+    if not (isfinite(value) and isfinite(at_most)):
+        return inf
+    missing = at_most - value
+    if missing <= 4.0 * COST_ROUNDING * abs(most):
+        return 0.0
+    return missing / abs(value) if value else inf
+
 
 @dataclass(frozen=True)
 class RewardInterval:
@@ -61,16 +87,11 @@ class RewardInterval:
         The expected reward of the plan; ``-inf`` without one.
     at_most
         No deterministic policy that keeps the bounds has a greater expected reward.
+    gap
+        How much greater the reward could be, as a share of the plan's own; ``inf`` if that is unknown.
     """
 
     name: str
     value: float
     at_most: float
-
-    @property
-    def gap(self) -> float:
-        """How much greater the reward could be, as a share of the plan's own; ``inf`` if that is unknown."""
-        if not (isfinite(self.value) and isfinite(self.at_most)):
-            return inf
-        missing = max(0.0, self.at_most - self.value)
-        return missing / abs(self.value) if self.value else (inf if missing else 0.0)
+    gap: float = inf

@@ -102,7 +102,7 @@ def simulate_procedure(policy: ProcedurePolicy, runs: int, seed: int, max_steps:
         begun = path.begins[taken]
         begins = begun != _NOTHING
         executions[under_way[begins], begun[begins]] += 1
-    truncated = truncated_runs(walk, runs, max_steps)
+    truncated = truncated_runs(walk, lengths)
     names = tuple(activity.name for activity in path.flattening.problem.activities)
     chain = path.chain
     return ProcedureSimulation(

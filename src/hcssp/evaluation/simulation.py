@@ -7,9 +7,10 @@ Method: all runs advance together, one step at a time, as arrays; the successor 
 binary search in the cumulative probabilities of its row. A step costs what its transition costs, which may
 depend on the state that is reached.
 
-Guarantee: the same seed gives the same runs. A run that has not ended after `max_steps` is never passed
-over: it is counted in :attr:`Simulation.num_truncated`, logged as a warning, and enters every figure as
-a run of infinite cost, since its total is only a lower bound.
+Guarantee: the same seed gives the same runs. A run that has not ended after `max_steps`, or when all runs
+together have made 100 million steps, is never passed over: it is counted in
+:attr:`Simulation.num_truncated`, logged as a warning, and enters every figure as a run of infinite cost,
+since its total is only a lower bound.
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> from hcssp.cssp.policy import DeterministicPolicy
@@ -213,7 +214,8 @@ def simulate(
     seed
         Names the runs for good.
     max_steps
-        After how many steps a run is stopped.
+        After how many steps a run is stopped. All runs together make at most 100 million; with fewer runs,
+        each may go on for longer.
 
     Raises
     ------
@@ -240,7 +242,7 @@ def simulate(
     for under_way, taken in walk.go(max_steps):
         totals[:, under_way] += steps.costs(problem, taken)
         lengths[under_way] += 1
-    truncated = truncated_runs(walk, runs, max_steps)
+    truncated = truncated_runs(walk, lengths)
     return Simulation(totals, lengths, truncated, problem.cost_names, problem.bounds, seed)
 
 
@@ -269,16 +271,16 @@ def narrate(problem: CSSP, policy: Policy, seed: int = 0, max_steps: int = MAX_S
         logger.warning("the run had not reached a goal after %d steps", max_steps)
 
 
-def truncated_runs(walk: Walk, runs: int, max_steps: int) -> BoolArray:
-    """Which of so many runs have not ended, after a warning in the log if any."""
-    truncated = np.zeros(runs, dtype=np.bool_)
+def truncated_runs(walk: Walk, lengths: IntArray) -> BoolArray:
+    """Which runs have not ended, given the length of each; with a warning in the log if there are any."""
+    truncated = np.zeros(len(lengths), dtype=np.bool_)
     truncated[walk.runs] = True
     if len(walk.runs):
         logger.warning(
             "%d of %d runs had not reached a goal after %d steps; their costs count as infinite",
             len(walk.runs),
-            runs,
-            max_steps,
+            len(lengths),
+            int(lengths.max()),
         )
     return truncated
 

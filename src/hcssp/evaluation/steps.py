@@ -18,6 +18,9 @@ from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import ImproperPolicy
 from hcssp.evaluation.chain import Policy, fitted
 
+MOST_MOVES = 100_000_000
+"""All runs together make at most as many steps: that takes some ten seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
@@ -142,13 +145,17 @@ class Walk:
     def go(self, max_steps: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Advance all runs by a step at a time: yields the runs that made one, and their steps.
 
+        It ends after `max_steps`, or once all runs together have made :data:`MOST_MOVES`.
+
         Raises
         ------
         ImproperPolicy
             If a run enters a state that is no goal and in which nothing can happen.
         """
+        moves = 0
         for _ in range(max_steps):
-            if not len(self.runs):
+            moves += len(self.runs)
+            if not len(self.runs) or moves > MOST_MOVES:
                 return
             stuck = self._steps.stuck(self.states)
             if len(stuck):

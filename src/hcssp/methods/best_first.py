@@ -23,7 +23,7 @@ from itertools import count
 from math import inf, isfinite
 from typing import Generic, TypeVar
 
-from hcssp.numerics import PRUNE_TOLERANCE, at_least
+from hcssp.numerics import COST_ROUNDING, PRUNE_TOLERANCE, at_least
 
 Node = TypeVar("Node")
 Solution = TypeVar("Solution")
@@ -50,6 +50,9 @@ class BestFirst(Generic[Node, Solution]):
         By how much the costs of what nodes hold may be below their bounds, relatively.
     upper_bound, incumbent
         The best cost known, and the solution that was offered with it.
+    most
+        Where a reward is maximised, the greatest one without bounds: costs are what is missed of it, and gaps
+        are relative to the reward.
     """
 
     def __init__(self, lower_bound: float = -inf, upper_bound: float = inf, wanted_gap: float = 0.0) -> None:
@@ -61,6 +64,7 @@ class BestFirst(Generic[Node, Solution]):
         self._proven = lower_bound
         self.pruned_bound = inf
         self.rounding = 0.0
+        self.most: float | None = None
         self.upper_bound = upper_bound
         self.incumbent: Solution | None = None
 
@@ -72,14 +76,19 @@ class BestFirst(Generic[Node, Solution]):
         """A node whose bound reaches this cannot hold anything better than the incumbent."""
         if not isfinite(self.upper_bound):
             return inf
-        return self.upper_bound - PRUNE_TOLERANCE * abs(self.upper_bound)
+        return self._below(PRUNE_TOLERANCE)
 
     @property
     def enough(self) -> float:
         """A bound that reaches this leaves no more open than is wanted; never above :attr:`cutoff`."""
         if not isfinite(self.upper_bound):
             return inf
-        return min(self.cutoff, self.upper_bound - self._wanted_gap * abs(self.upper_bound))
+        return min(self.cutoff, self._below(self._wanted_gap))
+
+    def _below(self, gap: float) -> float:
+        """A bound that leaves a relative gap; what rounding cannot tell apart is none."""
+        size = abs(self.upper_bound if self.most is None else self.most - self.upper_bound)
+        return self.upper_bound - max(gap * size, COST_ROUNDING * abs(self.upper_bound))
 
     @property
     def floor(self) -> float:
@@ -166,7 +175,7 @@ class BestFirst(Generic[Node, Solution]):
         """The same state of the search with other records of its nodes."""
         other: BestFirst[Other, Solution] = BestFirst(self.lower_bound, self.upper_bound, self._wanted_gap)
         other.incumbent, other.pruned_bound = self.incumbent, self.pruned_bound
-        other.rounding = self.rounding
+        other.rounding, other.most = self.rounding, self.most
         for bound, node in self:
             other.push(bound, convert(bound, node))
         return other

@@ -8,6 +8,7 @@ the independent evaluation decides: it has all digits.
 from __future__ import annotations
 
 import logging
+from math import inf
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from hcssp.errors import CostOverflow
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation
 from hcssp.numerics import COST_ROUNDING, REEVALUATION_SHARE, allowance, tolerated
+from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import policy_of
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,13 @@ def careful_evaluation(problem: Problem, oracle: Oracle[V], vertex: V) -> Evalua
     except CostOverflow as error:
         logger.info("a policy is no incumbent: %s", error)
         return None
+
+
+def is_limited(problem: Problem) -> bool:
+    """Whether there are limits for each execution; only the evaluation knows which executions are made."""
+    return isinstance(problem, HCSSP) and any(
+        each.per is not None and each.at_most < inf for each in problem.constraints
+    )
 
 
 def is_doubtful(vertex: V, bounds: FloatArray) -> bool:

@@ -19,7 +19,7 @@ from hcssp.dual.vertex import V
 from hcssp.errors import CostOverflow, ImproperPolicy
 from hcssp.evaluation.exact import evaluate
 from hcssp.methods.best_first import BestFirst
-from hcssp.methods.careful_costs import careful_evaluation, is_doubtful
+from hcssp.methods.careful_costs import careful_evaluation, is_doubtful, is_limited
 from hcssp.numerics import excess, is_feasible
 from hcssp.procedure.policy import policy_of
 
@@ -52,8 +52,11 @@ class Reporter(Generic[V]):
         self, problem: Problem | None, oracle: Oracle[V], search: BestFirst[Any, Any], began: float
     ) -> None:
         self._problem = problem
+        self._limited = problem is not None and is_limited(problem)
         self._oracle = oracle
         self.search = search
+        if problem is not None and problem.reward is not None:
+            search.most = problem.reward.most
         self._began = began
         self._lifted: Any = None
         self._policy: Policy | None = None
@@ -81,7 +84,8 @@ class Reporter(Generic[V]):
         if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
             return
         kept = is_feasible(costs, bounds)
-        if self._problem is not None and is_doubtful(vertex, bounds):
+        checks = self._limited and kept and costs[0] < self.search.upper_bound
+        if self._problem is not None and (checks or is_doubtful(vertex, bounds)):
             careful = careful_evaluation(self._problem, self._oracle, vertex)
             if careful is None:
                 return

@@ -24,7 +24,7 @@ N`, and :math:`N` may be far below :math:`M`. So a lost execution does not cost 
 
 The share :math:`\rho`, :data:`hcssp.numerics.LIMIT_ROUNDING`, is for rounding. The numbers :math:`M` satisfy
 their equations up to four roundings, so that a choice may lose that much of :math:`M(e)` less than is stated
-here; :math:`\rho` covers 200 such choices in a run. Lower bounds then hold for every plan that keeps a limit,
+here; :math:`\rho` covers 100 such choices in a run. Lower bounds then hold for every plan that keeps a limit,
 and whether a plan does is decided by its evaluation, from :math:`G` and :math:`N` themselves.
 
 A constant may be

@@ -20,6 +20,7 @@ An outcome that reaches an event without running anything gets an activity of on
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -40,6 +41,8 @@ from hcssp.procedure.model import HCSSP
 from hcssp.procedure.nesting import Nesting
 from hcssp.procedure.single import as_procedure
 
+logger = logging.getLogger(__name__)
+
 What = str | Mapping[str, Hashable | Sequence[Hashable]]
 """What may happen: an event, or states of any activity that are called so; or states by activities."""
 
@@ -58,7 +61,8 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         of that label; or states that have a name together, such as a place or a label of a model; or from the
         names of activities to labels, a label or a list of them.
     at_most
-        The most that is allowed, from 0 to 1; ``inf`` for no bound yet.
+        The most that is allowed, from 0 to 1; ``inf`` for no bound yet. A bound of 1 binds nothing: where
+        states would have to carry a mark, it is left out with a warning in the log.
 
     Raises
     ------
@@ -82,6 +86,10 @@ def with_probability(problem: HCSSP | CSSP, name: str, *, of: What, at_most: flo
         raise InvalidProblem([f"probability {name!r}: nothing leads to {told!r}, so it never happens"])
     counted = _counted(procedure, name, marked)
     if _enters_twice(counted, marked, name):
+        if at_most == 1.0:
+            # With marks plans could remember more, and a bound that binds nothing must change nothing.
+            logger.warning("probability %r: at most 100%% is no bound; left out, give inf to keep it", name)
+            return as_procedure(problem)
         counted = _marked(procedure, name, marked, told)
     at = {
         index: activity.cssp.cost_names.index(name)

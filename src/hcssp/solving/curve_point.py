@@ -95,7 +95,10 @@ class Enough:
     deadline: float
 
     def __call__(self, progress: Progress) -> Reason | None:
-        if relative_gap(max(progress.lower_bound, self.value), progress.upper_bound) <= self.gap:
+        gap = progress.gap
+        if progress.reward is None:
+            gap = relative_gap(max(progress.lower_bound, self.value), progress.upper_bound)
+        if gap <= self.gap:
             return Reason.GAP
         return Reason.TIME_LIMIT if time.perf_counter() >= self.deadline else None
 

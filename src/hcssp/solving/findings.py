@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable
+from hcssp.cssp.reward import RewardInterval
 from hcssp.errors import InvalidPlan, InvalidProblem
 from hcssp.evaluation.exact import evaluate
 from hcssp.evaluation.records import Evaluation
@@ -83,6 +85,7 @@ class Findings:
             incumbent=known.found_policy,
             budgets=known.budgets or None,
             improved=0.0,
+            reward=known.reward,
         )
         trace = [TracePoint(0.0, known.lower_bound, known.upper_bound)]
         return cls(problem, tolerances, progress, trace, known)
@@ -110,11 +113,24 @@ class Findings:
             stochastic=step.stochastic or last.stochastic,
             randomised=step.randomised or last.randomised,
             infeasible=step.infeasible or last.infeasible,
+            reward=last.reward,
             improved=step.seconds if better else last.improved,
         )
+        self.progress = replace(self.progress, reward=self._reward(better))
         point = TracePoint(step.seconds, self.progress.lower_bound, self.progress.upper_bound)
         if not self.trace or self.trace[-1][1:] != point[1:]:
             self.trace.append(point)
+
+    def _reward(self, better: bool) -> RewardInterval | None:
+        """What is proven about the reward; costs are what is missed of it, and stored with a margin."""
+        reward, found, last = self.problem.reward, self.progress.incumbent, self.progress.reward
+        if reward is None or found is None:
+            return None
+        value = -inf if last is None else last.value
+        if better or last is None:
+            evaluation = evaluate(found.problem, found)
+            value = reward.value({name: evaluation.cost(name) for name in reward.weights})
+        return reward.proven(value, self.progress.lower_bound)
 
     def conclude(self, method: str, ending: Ending, memory: Memory) -> Plan:
         """The plan, once the solver's claims have survived the independent evaluation."""

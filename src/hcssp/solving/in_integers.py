@@ -38,7 +38,6 @@ def proven_in_integers(plan: Plan, asked: float) -> Plan:
     lower = min(check(plan.problem, plan.certificate).lower_bound, plan.upper_bound)
     if lower <= plan.lower_bound:
         return plan
-    proof = Interval(lower, plan.upper_bound, plan.tolerances.optimality)
-    ending = Ending(Reason.PROVED) if proof.gap <= asked else plan.ending
     trace = Trace([*plan.trace, TracePoint(plan.seconds, lower, plan.upper_bound)])
-    return replace(plan, proof=proof, ending=ending, trace=trace)
+    proven = replace(plan, proof=Interval(lower, plan.upper_bound, plan.tolerances.optimality), trace=trace)
+    return replace(proven, ending=Ending(Reason.PROVED)) if proven.gap <= asked else proven

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Problem
 from hcssp.contract.proof import Status
+from hcssp.cssp.reward import reward_gap
 from hcssp.frames import frame
 from hcssp.numerics import relative_gap
 from hcssp.solving.sweep_grid import SweepAxis
@@ -71,6 +72,8 @@ class SweepPoint:
     @property
     def gap(self) -> float:
         """The proven relative gap, ``inf`` while either bound is unknown."""
+        if self.reward is not None and self.reward_at_most is not None:
+            return reward_gap(self.reward, self.reward_at_most, self.reward_at_most + self.lower_bound)
         return relative_gap(self.lower_bound, self.upper_bound)
 
     @property

@@ -49,6 +49,7 @@ from hcssp.dual.stochastic import StochasticOptimum
 from hcssp.errors import InvalidProblem
 from hcssp.evaluation.chain import is_proper
 from hcssp.evaluation.exact import evaluate
+from hcssp.methods.careful_costs import is_limited
 from hcssp.methods.highs.occupation import decompose, deterministic_candidates, randomised
 from hcssp.methods.highs.relaxation import Relaxation, relax
 from hcssp.methods.highs.running import TOLERANCE, ending_of
@@ -169,7 +170,7 @@ def conclude(
             *deterministic_candidates(prepared.problem, flow, elsewhere),
             *(rows for _, rows, _ in mixture),
         ]
-        incumbent = best_feasible(prepared.problem, candidates)
+        incumbent = best_feasible(problem, prepared, candidates)
         if incumbent is not None:
             upper_bound, rows = incumbent.cost, prepared.lift(incumbent.rows)
             lower_bound = min(lower_bound, at_least(upper_bound))
@@ -187,14 +188,16 @@ def conclude(
     )
 
 
-def best_feasible(problem: CSSP, candidates: list[IntArray]) -> Incumbent | None:
+def best_feasible(problem: Problem, prepared: Prepared, candidates: list[IntArray]) -> Incumbent | None:
     """The cheapest of the proper policies `candidates` that keeps the bounds, by exact evaluation."""
     best: Incumbent | None = None
+    flat, limited = prepared.problem, is_limited(problem)
     for rows in candidates:
-        evaluation = evaluate(problem, DeterministicPolicy(problem, rows))
+        evaluation = evaluate(flat, DeterministicPolicy(flat, rows))
         cost = float(evaluation.costs[0])
         if evaluation.keeps_bounds() and (best is None or cost < best.cost):
-            best = Incumbent(cost, rows)
+            whole = evaluate(problem, policy_of(problem, prepared.lift(rows))) if limited else evaluation
+            best = Incumbent(cost, rows) if whole.keeps_bounds() else best
     return best
 
 

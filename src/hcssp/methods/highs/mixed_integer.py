@@ -218,7 +218,7 @@ class _Search:
     def _evaluated(self, rows: IntArray) -> Incumbent | None:
         if not is_proper(self.problem, DeterministicPolicy(self.problem, rows)):
             return None
-        return best_feasible(self.problem, [rows])
+        return best_feasible(self.original, self.prepared, [rows])
 
     def _raise_claim(self, dual_bound: float) -> None:
         """HiGHS's bound is about policies within the limits and not excluded; the rest is known."""

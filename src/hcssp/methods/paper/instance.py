@@ -24,7 +24,7 @@ from hcssp.dual.flat_oracle import FlatOracle, FlatVertex
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.methods.anytime import next_best
-from hcssp.methods.careful_costs import careful_evaluation, is_doubtful
+from hcssp.methods.careful_costs import careful_evaluation, is_doubtful, is_limited
 from hcssp.methods.paper.answers import Answers
 from hcssp.methods.policy_branching import proving
 from hcssp.numerics import is_feasible, may_be_feasible
@@ -128,7 +128,7 @@ class Instance:
 
     def cost_of(self, solution: ProcedureVertex) -> float:
         """What a solution costs, with the digits that it takes; ``inf`` if it breaks a bound by them."""
-        if is_doubtful(solution, self.oracle.bounds):
+        if is_limited(self.problem) or is_doubtful(solution, self.oracle.bounds):
             careful = careful_evaluation(self.problem, self.oracle, solution)
             return float(careful.costs[0]) if careful is not None and careful.keeps_bounds() else inf
         return float(solution.costs[0]) if is_feasible(solution.costs, self.bounds) else inf
