@@ -156,7 +156,7 @@ TRUSTED = (
     "hcssp.cssp.decimals",
     "hcssp.cssp.model",
     "hcssp.cssp.spans",
-    "hcssp.cssp.superfluous",
+    "hcssp.cssp.dominated",
     "hcssp.procedure",
     "hcssp.numerics",
     "hcssp.errors",

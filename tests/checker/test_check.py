@@ -12,7 +12,7 @@ from hcssp.checker import Certificate, Verdict, check
 from hcssp.checker.arithmetic import GRAIN, grains
 from hcssp.checker.checking import Evidence, leaf_regions
 from hcssp.checker.format import Potential, Statement
-from hcssp.checker.layout import Layout, Segments
+from hcssp.checker.layout import Layout
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP
@@ -49,7 +49,6 @@ def statement(weights: tuple[float, ...], start: float, *uses: tuple[int, int, f
 
 # By hand: who runs breaks the bound (4 > 1), who does not run walks (3), and so does the plan.
 PROOF = Certificate(
-    fingerprint=Layout(PROBLEM).flat.digest,
     bounds=(1.0,),
     tree=(RUN, -1, -1),
     leaves=((0, inf), (1, 3.0)),
@@ -208,7 +207,6 @@ def test_what_does_not_follow_is_told(spoilt: Certificate, message: str) -> None
 @pytest.mark.parametrize(
     ("spoilt", "message"),
     [
-        (replace(PROOF, fingerprint="0" * 64), "it is for another problem: the fingerprints differ"),
         (replace(PROOF, bounds=(2.0,)), r"it is for the bounds \(2.0,\), not for \(1.0,\)"),
         (replace(PROOF, tree=(RUN, -1)), "do not fit the problem"),
         (replace(PROOF, tree=()), "lacks 1 leaves"),
@@ -324,15 +322,14 @@ def test_costs_without_chance_are_whole() -> None:
     problem = plan.build()
     proof = replace(
         ROOT_ONLY,
-        fingerprint=Layout(problem).flat.digest,
         leaves=((0, 3.0),),
         statements=(statement((1.0, 0.25), 3.0, (0, 0, 1.0)), *PROOF.statements[1:]),
         potentials=(potential((1.0, 0.25), 3.0), *PROOF.potentials[1:]),
     )
     # 2.75 is proven, and no plan costs anything between 2 and 3.
     assert check(problem, proof).lower_bound == 3.0
-    assert not check(problem, proof).for_lots
-    assert check(problem, replace(proof, leaves=((0, 2.7),))).for_lots
+    assert not check(problem, proof).randomised
+    assert check(problem, replace(proof, leaves=((0, 2.7),))).randomised
     with pytest.raises(NotProven, match=r"it claims 3\.1, but 3\.0 is proven"):
         check(problem, replace(proof, leaves=((0, 3.1),)))
     # What is proven to the last digit need not be rounded, and holds for plans that draw lots.
@@ -343,7 +340,7 @@ def test_costs_without_chance_are_whole() -> None:
         potentials=(potential((1.0, 0.0), 2.0), *PROOF.potentials[1:]),
     )
     assert check(problem, without_price).lower_bound == 2.0
-    assert check(problem, without_price).for_lots
+    assert check(problem, without_price).randomised
 
 
 @pytest.mark.parametrize("unit", [0.25, 2.0])
@@ -382,7 +379,6 @@ def trap() -> CSSP:
 def test_dead_ends_need_not_hold() -> None:
     problem = trap()
     proof = Certificate(
-        fingerprint=Layout(problem).flat.digest,
         bounds=(),
         tree=(2, -1, -1),
         leaves=((None, inf), (0, 3.0)),
@@ -414,7 +410,6 @@ def test_a_choice_that_cannot_end_need_not_hold() -> None:
     problem = two_ways(trap(), trap())
     walk_of_second = 2 + 3
     proof = Certificate(
-        fingerprint=Layout(problem).flat.digest,
         bounds=(),
         tree=(walk_of_second, -1, -1),
         leaves=((0, 0.0), (1, 3.0)),
@@ -427,6 +422,7 @@ def test_a_choice_that_cannot_end_need_not_hold() -> None:
             Statement((1.0,), (3.0, 0.0), ((0, 0, 1.0),)),
         ),
         potentials=(Potential(0, (1.0,), (), np.array([3.0, 0.0, 0.0])),),
+        same=(0, 0),
     )
     assert check(problem, proof).lower_bound == 0.0
     # Where the second may walk, choosing it is no dead end, and nothing is known about it.
@@ -442,7 +438,6 @@ def test_a_choice_that_cannot_end_need_not_hold() -> None:
 def test_a_potential_is_not_for_other_arrays() -> None:
     problem = two_ways(trap(), replace(trap(), costs=2.0 * trap().costs))
     proof = Certificate(
-        fingerprint=Layout(problem).flat.digest,
         bounds=(),
         tree=(-1,),
         leaves=((0, 3.0),),
@@ -469,7 +464,6 @@ def test_the_plan_of_one_activity_says_nothing_about_another_with_the_same_array
     problem = plan.build(start=start, end=out)
     walks, runs = (potential((-1.0, 0.0), level, of_plan=True) for level in (-3.0, -2.0))
     proof = Certificate(
-        fingerprint=Layout(problem).flat.digest,
         bounds=(),
         tree=(-1,),
         leaves=((0, 0.0),),
@@ -482,13 +476,14 @@ def test_the_plan_of_one_activity_says_nothing_about_another_with_the_same_array
             Statement((-1.0,), (-5.0, -2.0, 0.0), ((0, 0, 1.0), (1, 1, 1.0))),
         ),
         potentials=(walks, replace(runs, activity=1)),
+        same=(0, 0),
     )
     assert check(problem, proof).costs == (5,)
     cheaper = Statement((-1.0,), (-4.0, -2.0, 0.0), ((0, 1, 1.0), (1, 1, 1.0)))
     spoilt = replace(proof, upper_bound=4.0, statements=(proof.statements[0], cheaper))
     with pytest.raises(NotProven, match="cost 0, activity 0, potential 1: it need not hold on rows that are"):
         check(problem, spoilt)
-    # What holds on all rows but superfluous ones is not about a plan, which may take them.
+    # What holds on all rows but dominated ones is not about a plan, which may take them.
     walking = replace(proof, potentials=(replace(walks, of_plan=False), proof.potentials[1]))
     with pytest.raises(NotProven, match="cost 0, activity 0, potential 0: it need not hold on rows that are"):
         check(problem, walking)
@@ -501,7 +496,6 @@ def test_the_plan_of_one_activity_says_nothing_about_another_with_the_same_array
 def test_a_plan_that_may_go_where_it_has_no_row_is_refused() -> None:
     problem = trap()
     proof = Certificate(
-        fingerprint=Layout(problem).flat.digest,
         bounds=(),
         tree=(-1,),
         leaves=((0, 0.0),),
@@ -516,9 +510,9 @@ def test_a_plan_that_may_go_where_it_has_no_row_is_refused() -> None:
         check(problem, proof)
 
 
-def test_a_bound_that_is_rounded_up_or_branched_for_is_not_for_lots() -> None:
-    assert check(PROBLEM, ROOT_ONLY).for_lots
-    assert not check(PROBLEM, PROOF).for_lots
+def test_a_bound_that_is_rounded_up_or_branched_for_is_not_randomised() -> None:
+    assert check(PROBLEM, ROOT_ONLY).randomised
+    assert not check(PROBLEM, PROOF).randomised
 
 
 @pytest.mark.parametrize("seed", [4, 14])
@@ -549,7 +543,7 @@ def test_what_choices_cost_counts_at_their_price(seed: int) -> None:
 def test_every_policy_is_in_a_leaf() -> None:
     layout = Layout(retrying())
     tree = (2, 4, -1, -1, 5, -1, -1)
-    regions = list(leaf_regions(tree, Segments(layout, ()), layout.superfluous))
+    regions = list(leaf_regions(tree, layout.flattening.row_start, layout.dominated))
     assert [np.flatnonzero(region).tolist() for region in regions] == [[3, 5], [3, 4], [2, 4], [2, 5]]
     for cross in (2, 3):
         for leave in (4, 5):

@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_exit_code_2(
         (problem, str(tmp_path / "none.cert")): "none.cert: No such file or directory",
         (problem, str(tmp_path)): "Is a directory",
         (problem, problem): "it does not begin with",
-        ("small-building", proof): "proof.cert: it is for another problem: the fingerprints differ",
+        ("small-building", proof): "proof.cert: it is for the bounds",
         (
             problem,
             proof,

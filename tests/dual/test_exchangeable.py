@@ -20,8 +20,7 @@ from hcssp.methods.branching import Branching, Node, split
 from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
-from hcssp.proofs.assembly import certificate_of, claimed_interval
-from hcssp.proofs.region_tree import RegionTree
+from hcssp.proofs.assembly import claimed_interval
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
 from small_procedures import slow_or_fast
@@ -286,27 +285,6 @@ def test_a_search_that_exchanges_finds_and_proves_the_best(
     assert upper == pytest.approx(best[0], rel=1e-9)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_what_the_checker_would_not_exchange_is_proven_without_it(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ProcedureOracle, "settle", Oracle.settle)
-    problem = PROBLEMS[name].with_bounds(damage=2.7)
-    best = brute_force(problem).optimum(problem.bounds)
-    plan = solve(problem)
-    assert best is not None
-    assert plan.record.exchanges
-    monkeypatch.setattr(RegionTree, "exchange", lambda regions, segments: None)
-    certificate = certificate_of(problem, plan.record)
-    assert all(isinstance(row, int) for row in certificate.tree)
-    assert len(certificate.leaves) > 2
-    verdict = check(problem, certificate)
-    # Fewer rows are avoided in a leaf, and so less is proven; but no less than of all policies at once.
-    whole = plan.record.claim(plan.record.root)
-    assert whole is not None
-    assert whole.bound * (1.0 - 1e-9) <= verdict.lower_bound <= best[0]
-
-
 def test_a_search_that_exchanges_splits_less(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = floors("aaaa", damage=5.3)
     here = solve(problem, PolicyBranching(counts=False))
@@ -373,7 +351,7 @@ def test_many_alike_uses_have_small_and_complete_certificates(uses: int, plans: 
     problem = many(uses, plans)
     found = solve(problem, PolicyBranching(counts=False))
     assert found.gap < 1e-6
-    assert 1 < len(found.certificate.leaves) <= 12
+    assert len(found.certificate.leaves) <= 12
     for exact in (False, True):
         verdict = check(problem, found.certificate, exact=exact)
         assert verdict.lower_bound >= found.lower_bound * (1.0 - 1e-9)

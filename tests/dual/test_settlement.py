@@ -262,10 +262,10 @@ def test_dozens_of_steps_that_differ_a_little_have_a_certificate(seed: int) -> N
     verdict = check(plan.problem, plan.certificate)
     assert verdict.lower_bound >= plan.lower_bound * (1.0 - 1e-12)
     assert verdict.upper_bound == pytest.approx(plan.upper_bound, rel=1e-12)
-    assert not verdict.for_lots
+    assert not verdict.randomised
     # Plans that draw lots may cost less, and have a proof of their own.
     assert plan.stochastic is not None
     drawing = check(plan.problem, plan.stochastic_certificate)
-    assert drawing.for_lots
+    assert drawing.randomised
     assert drawing.lower_bound == pytest.approx(plan.stochastic.value, rel=1e-9)
     assert drawing.lower_bound < plan.lower_bound * (1.0 - 1e-6)

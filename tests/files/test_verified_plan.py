@@ -16,6 +16,7 @@ from hcssp.contract.proof import Interval, Status
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.files import dump_problem
 from hcssp.files.certificate import save_certificate, verified_plan
+from hcssp.files.fingerprint import fingerprint
 from hcssp.files.plan_file import load_plan
 from hcssp.reports.words import quality_of, what_is_proven
 from hcssp.solving.solve import solve
@@ -56,7 +57,7 @@ def test_what_a_certificate_proves_is_verified(folder: Path, exact: bool) -> Non
     by = verified.proof.verification
     assert by is not None
     assert (by.certificate, by.exact, by.version) == ("proof.cert", exact, __version__)
-    assert by.fingerprint == PROOF.fingerprint
+    assert by.fingerprint == fingerprint(PROBLEM)
     assert quality_of(verified) == "verified optimal"
     how = "in integers throughout" if exact else "in outward-rounded arithmetic"
     words = what_is_proven(verified)
@@ -81,7 +82,7 @@ def test_what_is_not_proven_is_refused(folder: Path) -> None:
 
 def test_another_problem_other_bounds_another_plan(folder: Path) -> None:
     other = roads(damage=4.0)
-    with pytest.raises(InvalidCertificate, match=r"proof\.cert: it is for another problem"):
+    with pytest.raises(InvalidCertificate, match=r"proof\.cert: it is for the bounds"):
         verified_plan(solve(other), folder / "proof.cert")
     looser = PROBLEM.with_bounds(damage=9.0)
     with pytest.raises(InvalidCertificate, match=r"proof\.cert: it is for the bounds"):
@@ -137,7 +138,7 @@ def test_a_report_says_verified_or_claimed(folder: Path, capsys: pytest.CaptureF
 
     answer = told(capsys, *arguments, "--certificate", folder / "proof.cert")
     assert answer["status"] == "optimal"
-    assert answer["verified"]["fingerprint"] == PROOF.fingerprint
+    assert answer["verified"]["fingerprint"] == fingerprint(PROBLEM)
     (shown,) = page_of(page)["plans"]
     assert shown["word"] == "verified"
     assert "verified optimal" in shown["brief"]
@@ -172,7 +173,7 @@ def test_a_certificate_that_proves_nothing_makes_no_page(
     save_certificate(folder / "other.cert", searched(roads(damage=4.0)).certificate)
     (folder / "broken.cert").write_bytes(b"hello")
     for name, message in (
-        ("other.cert", "it is for another problem"),
+        ("other.cert", "it is for the bounds"),
         ("broken.cert", "it is no certificate"),
         ("none.cert", "No such file"),
     ):

@@ -89,7 +89,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/floors.py": ("dual/test_envelope_oracle.py",),
     "dual/frontier.py": ("dual/test_activity_curve.py", "dual/test_activity_budget.py"),
     "dual/master.py": ("dual/test_several_bounds.py", "dual/test_ascent.py"),
-    "dual/near_best.py": ("dual/test_settlement.py", "checker/test_spread.py"),
+    "dual/near_best.py": ("dual/test_settlement.py", "checker/test_knapsack.py"),
     "dual/one_bound.py": ("dual/test_ascent.py", "methods/test_policy_branching.py"),
     "dual/oracle.py": (
         "dual/test_roundings_of_duals.py",
@@ -101,7 +101,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/price_interval.py": ("dual/test_activity_curve.py", "dual/test_activity_planner.py"),
     "dual/procedure_oracle.py": ("dual/test_ascent.py", "proofs/test_assembly.py"),
     "dual/procedure_vertex.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
-    "dual/settlement.py": ("dual/test_procedure_oracle.py", "checker/test_spread.py"),
+    "dual/settlement.py": ("dual/test_procedure_oracle.py", "checker/test_knapsack.py"),
     "dual/several_bounds.py": (
         "dual/test_ascent.py",
         "dual/test_peak.py",
@@ -116,10 +116,14 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_own_oracle.py",
         "dual/test_several_bounds.py",
     ),
-    "checker/arithmetic.py": ("checker/test_check.py", "checker/test_spread.py", "checker/test_tampering.py"),
+    "checker/arithmetic.py": (
+        "checker/test_check.py",
+        "checker/test_knapsack.py",
+        "checker/test_tampering.py",
+    ),
     "checker/checking.py": (
         "checker/test_check.py",
-        "checker/test_spread.py",
+        "checker/test_knapsack.py",
         "checker/test_tampering.py",
         "proofs/test_builder.py",
     ),
@@ -127,7 +131,6 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "checker/layout.py": (
         "checker/test_arithmetic.py",
         "checker/test_check.py",
-        "checker/test_segments.py",
         "checker/test_tampering.py",
     ),
     "proofs/assembly.py": (
@@ -140,7 +143,11 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "proofs/test_assembly.py",
         "dual/test_exchangeable.py",
     ),
-    "proofs/compilation.py": ("proofs/test_builder.py", "proofs/test_assembly.py", "checker/test_spread.py"),
+    "proofs/compilation.py": (
+        "proofs/test_builder.py",
+        "proofs/test_assembly.py",
+        "checker/test_knapsack.py",
+    ),
     "proofs/encoding.py": ("proofs/test_builder.py", "checker/test_format.py", "proofs/test_assembly.py"),
     "proofs/events.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py", "proofs/test_assembly.py"),
     "proofs/feasibility.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
@@ -149,7 +156,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "proofs/test_builder.py",
         "proofs/test_random_proofs.py",
         "proofs/test_assembly.py",
-        "checker/test_spread.py",
+        "checker/test_knapsack.py",
     ),
     "proofs/region_tree.py": (
         "proofs/test_builder.py",
@@ -158,8 +165,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "dual/test_exchangeable.py",
     ),
     "proofs/search_record.py": ("proofs/test_assembly.py",),
-    "proofs/visits.py": ("checker/test_spread.py",),
-    "proofs/ways_out.py": ("proofs/test_builder.py", "proofs/test_random_proofs.py"),
+    "proofs/visits.py": ("checker/test_knapsack.py",),
     "proofs/witnesses.py": ("proofs/test_assembly.py",),
     "methods/best_first.py": ("methods/test_anytime.py", "methods/test_policy_branching.py"),
     "methods/branching.py": (
@@ -189,7 +195,7 @@ PROPOSERS = (
     "dual/switch_sets.py",
     "ssp/mending.py",
     *(f"proofs/{name}.py" for name in ("encoding", "events", "feasibility", "plans", "search_record")),
-    *(f"proofs/{name}.py" for name in ("visits", "ways_out", "witnesses")),
+    *(f"proofs/{name}.py" for name in ("visits", "witnesses")),
 )
 """What no claim rests on, because somebody else judges what is proposed, whatever it is:
 

@@ -1,4 +1,4 @@
-"""Whether potentials hold on rows, and a budget is too small: in integers, or in doubles on the safe side."""
+"""Exact decisions: whether a potential is feasible on rows, and whether a knapsack has no solution."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 UNIT = 2.0**-53  # the largest relative error of one rounding, and of a decimal's double
 MODERATE = 2.0**300  # numbers between this and its inverse keep all products clear of over- and underflow
-MAX_WAYS = 1 << 23  # to spread a budget; if there are more at once, nothing is proven
+MAX_SUMS = 1 << 23  # of a knapsack; with more of them at once, nothing is proven
 GRAIN = 2148  # every product of two doubles is a multiple of 2 ** -GRAIN
+SUM_BITS = 61  # what a knapsack adds up stays below 2 ** SUM_BITS, within 64 bits
 
 
 def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
@@ -28,7 +29,7 @@ def grains(number: float, share: tuple[int, int] = (1, 1)) -> int:
 
 
 def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray) -> BoolArray:
-    """Whether R = S w c + p (U(t) - U(s)), added up, is not negative on each of `rows`, some at least."""
+    """Whether R = S w c + sum of p (U(t) - U(s)) is not negative on each of `rows`, decided in integers."""
     lengths = np.diff(block.pointers)[rows]
     entries, begins = joined_spans(block.pointers[rows], lengths)
     states, places = np.unique([block.entry_state[entries], block.successors[entries]], return_inverse=True)
@@ -45,16 +46,11 @@ def holds(block: Block, weights: FloatArray, values: FloatArray, rows: IntArray)
 
 
 def slack(block: Block, weights: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The slack R of every row in double precision, and its largest error (docs/certificates.md)."""
+    """R of every row in double precision, and its largest error; see "Double precision" in the docs."""
     if not (block.is_moderate and is_moderate(np.concatenate((values, weights)))):
         return np.zeros(block.num_rows), np.full(block.num_rows, np.inf)
-    rows, states, successors, probabilities = block.columns
-    steps = values.take(successors)
-    steps -= values.take(states)
-    steps *= probabilities
-    computed, sizes = np.add.reduce(steps), np.add.reduce(np.abs(steps, out=steps))
-    if len(rows) > block.num_rows:
-        computed, sizes = (np.bincount(rows, each, block.num_rows) for each in (computed, sizes))
+    steps = block.probabilities * (values.take(block.successors) - values.take(block.entry_state))
+    computed, sizes = (np.add.reduceat(each, block.pointers[:-1]) for each in (steps, np.abs(steps)))
     computed += weights @ block.dues
     sizes += np.abs(weights) @ block.dues
     return computed, block.error_factor * sizes
@@ -66,14 +62,24 @@ def is_moderate(numbers: FloatArray) -> bool:
     return bool(np.count_nonzero((sizes >= 1.0 / MODERATE) & (sizes <= MODERATE)) == np.count_nonzero(sizes))
 
 
-def reaches(aim: int, budget: int, options: Sequence[IntArray]) -> bool:
-    """Whether who takes a row of each, of cost, use and sum at least, has the aim or is beyond the budget."""
-    sums = [np.maximum(own[:, 0] + own[:, 1], own[:, 2]) for own in options]
+def knapsack_unit(total: Fraction, num_parts: int) -> Fraction:
+    """A power of two such that `num_parts` times `total`, a positive number, has at most SUM_BITS bits."""
+    bits = total.numerator.bit_length() - total.denominator.bit_length() + 1 + num_parts.bit_length()
+    return Fraction(2) ** (bits - SUM_BITS)
+
+
+def knapsack_is_empty(aim: int, budget: int, parts: Sequence[IntArray]) -> bool:
+    """Whether no choice of one class in each part costs less than `aim` within the budget.
+
+    The rows of a part are its classes: cost, use, and their sum, each at least. No number is negative, and
+    none is above ``aim + budget``, which times the number of parts has at most SUM_BITS bits.
+    """
+    sums = [np.maximum(own[:, 0] + own[:, 1], own[:, 2]) for own in parts]
     rest = sum(int(both.min()) for both in sums)
     costs, uses, room = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), aim + budget - rest
-    for own, both in zip(options, sums, strict=True):
+    for own, both in zip(parts, sums, strict=True):
         own, rest = own[both - both.min() < room], rest - int(both.min())
-        if len(costs) * len(own) > MAX_WAYS:
+        if len(costs) * len(own) > MAX_SUMS:
             return False
         costs, uses = (np.add.outer(each, own[:, n]).ravel() for n, each in enumerate((costs, uses)))
         order = np.lexsort((costs, uses))

@@ -7,21 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress
-from math import ceil, floor, frexp, inf
+from math import ceil, floor, inf
 
 import numpy as np
 
-from hcssp.checker.arithmetic import GRAIN, grains, holds, reaches, slack
-from hcssp.checker.format import Branching, Certificate, Potential, Statement, Use
-from hcssp.checker.layout import Layout, Segments
+from hcssp.checker.arithmetic import GRAIN, grains, holds, knapsack_is_empty, knapsack_unit, slack
+from hcssp.checker.format import Certificate, Potential, Statement, Use
+from hcssp.checker.layout import Layout
 from hcssp.cssp.decimals import decimal
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.cssp.spans import joined_spans
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import as_procedure
 
-Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio says how much of each
+Uses = dict[int, list[tuple[Potential, tuple[int, int]]]]  # by activity; the ratio is the share of each
 Begun = dict[int | None, list[tuple[int, Fraction]]]  # states in which an activity begins, and how often
 
 
@@ -30,65 +31,64 @@ class Verdict:
     """No deterministic plan that keeps the bounds costs less than `lower_bound`; ``inf`` if there is none.
 
     The certificate's plan keeps them, up to the tolerance, at `costs` or less; without it, `upper_bound` is
-    ``inf``. Integers decided `num_exact` rows. If nothing was branched or rounded up, the lower bound holds
-    `for_lots`: for plans that draw them, too.
+    ``inf``. Integers decided `num_exact` rows. If `randomised`, the lower bound holds for all policies.
     """
 
     lower_bound: float
     upper_bound: float
     costs: tuple[Fraction, ...]
     num_exact: int
-    for_lots: bool
+    randomised: bool
 
 
 def check(problem: CSSP | HCSSP, certificate: Certificate, *, exact: bool = False) -> Verdict:
     """Verify what a certificate claims about `problem` under its bounds; `exact`: in integers throughout.
 
-    If it does not prove that, NotProven says where; if it is not about `problem`, InvalidCertificate how.
+    If it does not prove that, NotProven says where; if it does not fit `problem`, InvalidCertificate how.
     """
-    layout = Layout(problem)
-    if certificate.fingerprint != layout.flat.digest:
-        raise InvalidCertificate("it is for another problem: the fingerprints differ")
-    if certificate.bounds != layout.bounds:
-        raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {layout.bounds}")
+    bounds = tuple(each.at_most for each in as_procedure(problem).constraints)
+    if certificate.bounds != bounds:
+        raise InvalidCertificate(f"it is for the bounds {certificate.bounds}, not for {bounds}")
     try:
-        for_lots = len(certificate.leaves) == 1 and not any(each.parts for each in certificate.statements)
-        lower, evidence = inf, Evidence(layout, certificate.potentials, certificate.plan)
+        layout = Layout(problem, certificate.same, certificate.dominated)
+        evidence = Evidence(layout, certificate.potentials, certificate.plan)
         num_exact = sum(evidence.check_potential(n, exact) for n in range(len(certificate.potentials)))
-        regions = leaf_regions(certificate.tree, Segments(layout, certificate.segments), evidence.never)
+        lower, randomised = inf, len(certificate.leaves) == 1
+        regions = leaf_regions(certificate.tree, layout.flattening.row_start, evidence.never)
         for number, ((index, bound), region) in enumerate(zip(certificate.leaves, regions, strict=True)):
             statement = None if index is None else certificate.statements[index]
             proven = evidence.bound(f"leaf {number}", statement, region, bound)
+            randomised &= statement is None or not statement.parts
             if proven is not None and bound < inf and proven < Fraction(bound) and layout.unit:
-                proven, for_lots = ceil(proven / layout.unit) * layout.unit, False
+                proven, randomised = ceil(proven / layout.unit) * layout.unit, False
             if proven is not None and (bound == inf or proven < Fraction(bound)):
                 raise NotProven(f"leaf {number}: it claims {bound}, but {float(proven)!r} is proven")
             lower = lower if proven is None else min(lower, bound)
         costs = plan_costs(evidence, certificate) if len(certificate.plan) else ()
-    except (LookupError, ValueError, ArithmeticError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:
         raise InvalidCertificate(f"its numbers or sizes do not fit the problem: {error}") from error
     if not costs and certificate.upper_bound != inf:
         raise NotProven(f"the plan: there is none for the upper bound {certificate.upper_bound}")
-    return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact, for_lots)
+    return Verdict(min(lower, certificate.upper_bound), certificate.upper_bound, costs, num_exact, randomised)
 
 
 class Evidence:
-    """Stored potentials beside a problem: whether they hold, and what follows from statements about them."""
+    """Stored potentials beside a problem: whether they are feasible, and what follows from statements."""
 
     def __init__(self, layout: Layout, potentials: Sequence[Potential], plan: IntArray) -> None:
         self.layout, self.flattening, self.rows = layout, layout.flattening, layout.rows
-        self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.superfluous | True
+        self.plan, self.beside_plan = np.asarray(plan, dtype=np.int64), layout.dominated | True
         self.beside_plan[self.plan[self.plan >= 0]] = False
         self.potentials, share = potentials, decimal(FEASIBILITY_TOLERANCE)  # what is allowed above bounds
         self.most = [b if b == inf else decimal(b) + share * abs(decimal(b)) for b in layout.bounds]
         none = [1 + index for index, most in enumerate(self.most) if most == 0]
-        self.never: BoolArray = layout.superfluous | (layout.flat.costs[none] > 0.0).any(axis=0)
+        self.never: BoolArray = layout.dominated | (layout.costs[none] > 0.0).any(axis=0)
 
     def check_potential(self, number: int, exact: bool) -> int:
-        """A potential must hold where that is asked for; the number of rows that integers decided."""
+        """A potential must be feasible on all rows but its forbidden ones; how many integers decided."""
         each = self.potentials[number]
         block, weights = self.layout.blocks[each.activity], np.array(each.weights)
-        allowed = ~(self.beside_plan if each.of_plan else self.layout.superfluous)[self.rows[each.activity]]
+        allowed = ~(self.beside_plan if each.of_plan else self.layout.dominated)[self.rows[each.activity]]
         allowed[list(each.forbidden)] = False
         computed, error = (-1.0, 0.0) if exact else slack(block, weights, each.values)
         rows = np.flatnonzero(allowed & (computed < error))
@@ -118,7 +118,7 @@ class Evidence:
         for activity, number, share in uses:
             potential, wrong = self.potentials[number], f"its share is {share}" if share < 0.0 else ""
             own, of_plan = region[self.rows[activity]], region is self.beside_plan
-            # Of the plan it is only in its own activity; elsewhere, all regions forbid superfluous rows.
+            # A potential of the plan serves its own activity only; other regions forbid all dominated rows.
             fits = potential.of_plan == of_plan and (activity == potential.activity or not of_plan)
             if self.layout.blocks[activity] is not self.layout.blocks[potential.activity]:
                 wrong = "it is for an activity with other arrays"
@@ -127,31 +127,18 @@ class Evidence:
             if wrong:
                 raise NotProven(f"{where}, activity {activity}, potential {number}: {wrong}")
             found[activity].append((potential, share.as_integer_ratio()))
-        # What is run and uses nothing has weights of 0.
+        # An activity that is run and uses nothing has weights of 0.
         run = compress(self.layout.event_rows, ~region) if min(prices) < 0 else ()
         for activity in {*found, *(each for *_, ways in run for _, each, _ in ways if each is not None)}:
             for cost, limit in enumerate(self.layout.own_weights(activity, prices)):
                 used = sum(grains(potential.weights[cost], share) for potential, share in found[activity])
                 if used > limit:
-                    told = f"a weight of {used / 2**GRAIN!r} on cost {cost}, above {limit / 2**GRAIN!r}"
-                    raise NotProven(f"{where}, activity {activity}: its potentials add up to {told}")
+                    excess = f"a weight of {used / 2**GRAIN!r} on cost {cost}, above {limit / 2**GRAIN!r}"
+                    raise NotProven(f"{where}, activity {activity}: its potentials add up to {excess}")
         return found
 
-    def begun(self, where: str, visits: Sequence[float], region: BoolArray) -> Begun:
-        """Where activities begin and how often, at least, if that is how often event states are come to."""
-        begun, come = Begun(), [Fraction(state == self.flattening.start) for state in range(len(visits))]
-        for state, share, run, start, after in self.layout.decided(region):
-            begun.setdefault(run, []).append((start, Fraction(visits[state]) * share))
-            if len(after) == 1:
-                come[after.pop()] += Fraction(visits[state]) * share
-        ends = self.layout.flat.almost_sure(~region)[0]
-        for state, times in enumerate(visits):
-            if times and not (0.0 < times <= come[state] and ends[state]):
-                raise NotProven(f"{where}: event state {state} may be come to less than {times} times")
-        return begun
-
     def gain(self, row: int, events: list[int], parts: Uses, prices: list[int]) -> Fraction | int:
-        """What a choice costs, which is something if a limit counts it, and what the potential rises by."""
+        """What a choice costs plus what the potential rises by, in expectation."""
         state, costs, ways = self.layout.event_rows[row]
         gain: Fraction | int = 0
         before = events[state] - sum(prices[cost] * amount for cost, amount in costs)
@@ -177,31 +164,49 @@ class Evidence:
         if (budget := sum(Fraction(price) * most for price, most in pairs if price)) == inf:
             raise NotProven(f"{where}: a cost without a bound has a price in {given.weights[1:]}")
         if given.parts:
-            self.spread(where, given, region, Fraction(budget), claim)
+            self.knapsack(where, given, region, Fraction(budget), Fraction(claim))
             return Fraction(claim)
         proven = self.least(where, given, given.weights, region) - Fraction(budget)
         if given.weights[0] == 0.0 and proven <= 0:
             raise NotProven(f"{where}: that no plan keeps the bounds does not follow from {float(proven)!r}")
         return proven if given.weights[0] else None
 
-    def spread(self, where: str, given: Statement, region: BoolArray, budget: Fraction, claim: float) -> None:
+    def knapsack(
+        self, where: str, given: Statement, region: BoolArray, budget: Fraction, claim: Fraction
+    ) -> None:
         """All plans in `region` whose priced costs are within the budget must cost the claim at least."""
-        prices, none = [grains(weight) for weight in given.weights], Segments(self.layout, ())
+        activities = {activity for activity, *_ in given.parts}
+        if given.weights[0] != 1.0 or claim <= 0 or len(activities) < len(given.parts):
+            raise NotProven(f"{where}: a knapsack needs a positive claim, and each activity once at most")
+        prices = [grains(weight) for weight in given.weights]
         kinds = [prices[0], *[0] * len(prices[1:])], [0, *prices[1:]], prices
-        begun, options = self.begun(where, given.events, region), []
-        grid = Fraction(2) ** (60 - frexp(len(given.parts) * (claim + float(budget)))[1])  # sums < 2 ** 63
-        aim, most = ceil(Fraction(claim) * grid), floor(budget * grid)
+        begun, starts, options = self.begun(where, given.events, region), self.flattening.row_start, []
+        unit = knapsack_unit(claim + budget, len(given.parts))
+        aim, most = ceil(claim / unit), ceil(budget / unit)
         for activity, tree, classes in given.parts:
-            entries, exits, amounts = begun.pop(activity), self.layout.exits[activity], list[int]()
-            for own, every in zip(leaf_regions(tree, none, region), classes, strict=True):
+            entries, exits, amounts = begun.get(activity, ()), self.layout.exits[activity], list[int]()
+            for own, every in zip(leaf_regions(tree, starts, region), classes, strict=True):
                 for weights, uses in zip(kinds, every, strict=True):
                     parts = self.parts(where, uses, weights, own)[activity]
                     highest = max(level(parts, goal) for goal, _ in exits)
                     spent = sum(times * max(level(parts, start) - highest, 0) for start, times in entries)
-                    amounts.append(min(floor(spent * grid / 2**GRAIN), aim + most))
+                    amounts.append(min(floor(spent / unit / 2**GRAIN), aim + most))
             options.append(np.array(amounts, dtype=np.int64).reshape(-1, 3))
-        if not reaches(aim, most, options):
-            raise NotProven(f"{where}: plans within the budget may cost less than {claim!r}")
+        if not knapsack_is_empty(aim, most, options):
+            raise NotProven(f"{where}: plans within the budget may cost less than {float(claim)!r}")
+
+    def begun(self, where: str, visits: Sequence[float], region: BoolArray) -> Begun:
+        """Where activities begin and how often, at least, if event states are visited as often as given."""
+        begun, entered = Begun(), [Fraction(state == self.flattening.start) for state in range(len(visits))]
+        for state, share, run, start, after in self.layout.decided(region):
+            begun.setdefault(run, []).append((start, Fraction(visits[state]) * share))
+            if len(after) == 1:
+                entered[after.pop()] += Fraction(visits[state]) * share
+        ends = self.layout.flat.almost_sure(~region)[0]
+        for state, times in enumerate(visits):
+            if times and not (0.0 < times <= entered[state] and ends[state]):
+                raise NotProven(f"{where}: event state {state} may be visited less than {times} times")
+        return begun
 
 
 def level(parts: Sequence[tuple[Potential, tuple[int, int]]], state: int) -> int:
@@ -209,20 +214,17 @@ def level(parts: Sequence[tuple[Potential, tuple[int, int]]], state: int) -> int
     return sum(grains(potential.values.item(state), share) for potential, share in parts)
 
 
-def leaf_regions(tree: Sequence[Branching], segments: Segments, whole: BoolArray) -> Iterator[BoolArray]:
-    """The rows that each leaf forbids; a policy goes one of the two ways, or one that it is exchanged for."""
-    waiting, starts = [whole.copy()], segments.layout.flattening.row_start
-    for branching in tree:
+def leaf_regions(tree: Sequence[int], row_start: IntArray, whole: BoolArray) -> Iterator[BoolArray]:
+    """The rows that each leaf forbids: a policy uses the row of a branching decision in its state, or not."""
+    waiting = [whole.copy()]
+    for row in tree:
         used, spared = waiting[-1].copy(), waiting.pop()
-        row, count, *chosen = branching if isinstance(branching, tuple) else (branching, 1)
-        if row < 0 or count < 1:
+        if row < 0:
             yield used
             continue
-        rows = segments.exchanged(row, chosen, spared) if chosen else [row]
-        for each in rows[:count]:
-            first, last = starts[np.searchsorted(starts, each, side="right") - 1 :][:2].tolist()
-            used[first:each] = used[each + 1 : last] = True
-        spared[rows[count - 1 :]] = True
+        first, last = row_start[np.searchsorted(row_start, row, side="right") - 1 :][:2].tolist()
+        used[first:row] = used[row + 1 : last] = True
+        spared[row] = True
         waiting += spared, used
     if waiting:
         raise ValueError(f"the tree lacks {len(waiting)} leaves")

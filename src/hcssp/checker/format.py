@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from hcssp.cssp.model import FloatArray, IntArray
 
-Branching = int | tuple[int, ...]
-Segment = tuple[tuple[int, ...], tuple[int, ...], int]  # event states, the entry first; activities; the exit
-Use = tuple[int, int, float]
-Part = tuple[int, tuple[Branching, ...], tuple[tuple[tuple[Use, ...], ...], ...]]
+Use = tuple[int, int, float]  # activity, number of a stored potential, its share
+Part = tuple[int, tuple[int, ...], tuple[tuple[tuple[Use, ...], ...], ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Potential:
-    """A number for every state of an activity, goals included, that holds on its rows under `weights`.
+    """A number for every state of an activity, goals included, that is dual-feasible under `weights`.
 
-    Excepted are the activity's own rows that are `forbidden` and, if `of_plan`, that the plan does not take.
+    It may be infeasible on the activity's own rows that are `forbidden` and, if `of_plan`, on all rows that
+    the plan does not take.
     """
 
     activity: int
@@ -28,11 +27,12 @@ class Potential:
 
 @dataclass(frozen=True)
 class Statement:
-    """Under `weights`, the primary first, a policy costs at least the potential `events` of the start.
+    """Under `weights`, the primary first, a policy costs at least the potential of the start in `events`.
 
-    A triple of `uses` is an activity, a stored potential, and how much of it is in the activity's potential.
-    With `parts`, a budget is spread over them, and event states are come to as often as `events` at least. A
-    part is an activity, a tree, and for its leaves what is used under the first weight, the others, and all.
+    The potential of an activity is the sum of the potentials in `uses`, each times its share. With `parts`,
+    it is a multiple-choice knapsack, and `events` are lower bounds on the visits of event states. A part is
+    an activity, a tree that splits its policies into classes, and for each class what is used under the
+    first weight, under the others, and under all.
     """
 
     weights: tuple[float, ...]
@@ -45,15 +45,16 @@ class Statement:
 class Certificate:
     """A proof of a lower bound, of an upper bound, or that no plan keeps the bounds.
 
-    `tree` holds the branchings in preorder: a flat row, for "its state uses it" and "it does not", or -1 for
-    a leaf. A tuple is a row, a count and numbers of `segments`, of which the first has the row: for "so many
-    use what is there in its place" and "fewer do". `leaves` are pairs of a statement (None: no policy is
-    proper) and the primary cost that no plan there is below. Without a plan, what is about it is empty.
+    `tree` holds the branching decisions in preorder: a flat row, for "its state uses it" and "it does not",
+    or -1 for a leaf. `leaves` are pairs of a statement (None: no policy is proper) and the primary cost that
+    no plan there is below. Without a plan, what is about it is empty.
+
+    `same` has for each activity one with equal arrays, itself or an earlier one; empty: each has itself.
+    `dominated` are triples of an activity, a row of it, and the row of the same state that dominates it.
     """
 
-    fingerprint: str
     bounds: tuple[float, ...]
-    tree: tuple[Branching, ...]
+    tree: tuple[int, ...]
     leaves: tuple[tuple[int | None, float], ...]
     plan: IntArray
     ranks: IntArray
@@ -61,4 +62,5 @@ class Certificate:
     plan_statements: tuple[int, ...]
     statements: tuple[Statement, ...]
     potentials: tuple[Potential, ...]
-    segments: tuple[Segment, ...] = ()
+    same: tuple[int, ...] = ()
+    dominated: tuple[tuple[int, int, int], ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -12,66 +11,43 @@ from typing import Any
 import numpy as np
 
 from hcssp.checker.arithmetic import UNIT, is_moderate
-from hcssp.checker.format import Segment
-from hcssp.cssp.decimals import exactly
+from hcssp.cssp.decimals import decimal, exactly, integers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.spans import joined_spans
-from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.errors import InvalidProblem, NotProven
-from hcssp.procedure.exact_choices import exact_choices
 from hcssp.procedure.flattening import Flattening
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure
 
+EventRow = tuple[int, list[tuple[int, Fraction]], list[tuple[int, int | None, int]]]
+"""A choice at an event state: the state, pairs of a cost and its amount, and the outcomes. An outcome has a
+probability, up to a common factor, and an activity and where that begins, or None and an event state."""
 
-class Block:
-    """The rows of a C-SSP; entries ``pointers[r]:pointers[r + 1]`` are the possible successors of row r."""
 
-    def __init__(self, cssp: CSSP, superfluous: BoolArray | None = None) -> None:
-        matrix, possible = cssp.transitions, cssp.transitions.data != 0.0
-        self.num_states, self.num_rows = cssp.num_states, cssp.num_rows
-        self.row_state, self.goals, self.costs = cssp.row_state, cssp.goals, cssp.costs
-        self.superfluous = superfluous_rows(cssp) if superfluous is None else superfluous
-        self.successors: IntArray = matrix.indices[possible].astype(np.int64)
-        self.probabilities: FloatArray = matrix.data[possible]
-        self.entry_row: IntArray = np.repeat(np.arange(self.num_rows), np.diff(matrix.indptr))[possible]
-        self.entry_state: IntArray = self.row_state[self.entry_row]
-        self.pointers: IntArray = np.searchsorted(self.entry_row, np.arange(self.num_rows + 1))
-        leads = np.diff(self.pointers).all() and (self.probabilities > 0.0).all()
-        if not (leads and ((self.costs >= 0.0) & (self.costs < np.inf)).all()):
-            raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
-        self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
-        self.dues: FloatArray = self.totals * self.costs
-        # Twice the roundings that touch a term of a row; docs/certificates.md counts them.
-        self.error_factor: FloatArray = (np.diff(self.pointers) + len(self.costs) + 4) * (2.0 * UNIT)
-        self.is_moderate = self.num_rows > 0 and is_moderate(self.probabilities) and is_moderate(self.costs)
-        sizes = [self.pointers, self.successors, self.row_state, self.goals, self.costs.shape]
-        numbers = np.concatenate([np.concatenate(sizes), self.probabilities, self.costs.ravel()]) + 0.0
-        self.digest = hashlib.sha256(numbers.astype("<f8").tobytes()).hexdigest()
+class Graph:
+    """States, rows and arrows: entries ``pointers[r]:pointers[r + 1]`` are the successors of row r."""
+
+    def __init__(
+        self, row_state: IntArray, pointers: IntArray, successors: IntArray, goals: BoolArray
+    ) -> None:
+        self.row_state, self.pointers, self.successors, self.goals = row_state, pointers, successors, goals
+        self.num_states, self.num_rows = len(goals), len(row_state)
+        self.entry_row: IntArray = np.repeat(np.arange(self.num_rows), np.diff(pointers))
+        self.entry_state: IntArray = row_state[self.entry_row]
 
     @cached_property
-    def columns(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """Pieces of rows, none longer than the mean: row, state, 1st, 2nd ... successor, probabilities."""
-        width = -(-len(self.successors) // self.num_rows)
-        pieces = -(-np.diff(self.pointers) // width)
-        row = np.repeat(np.arange(self.num_rows), pieces)
-        entries = self.pointers[row] + width * joined_spans(0 * pieces, pieces)[0] + np.arange(width)[:, None]
-        chances = self.probabilities.take(entries, mode="clip") * (entries < self.pointers[row + 1])
-        return row, self.row_state[row], self.successors.take(entries, mode="clip"), chances
-
-    @cached_property
-    def exact(self) -> tuple[Any, Any, int]:
-        """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
-        return exactly(self.probabilities)[0], *exactly(self.costs)
+    def incoming(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The entries in the order of their successors; where those of each state begin, and their number."""
+        lengths = np.bincount(self.successors, minlength=self.num_states)
+        return np.argsort(self.successors, kind="stable"), np.cumsum(lengths) - lengths, lengths
 
     def almost_sure(self, rows: BoolArray) -> tuple[BoolArray, BoolArray]:
         """From which states a policy of `rows` reaches a goal almost surely, and the rows it may take."""
-        order = np.argsort(self.successors, kind="stable")
-        begins = np.searchsorted(self.successors[order], np.arange(self.num_states + 1))
+        order, begins, lengths = self.incoming
         while True:  # states that cannot reach a goal are taken away, then the rows that may lead to them
             states, layer = self.goals.copy(), np.flatnonzero(self.goals)
             while len(layer):
-                entries = order[joined_spans(begins[layer], begins[layer + 1] - begins[layer])[0]]
+                entries = order[joined_spans(begins[layer], lengths[layer])[0]]
                 sources = self.entry_state[entries[rows[self.entry_row[entries]]]]
                 layer = np.unique(sources[~states[sources]])
                 states[layer] = True
@@ -82,24 +58,134 @@ class Block:
             rows = safe
 
 
-class Layout:
-    """The problem taken apart: a block for each activity; the state, costs and ways of each choice."""
+class Block(Graph):
+    """The rows of a C-SSP with their numbers."""
 
-    def __init__(self, problem: CSSP | HCSSP) -> None:
+    def __init__(self, cssp: CSSP) -> None:
+        matrix, possible = cssp.transitions, cssp.transitions.data != 0.0
+        entry_row = np.repeat(np.arange(cssp.num_rows), np.diff(matrix.indptr))[possible]
+        pointers: IntArray = np.searchsorted(entry_row, np.arange(cssp.num_rows + 1))
+        super().__init__(cssp.row_state, pointers, matrix.indices[possible].astype(np.int64), cssp.goals)
+        self.cssp, self.costs, self.dominated = cssp, cssp.costs, np.zeros(cssp.num_rows, dtype=np.bool_)
+        self.probabilities: FloatArray = matrix.data[possible]
+        leads = np.diff(pointers).all() and (self.probabilities > 0.0).all()
+        if not (leads and ((self.costs >= 0.0) & (self.costs < np.inf)).all()):
+            raise InvalidProblem(["a row leads nowhere or has a negative number; validate the problem first"])
+        self.totals = np.bincount(self.entry_row, self.probabilities, self.num_rows)
+        self.dues: FloatArray = self.totals * self.costs
+        # Twice the roundings that touch a term of a row; docs/certificates.md counts them.
+        self.error_factor: FloatArray = (np.diff(pointers) + len(self.costs) + 4) * (2.0 * UNIT)
+        self.is_moderate = self.num_rows > 0 and is_moderate(self.probabilities) and is_moderate(self.costs)
+
+    def has_arrays_of(self, cssp: CSSP) -> bool:
+        """Whether a C-SSP is this block, number by number."""
+        other = self if cssp is self.cssp else Block(cssp)
+        names = ("row_state", "pointers", "successors", "goals", "probabilities", "costs")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    def dominate(self, rows: IntArray, by: IntArray) -> bool:
+        """Call `rows` dominated; whether each is, by the row named for it, which must not be dominated."""
+        self.dominated[rows] = True
+        lengths = np.diff(self.pointers)
+        if (self.row_state[rows] != self.row_state[by]).any() or (lengths[rows] != lengths[by]).any():
+            return False
+        first, second = (joined_spans(self.pointers[each], lengths[each])[0] for each in (rows, by))
+        equal = np.array_equal(self.successors[first], self.successors[second])
+        equal &= np.array_equal(self.probabilities[first], self.probabilities[second])
+        return bool(
+            equal and (self.costs[:, by] <= self.costs[:, rows]).all() and not self.dominated[by].any()
+        )
+
+    @cached_property
+    def exact(self) -> tuple[Any, Any, int]:
+        """The probabilities as integers, up to a common factor, and the costs with what to divide them by."""
+        return exactly(self.probabilities)[0], *exactly(self.costs)
+
+
+class Layout:
+    """The problem taken apart: a block for each activity; the state, costs and outcomes of each choice.
+
+    `same` and `dominated` are a certificate's; if they are wrong, NotProven says where.
+    """
+
+    def __init__(
+        self,
+        problem: CSSP | HCSSP,
+        same: Sequence[int] = (),
+        dominated: Sequence[tuple[int, int, int]] = (),
+    ) -> None:
+        self.same, self.pairs = tuple(same), tuple(dominated)
         self.procedure = as_procedure(problem)
         self.flattening = flat = Flattening(self.procedure)
-        read = {id(each.cssp): Block(each.cssp) for each in self.procedure.activities}
-        same = {block.digest: block for block in read.values()}
-        self.blocks = [same[read[id(each.cssp)].digest] for each in self.procedure.activities]
-        starts, self.event_rows = flat.event_row_start.tolist(), tuple(exact_choices(flat))
+        every = range(len(self.procedure.activities))
+        self.blocks: list[Block] = []
+        for activity, first in zip(every, same or every, strict=True):
+            cssp = self.procedure.activities[activity].cssp
+            block = self.blocks[first] if 0 <= first < activity else Block(cssp)
+            if first != activity and not (first < activity and block.has_arrays_of(cssp)):
+                raise NotProven(f"activity {activity}: its arrays are not those of activity {first}")
+            self.blocks.append(block)
+        pairs: dict[int, list[tuple[int, int, int]]] = {}
+        for activity, row, by in dominated:
+            pairs.setdefault(activity, []).append((min(row, by), row, by))
+        for activity, own in pairs.items():
+            least, rows, rivals = np.array(own, dtype=np.int64).T
+            if activity < 0 or least.min() < 0 or not self.blocks[activity].dominate(rows, rivals):
+                raise NotProven(f"activity {activity}: a row called dominated is not by the row named for it")
+        self.event_rows = tuple(self._event_rows())
         self.bounds = tuple(each.at_most for each in self.procedure.constraints)
         counts = [*enumerate((each.counts for each in self.procedure.constraints), start=1)]
-        every = range(len(self.blocks))
         self.counted = [[(0, 0), *((n, own[a]) for n, own in counts if a in own)] for a in every]
+        starts = flat.event_row_start.tolist()
         self.choices = [*map(range, starts, starts[1:])]  # the rows of each event state
         self.rows, self.exits = [*map(flat.rows_of, every)], [*map(flat.exits, every)]
-        rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.superfluous for each in self.blocks)]
-        self.superfluous: BoolArray = np.concatenate(rows)  # nobody needs them
+        rows = [np.zeros(len(self.event_rows), dtype=np.bool_), *(each.dominated for each in self.blocks)]
+        self.dominated: BoolArray = np.concatenate(rows)
+        costs = [flat.event_costs, *map(flat.activity_costs, every)]
+        self.flat, self.costs = self._flat(), np.hstack(costs)
+
+    def _event_rows(self) -> Iterator[EventRow]:
+        """The choices of all event states, in the order of the flat rows that they are."""
+        flat = self.flattening
+        states = np.repeat(np.arange(flat.num_event_states), np.diff(flat.event_row_start)).tolist()
+        given = zip(states, flat.event_costs.T.tolist(), flat.event_ways(), strict=True)
+        for state, paid, outcomes in given:
+            chances: list[Fraction] = []
+            ways: list[tuple[int | None, int]] = []
+            for probability, runs, starts, doubles in outcomes:
+                shares = [decimal(share) for share in doubles]
+                chances += [decimal(probability) * share / sum(shares) for share in shares]
+                ways += [(runs, start) for start in starts.tolist()]
+            whole = zip(integers(chances)[0].tolist(), ways, strict=True)
+            costs = [(number, decimal(cost)) for number, cost in enumerate(paid) if cost]
+            yield state, costs, [(chance, *way) for chance, way in whole if chance]
+
+    def _flat(self) -> Graph:
+        """All states and rows as one graph; the entries of event rows come first, in their order."""
+        flat, nowhere = self.flattening, self.flattening.num_states
+        # A goal that no event state belongs to leads nowhere; that it is never reached is verified below.
+        states = [np.where(own < 0, nowhere, own) for own in map(flat.flat_state, range(len(self.blocks)))]
+        outcomes = [each for *_, ways in self.event_rows for each in ways]
+        heads: list[Any] = [[at if run is None else states[run][at] for _, run, at in outcomes]]
+        heads += [own[block.successors] for own, block in zip(states, self.blocks, strict=True)]
+        lengths: list[Any] = [[0], [len(ways) for *_, ways in self.event_rows]]
+        lengths += [np.diff(block.pointers) for block in self.blocks]
+        pointers: IntArray = np.cumsum(np.concatenate(lengths), dtype=np.int64)
+        successors: IntArray = np.concatenate(heads).astype(np.int64)
+        begins, reached, layer = (
+            pointers[flat.row_start],
+            np.zeros(nowhere + 1, np.bool_),
+            np.array([flat.start]),
+        )
+        while len(layer):
+            reached[layer] = True
+            after = successors[joined_spans(begins[layer], np.diff(begins)[layer])[0]]
+            layer = np.unique(after[~reached[after]])
+            if nowhere in layer:
+                raise InvalidProblem(["an activity can end where no event is entered"])
+        successors[successors == nowhere] = flat.end
+        row_state = np.repeat(np.arange(nowhere), np.diff(flat.row_start))
+        return Graph(row_state, pointers, successors, np.arange(nowhere) == flat.end)
 
     def own_weights(self, activity: int, weights: Sequence[Any]) -> list[Any]:
         """The weights of an activity's own costs that the whole problem's `weights` amount to."""
@@ -107,7 +193,7 @@ class Layout:
         return [sum(weights[n] for n, counted in own if counted == cost) for cost in costs]
 
     def decided(self, region: BoolArray) -> Iterator[tuple[int, Fraction, int | None, int, set[int]]]:
-        """Ways of rows that alone are allowed: state, probability, activity, start, event states after it."""
+        """Outcomes of rows without an allowed rival: state, probability, activity, start, events after it."""
         for rows in self.choices:
             allowed = [self.event_rows[row] for row in rows if not region[row]]
             for state, _, ways in allowed if len(allowed) == 1 else ():
@@ -116,80 +202,13 @@ class Layout:
                     yield state, Fraction(chance, whole), run, start, self.flattening.after(run, start)
 
     @cached_property
-    def flat(self) -> Block:
-        """The whole problem as one block, for searches along its arrows."""
-        return Block(self.flattening.cssp, self.superfluous)
-
-    @cached_property
     def unit(self) -> Fraction:
         """What the primary cost of every plan is a multiple of if nothing is left to chance, otherwise 0."""
         flat, reached = self.flat, np.arange(self.flattening.num_states) == self.flattening.start
-        safe, forks = flat.almost_sure(~self.superfluous)[1], np.diff(flat.pointers) > 1
+        safe, forks = flat.almost_sure(~self.dominated)[1], np.diff(flat.pointers) > 1
         while not (forks & (rows := safe & reached[flat.row_state])).any():
             if reached[after := flat.successors[rows[flat.entry_row]]].all():
-                costs, divisor = exactly(flat.costs[0][rows])
+                costs, divisor = exactly(self.costs[0][rows])
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)
-
-
-class Segments:
-    """Listed parts of a procedure; those that are alike and entered equally often may exchange plans."""
-
-    def __init__(self, layout: Layout, listed: Sequence[Segment]) -> None:
-        self.layout, flat = layout, layout.flattening
-        self.found: list[tuple[int, str, IntArray]] = []  # for each its entry, its form and its rows
-        # Where some rows are forbidden, an event state is come to in a share of the times another one is.
-        self.shares: dict[int, tuple[list[int], Fraction, int]] = {}
-        # Steps: row, state, activity or -1, event state after it; and the chance, 0 if that is not certain.
-        steps, chances = [(-1, -1, -1, -1)], [0]
-        for row, (state, _, ways) in enumerate(layout.event_rows if listed else ()):
-            for chance, run, start in ways:
-                after = flat.after(run, start)
-                steps += [(row, state, -1 if run is None else run, event) for event in after]
-                chances += [chance if len(after) == 1 else 0] * len(after)
-        rows, states, runs, heads = np.array(steps).T
-        for number, (events, activities, leaves) in enumerate(listed):
-            first, inner, inside = events[0], events[1:], np.isin(states, events)
-            right = np.where(inside, np.isin(heads, [*inner, leaves]), ~np.isin(heads, inner))
-            right &= (np.isin(runs, activities) == inside & (runs >= 0)) & (min(0, *events, *activities) == 0)
-            if not right.all() or flat.start in inner or {flat.end, leaves} & {*events}:
-                raise NotProven(f"segment {number}: it can be entered, run or left elsewhere")
-            own = [layout.choices[event] for event in events] + [np.r_[layout.rows[a]] for a in activities]
-            self.found.append((first, self.form(listed[number]), np.concatenate(own)))
-            into = np.flatnonzero(heads == first).tolist()
-            leading = [chances[step] for step in into]
-            if first != flat.start and len({*rows[into].tolist()}) == 1 and all(leading):
-                row, state = steps[into[0]][:2]
-                share = Fraction(sum(leading), sum(chance for chance, _, _ in layout.event_rows[row][2]))
-                others = [each for each in layout.choices[state] if each != row]
-                self.shares.setdefault(first, (others, share, state))
-            if leaves != flat.start and inside[heads == leaves].all():
-                self.shares[leaves] = [], Fraction(1), first
-
-    def form(self, segment: Segment) -> str:
-        """All that alike segments have in common: everything but the numbers of events and activities."""
-        (events, activities, leaves), layout, told = segment, self.layout, list[object]()
-        place = {event: index for index, event in enumerate((*events, leaves))}.get
-        named: dict[int | None, int] = {activity: index for index, activity in enumerate(activities)}
-        for state, costs, ways in [layout.event_rows[row] for each in events for row in layout.choices[each]]:
-            led = [(chance, named.get(run), place(to) if run is None else to) for chance, run, to in ways]
-            told.append((place(state), costs, led))
-        for activity in activities:
-            exits = [(goal, place(event)) for goal, event in layout.exits[activity]]
-            counts = [constraint.counts.get(activity) for constraint in layout.procedure.constraints]
-            told.append((layout.blocks[activity].digest, counts, exits))
-        return repr(told)
-
-    def exchanged(self, row: int, chosen: Sequence[int], region: BoolArray) -> list[int]:
-        """What is in the place of `row`, which is in the first of some segments, if they can be exchanged."""
-        entered: dict[int, tuple[int, Fraction]] = {}
-        for event, (others, share, source) in self.shares.items():
-            if region[others].all():
-                root, part = entered.get(source, (source, Fraction(1)))
-                entered[event] = root, share * part
-        found = [self.found[number] for number in chosen]
-        seen = {(form, entered.get(first, (first, 1)), region[own].tobytes()) for first, form, own in found}
-        if len(seen) > 1 or len(np.unique(rows := np.array([own for *_, own in found]))) < rows.size:
-            raise NotProven(f"segments {chosen}: they overlap, are not alike, or not entered equally often")
-        return [*map(int, rows[:, np.flatnonzero(rows[0] == row)[0]])]

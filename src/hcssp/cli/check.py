@@ -117,7 +117,7 @@ def _document(
         "status": _status(verdict),
         "lower_bound": plain(verdict.lower_bound),
         "upper_bound": plain(verdict.upper_bound),
-        "holds_for_plans_that_draw_lots": verdict.for_lots,
+        "holds_for_randomised_policies": verdict.randomised,
         "costs": _costs(problem, verdict),
         "rows_decided_in_integers": verdict.num_exact,
     }
@@ -164,7 +164,7 @@ def _words(
         lines.append("  no plan keeps these bounds" if bounds else "  no plan reaches the end with certainty")
     else:
         kept = "no plan that keeps these bounds" if bounds else "no plan"
-        if verdict.for_lots:
+        if verdict.randomised:
             kept += ", not even one that draws lots,"
         limit = aim.limit(verdict.lower_bound)
         worse = f"above {rounded_up(limit, 6)}" if aim.greatest else f"below {rounded_down(limit, 6)}"

@@ -93,7 +93,7 @@ class EnvelopeVertex(FlatVertex):
 
 
 class EnvelopeOracle(FlatOracle):
-    """As :class:`~hcssp.dual.flat_oracle.FlatOracle`, without superfluous rows; regions are solved in part.
+    """As :class:`~hcssp.dual.flat_oracle.FlatOracle`, without dominated rows; regions are solved in part.
 
     Parameters
     ----------

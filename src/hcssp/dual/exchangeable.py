@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.checker.format import Segment
 from hcssp.cssp.model import IntArray
 from hcssp.procedure.flattening import Flattening
 from hcssp.ssp.region import Region
@@ -92,13 +91,6 @@ class Exchangeable:
         For each activity a number; those with equal numbers are alike and count the same.
     row_offset
         The first row of each activity, and the number of rows.
-
-    Attributes
-    ----------
-    segments
-        Those that can be exchanged, and what shows that they are entered equally often: for each its event
-        states, where it is entered first, its activities, and the event state that it is left for. What is
-        entered before comes before, and what lies in another one after it.
     """
 
     def __init__(self, flattening: Flattening, groups: IntArray, row_offset: IntArray) -> None:
@@ -109,7 +101,6 @@ class Exchangeable:
         # For each event and activity, by its first row: the families and members that it is in, and where.
         self._places: dict[int, list[tuple[int, int, int]]] = {}
         families, self._ways = events.families()
-        self.segments = events.chained(families, self._ways)
         for family in families:
             members = []
             for member, (chain, own, activities) in enumerate(family):
@@ -236,7 +227,6 @@ class _Events:
                 if inside.issuperset(self._before[after]):
                     follows[event] = after
         chains: dict[int, int] = {}
-        self._listed: dict[int, list[Segment]] = {}
         alike: dict[Hashable, list[_Alike]] = {}
         for chain, first in enumerate(segments.keys() - set(follows.values())):
             here: int | None = first
@@ -244,8 +234,6 @@ class _Events:
                 chains[here] = chain
                 form, activities = self._form(segments[here], passed[here])
                 alike.setdefault(form, []).append((chain, segments[here], activities))
-                listed = tuple(segments[here]), tuple(activities), _known(passed[here])
-                self._listed.setdefault(chain, []).append(listed)
                 here = follows.get(here)
         ways = {}
         for first in segments.keys() - set(follows.values()):
@@ -253,17 +241,6 @@ class _Events:
             if way is not None:
                 ways[chains[first]] = way
         return [family for family in alike.values() if len(family) > 1], ways
-
-    def chained(self, families: list[list[_Alike]], ways: dict[int, _Way]) -> list[Segment]:
-        """All segments of the chains of some, and of those that lead to these; large ones first."""
-        wanted: set[int] = set()
-        for chain in {chain for family in families for chain, _, _ in family}:
-            here: int | None = chain
-            while here is not None and here not in wanted:
-                wanted.add(here)
-                here = ways[here].chain if here in ways else None
-        largest = sorted(wanted, key=lambda chain: -max(len(events) for events, _, _ in self._listed[chain]))
-        return [segment for chain in largest for segment in self._listed[chain]]
 
     def _way_into(self, first: int, segment: list[int], chains: dict[int, int]) -> _Way | None:
         """The only way into a chain, from an event at which a segment begins; None if there are others."""

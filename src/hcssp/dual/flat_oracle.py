@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from hcssp.cssp.dominated import UNDOMINATED, dominating_rows
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import hollow, prepare
-from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.crossing import MAX_TRIES, cross, crossings
 from hcssp.dual.foresight import TurningPoint, turning_point
@@ -111,7 +111,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
         :func:`~hcssp.dual.affordable_oracle.zero_bounds`.
     thin
-        Whether to take out superfluous rows, see :func:`~hcssp.cssp.superfluous.superfluous_rows`. Those of a
+        Whether to take out dominated rows, see :func:`~hcssp.cssp.dominated.dominating_rows`. Those of a
         procedure are those of its activities, so its flattening is not to be thinned.
     """
 
@@ -321,14 +321,14 @@ class FlatOracle(AffordableOracle[FlatVertex]):
 
 
 def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool) -> BoolArray | None:
-    """The rows that cost nothing of what the given constraints count, and are not superfluous if `thin`.
+    """The rows that cost nothing of what the given constraints count, and are not dominated if `thin`.
 
     None if those are all.
     """
     usable = free_rows(problem, constraints)
     if not thin:
         return usable
-    needed = ~superfluous_rows(problem)
+    needed: BoolArray = dominating_rows(problem) == UNDOMINATED
     if needed.all():
         return usable
     return needed if usable is None else needed & usable

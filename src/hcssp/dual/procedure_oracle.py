@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.checker.format import Segment
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
@@ -316,11 +315,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     @property
     def exchange_rounding(self) -> float:
         return self._exchangeable.rounding
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The segments whose plans :meth:`orbit` exchanges, see :class:`Exchangeable`."""
-        return self._exchangeable.segments
 
     def orbit(self, region: Region, row: int) -> list[int]:
         return self._exchangeable.orbit(region, row)

@@ -12,6 +12,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval, Verification
 from hcssp.errors import InvalidCertificate, NotProven
 from hcssp.files.atomic import write_atomically
+from hcssp.files.fingerprint import fingerprint
 from hcssp.proofs.encoding import from_bytes, to_bytes
 from hcssp.version import __version__
 
@@ -72,6 +73,6 @@ def verified_plan(plan: Plan, path: str | Path, *, exact: bool = False) -> Plan:
     goes = (solved.costs.visits > 0.0) & (rows >= 0)
     if not len(certificate.plan) or not np.array_equal(certificate.plan[goes], rows[goes]):
         raise InvalidCertificate(f"{path}: it is about another plan, or about none; make one for this plan")
-    by = Verification(Path(path).name, exact, certificate.fingerprint, __version__)
+    by = Verification(Path(path).name, exact, fingerprint(plan.problem), __version__)
     proof = Interval(verdict.lower_bound, verdict.upper_bound, plan.tolerances.optimality, by)
     return replace(plan, proof=proof)

@@ -86,6 +86,8 @@ class Branching(Generic[V]):
         never.
     next_improving, pause
         When policies are improved next, and how many nodes pass from one time to the next.
+    symmetry
+        Whether identical parts of a procedure may exchange their plans.
     guided, next_promising, promising_pause
         Whether the search began with what another one knew; then when policies may be improved out of turn
         again, counted in nodes that were looked at, and how many pass from one time to the next.
@@ -101,6 +103,7 @@ class Branching(Generic[V]):
     next_settling: float = 0
     next_improving: int = 0
     pause: int = IMPROVE_EVERY
+    symmetry: bool = True
     guided: bool = False
     next_promising: int = 0
     promising_pause: int = 1
@@ -108,7 +111,7 @@ class Branching(Generic[V]):
     def __post_init__(self) -> None:
         first = GUIDED_FIRST if self.guided else IMPROVE_FIRST
         self.next_improving = self.reporter.iterations + first
-        self.search.rounding = self.oracle.exchange_rounding
+        self.search.rounding = self.oracle.exchange_rounding if self.symmetry else 0.0
 
     def begin(self) -> Node:
         """The node of all policies, but for choices that make them too dear at the prices of the root."""
@@ -120,7 +123,7 @@ class Branching(Generic[V]):
             state = oracle.row_state[row]
             if row in region.forbidden or any(vertex.rows[state] == row for vertex in root.support):
                 continue
-            orbit = oracle.orbit(region, row)
+            orbit = self._exchangeable(region, row)
             used, avoided = split(oracle, region, orbit)
             least = oracle.approximate(weights, used, precision, root.support[0])
             value = inf if least is None else lagrangian_bound(least.bound, root.prices, oracle.bounds)
@@ -224,13 +227,17 @@ class Branching(Generic[V]):
 
         That is one, unless the policies of the support disagree on how many of them are used.
         """
-        orbit = self.oracle.orbit(region, row)
+        orbit = self._exchangeable(region, row)
         if len(orbit) == 1:
             return orbit, 1
         states = self.oracle.row_state[orbit]
         used = [np.count_nonzero(vertex.rows_of(states) == orbit) for vertex in dual.support]
         count = 1 + floor(sum(share * each for share, each in zip(dual.mixture, used, strict=True)))
         return orbit, count if count <= max(used) else 1
+
+    def _exchangeable(self, region: Region, row: int) -> list[int]:
+        """The rows that a row can be exchanged for, itself first."""
+        return self.oracle.orbit(region, row) if self.symmetry else [row]
 
     def _improve(self, dual: Dual[V]) -> None:
         """Improve the policies that carry the dual of the region that holds the bound back, if promising."""

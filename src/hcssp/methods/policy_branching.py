@@ -66,11 +66,15 @@ class PolicyBranching:
     counts
         Whether regions in which nothing but plans of alike activities is left to choose are settled at once,
         by counting; otherwise by branching, too.
+    symmetry
+        Whether identical parts of a procedure exchange their plans. A certificate cannot show that, so the
+        search that it rests on does without.
     """
 
     evaluation: Evaluation = "auto"
     oracle: Callable[[Problem], Oracle[Any]] | None = None
     counts: bool = True
+    symmetry: bool = True
     name = "exact"
     uses_workers = True
 
@@ -110,6 +114,7 @@ class PolicyBranching:
             given.guide,
             self.counts,
             given.wanted_gap,
+            self.symmetry,
         )
 
 
@@ -138,6 +143,7 @@ def branch(
     guide: SearchRecord | None = None,
     counts: bool = True,
     wanted_gap: float = 0.0,
+    symmetry: bool = True,
 ) -> Iterator[Progress]:
     """Branch and bound over the policies of `oracle`, from the dual of all of them.
 
@@ -164,7 +170,7 @@ def branch(
         Spreads the search over workers; None if there are none.
     guide
         What a search over a similar problem wrote down: its regions are looked at first.
-    counts
+    counts, symmetry
         As for :class:`PolicyBranching`.
     wanted_gap
         The relative gap at which nobody wants to know more.
@@ -173,7 +179,8 @@ def branch(
     started = time.perf_counter() if began is None else began
     capacity = DEFAULT_CAPACITY if node_memory is None else node_memory
     reporter = Reporter(problem, oracle, search, started)
-    yield from _branch(oracle, search, reporter, record, capacity, prices, coordinator, guide, counts)
+    given = record, capacity, prices, coordinator, guide, counts, symmetry
+    yield from _branch(oracle, search, reporter, *given)
 
 
 def _branch(
@@ -186,6 +193,7 @@ def _branch(
     coordinator: Coordinator | None = None,
     guide: SearchRecord | None = None,
     counts: bool = True,
+    symmetry: bool = True,
 ) -> Iterator[Progress]:
     root: Dual[V] = Dual()
     record = SearchRecord() if record is None else record
@@ -204,7 +212,8 @@ def _branch(
         yield reporter.snapshot(inf, Reason.INFEASIBLE, refuted(oracle, root))
         return
     guided = is_guide(guide, oracle)
-    branching = Branching(oracle, search, reporter, record, root, OpenDuals(capacity), guided=guided)
+    duals: OpenDuals[V] = OpenDuals(capacity)
+    branching = Branching(oracle, search, reporter, record, root, duals, symmetry=symmetry, guided=guided)
     if not counts:
         branching.next_settling = inf
     nodes = resumed(record, leaves, root, np.isfinite(oracle.bounds))

@@ -14,7 +14,6 @@ from hcssp.checker.format import Certificate
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.ascent import maximise
 from hcssp.dual.oracles import oracle_of
-from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.errors import DeadEnd
 from hcssp.procedure.model import HCSSP
 from hcssp.proofs.builder import ProofBuilder
@@ -86,8 +85,6 @@ class _Assembly:
 
     def __init__(self, proof: ProofBuilder, record: SearchRecord, witness: Witness | None) -> None:
         self._proof, self._record, self._witness = proof, record, witness
-        if record.exchanges and isinstance(record.oracle, ProcedureOracle):
-            proof.regions.exchange(record.oracle.segments)
         self._places: dict[int, tuple[int, Blocks]] = {}
         self._done: set[int] = set()
 
@@ -123,20 +120,14 @@ class _Assembly:
             self._places[region] = node, blocks
             claim, children = self._record.claim(region), self._record.children(region)
             known = claim is not None and claim.bound >= target
-            if self._witness is None or relaxed or known or not children:
+            row, exchanged = self._record.row(region), self._record.orbit(region)[1]
+            # A certificate cannot say that rows were exchanged: it has one leaf for what was split so.
+            if self._witness is None or relaxed or known or not children or exchanged:
                 leaves.append(region)
                 continue
-            rows, count = self._record.orbit(region)
-            flat = [self._witness.flat_row(row) for row in rows]
-            parts = self._proof.regions.branch_alike(node, flat, count) if count else None
-            if parts is None:
-                # Without an exchange, less is left out of the part that does not use the row.
-                rows, count, parts = rows[:1], 1, self._proof.branch(node, flat[0])
+            parts = self._proof.branch(node, self._witness.flat_row(row))
             for child, part, used in zip(children, parts, (True, False), strict=True):
-                inside = blocks
-                for row in rows[:count] if used else rows[count - 1 :]:
-                    inside = self._witness.part(inside, row, used)
-                waiting.append((child, part, inside))
+                waiting.append((child, part, self._witness.part(blocks, row, used)))
         return leaves
 
     def _prove(self, node: int, blocks: Blocks, claim: Claim, afresh: bool) -> None:

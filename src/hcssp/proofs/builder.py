@@ -42,12 +42,11 @@ import numpy.typing as npt
 from hcssp.checker.arithmetic import grains
 from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Certificate, Part, Statement, Use
-from hcssp.checker.layout import Layout
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import NotProven
 from hcssp.procedure.model import HCSSP
-from hcssp.proofs.compilation import compiled
+from hcssp.proofs.compilation import compiled, proposed_layout
 from hcssp.proofs.events import event_values, parts_of, rounded_down
 from hcssp.proofs.plans import ProvenPlan, proven_plan
 from hcssp.proofs.potential_store import PotentialStore
@@ -90,7 +89,7 @@ class ProofBuilder:
 
     def __init__(self, problem: CSSP | HCSSP, randomised: bool = False) -> None:
         self._problem = problem
-        self.layout, self.randomised = Layout(problem), randomised
+        self.layout, self.randomised = proposed_layout(problem), randomised
         if randomised:
             self.layout.unit = Fraction(0)
         counted = [cost for each in self.layout.procedure.constraints for cost in each.counts.values()]
@@ -299,7 +298,7 @@ class ProofBuilder:
     def unaffordable(self, activity: int) -> list[int]:
         """The rows of an activity that cost what a bound of 0 allows nobody to spend."""
         own = self._evidence.never[self.layout.flattening.rows_of(activity)]
-        found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].superfluous).tolist()
+        found: list[int] = np.flatnonzero(own & ~self.layout.blocks[activity].dominated).tolist()
         return found
 
     def _bound(self, node: int, weights: Sequence[Fraction], least: Fraction) -> float:

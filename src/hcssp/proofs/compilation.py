@@ -1,4 +1,4 @@
-"""The certificate that comes of a proof: what no leaf and no plan needs is left out of it."""
+"""The problem as a proof takes it, and the certificate at the end: what is not needed is left out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
+
 from hcssp.checker.format import Certificate, Potential, Statement, Use
 from hcssp.checker.layout import Layout
+from hcssp.cssp.dominated import UNDOMINATED, dominating_rows
+from hcssp.cssp.model import CSSP
+from hcssp.procedure.model import HCSSP
+from hcssp.procedure.single import as_procedure
 from hcssp.proofs.plans import ProvenPlan
 from hcssp.proofs.region_tree import RegionTree
+
+
+def proposed_layout(problem: CSSP | HCSSP) -> Layout:
+    """The layout of a problem, with all activities that have equal arrays and all dominated rows."""
+    firsts: dict[tuple[object, ...], int] = {}
+    same: list[int] = []
+    pairs: list[tuple[int, int, int]] = []
+    seen: dict[int, int] = {}
+    for activity, each in enumerate(as_procedure(problem).activities):
+        if id(each.cssp) not in seen:
+            first = seen[id(each.cssp)] = firsts.setdefault(_key(each.cssp), activity)
+            if first == activity:
+                by = dominating_rows(each.cssp)
+                pairs += [(activity, row, int(by[row])) for row in np.flatnonzero(by != UNDOMINATED).tolist()]
+        same.append(seen[id(each.cssp)])
+    return Layout(problem, tuple(same), tuple(pairs))
+
+
+def _key(cssp: CSSP) -> tuple[object, ...]:
+    """What only C-SSPs with equal arrays have in common."""
+    matrix = cssp.transitions
+    arrays = matrix.indptr, matrix.indices, matrix.data, cssp.row_start, cssp.goals, cssp.costs
+    return tuple((each.shape, np.ascontiguousarray(each).tobytes()) for each in arrays)
 
 
 def compiled(
@@ -39,7 +68,6 @@ def compiled(
     renumbered = [_renumbered(statement, kept) for statement in statements]
     shifted = {number: len(kept) + number for number in range(len(plan.potentials))}
     return Certificate(
-        fingerprint=layout.flat.digest,
         bounds=layout.bounds,
         tree=tuple(tree),
         leaves=tuple(leaves),
@@ -49,7 +77,8 @@ def compiled(
         plan_statements=tuple(len(renumbered) + number for number in range(len(plan.statements))),
         statements=(*renumbered, *(_renumbered(statement, shifted) for statement in plan.statements)),
         potentials=(*(potentials[number] for number in kept), *plan.potentials),
-        segments=regions.segments if any(isinstance(each, tuple) for each in tree) else (),
+        same=layout.same,
+        dominated=layout.pairs,
     )
 
 

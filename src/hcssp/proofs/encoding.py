@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hcssp.checker.format import Branching, Certificate, Potential, Statement, Use
+from hcssp.checker.format import Certificate, Potential, Statement, Use
 from hcssp.errors import InvalidCertificate
 
-MAGIC = b"hcssp-certificate 4\n"
+MAGIC = b"hcssp-certificate 5\n"
 """How a file begins: with its version."""
 
 SMALL, EXPANSION = 1 << 24, 64
@@ -25,11 +25,11 @@ SMALL, EXPANSION = 1 << 24, 64
 def to_bytes(certificate: Certificate) -> bytes:
     """The bytes of a certificate's file."""
     header = {
-        "fingerprint": certificate.fingerprint,
         "bounds": [_figure(bound) for bound in certificate.bounds],
         "upper_bound": _figure(certificate.upper_bound),
         "tree": certificate.tree,
-        "segments": certificate.segments,
+        "same": certificate.same,
+        "dominated": certificate.dominated,
         "leaves": [(statement, _figure(bound)) for statement, bound in certificate.leaves],
         "plan": certificate.plan.tolist(),
         "ranks": certificate.ranks.tolist(),
@@ -62,8 +62,8 @@ def from_bytes(data: bytes) -> Certificate:
     """
     try:
         if not data.startswith(MAGIC):
-            told = "it is of another version, make it anew" if data.startswith(MAGIC[:-2]) else "it is none"
-            raise ValueError(f"{told}: it does not begin with {MAGIC!r}")
+            wrong = "it has another version, make it again" if data.startswith(MAGIC[:-2]) else "it is none"
+            raise ValueError(f"{wrong}: it does not begin with {MAGIC!r}")
         stream = zlib.decompressobj()
         body = stream.decompress(data[len(MAGIC) :], SMALL + EXPANSION * len(data))
         if not stream.eof or stream.unused_data:
@@ -87,7 +87,6 @@ def from_bytes(data: bytes) -> Certificate:
             numbers = tuple(map(float, weights)), tuple(map(float, events))
             statements.append(Statement(*numbers, _uses(uses), parts))
         return Certificate(
-            fingerprint=str(header["fingerprint"]),
             bounds=tuple(map(_number, header["bounds"])),
             tree=_tree(header["tree"]),
             leaves=tuple((n if n is None else _index(n), _number(b)) for n, b in header["leaves"]),
@@ -97,10 +96,8 @@ def from_bytes(data: bytes) -> Certificate:
             plan_statements=tuple(map(_index, header["plan_statements"])),
             statements=tuple(statements),
             potentials=tuple(potentials),
-            segments=tuple(
-                (tuple(map(_index, events)), tuple(map(_index, activities)), _index(leaves))
-                for events, activities, leaves in header.get("segments", ())
-            ),
+            same=tuple(map(_index, header["same"])),
+            dominated=tuple((_index(a), _index(row), _index(by)) for a, row, by in header["dominated"]),
         )
     except (zlib.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InvalidCertificate(f"it is no certificate, or damaged: {str(error)[:200]}") from error
@@ -115,8 +112,8 @@ def _number(figure: float | None) -> float:
     return inf if figure is None else float(figure)
 
 
-def _tree(given: Any) -> tuple[Branching, ...]:
-    return tuple(tuple(map(_index, each)) if isinstance(each, list) else int(each) for each in given)
+def _tree(given: Any) -> tuple[int, ...]:
+    return tuple(row if row == -1 else _index(row) for row in given)
 
 
 def _uses(given: Any) -> tuple[Use, ...]:

@@ -26,7 +26,6 @@ from hcssp.checker.checking import Evidence, Uses, level
 from hcssp.checker.format import Statement
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.reachability import free_groups
-from hcssp.procedure.exact_choices import Way
 from hcssp.ssp.mending import FREE
 
 MARGINS = (0.0, 2.0**-50, 2.0**-47, 2.0**-43, 2.0**-37, 2.0**-30, 2.0**-23)
@@ -222,7 +221,9 @@ def _hold(choices: Iterable[_Choice], values: Iterable[float]) -> bool:
     return all(choice.gain(events) >= 0 for choice in choices)
 
 
-def _may_get_lost(ways: Sequence[Way], evidence: Evidence, region: BoolArray, ends: Ends) -> bool:
+def _may_get_lost(
+    ways: Sequence[tuple[int, int | None, int]], evidence: Evidence, region: BoolArray, ends: Ends
+) -> bool:
     """Whether a choice may start an activity that cannot be ended almost surely without these rows."""
     for activity in {run for _, run, _ in ways if run is not None}:
         ending = ends(activity, region[evidence.layout.flattening.rows_of(activity)])

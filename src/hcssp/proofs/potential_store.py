@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -17,9 +18,9 @@ import numpy.typing as npt
 from hcssp.checker.format import Potential, Use
 from hcssp.checker.layout import Block, Layout
 from hcssp.cssp.model import BoolArray, FloatArray
+from hcssp.cssp.reachability import Backwards
 from hcssp.proofs.events import LOST
 from hcssp.proofs.feasibility import feasible_values
-from hcssp.proofs.ways_out import WaysOut
 
 ROOM, SHRINKING = 1.0 - 2.0**-50, 1.0 - 2.0**-48
 """Shares that add up to no more than this part of a weight do so in spite of rounding, which happens four
@@ -48,8 +49,8 @@ class PotentialStore:
         self._layout = layout
         self.kept: list[Potential] = []
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._searches: dict[tuple[str, bytes], tuple[BoolArray, BoolArray]] = {}
-        self._ways_out: dict[str, WaysOut] = {}
+        self._searches: dict[tuple[int, bytes], tuple[BoolArray, BoolArray]] = {}
+        self._backwards: dict[int, Backwards] = {}
 
     def add(
         self, activity: int, weights: Sequence[float], values: npt.ArrayLike, forbidden: Iterable[int] = ()
@@ -69,7 +70,7 @@ class PotentialStore:
         if not (np.isfinite(prices).all() and (prices >= 0.0).all()):
             raise ValueError(f"activity {activity}: the weights are {prices.tolist()}, not prices from 0")
         known = np.isfinite(levels)
-        key = (block.digest, prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
+        key = (id(block), prices.tobytes(), rows, known.tobytes(), levels[block.goals].tobytes())
         if key not in self._numbers:
             # Rows that lead into a dead end need not hold; the checker knows them, too.
             mended = feasible_values(block, prices, levels, self._without(block, rows)[1])
@@ -104,7 +105,7 @@ class PotentialStore:
         dear = LOST * (1.0 + float(np.max(np.abs(levels), where=known, initial=0.0)))
         # Mended as a whole, the activities agree on what their exits are worth.
         ending, allowed = layout.flat.almost_sure(~region)
-        mended = feasible_values(layout.flat, prices, levels, allowed)
+        mended = feasible_values(self._flat, prices, levels, allowed)
         levels = np.where(known, levels if mended is None else mended, np.nan)
         # What only an outcome of probability zero leads to is not known either, but is no dead end.
         levels[~known & ending] = 0.0 if mended is None else mended[~known & ending]
@@ -117,11 +118,16 @@ class PotentialStore:
             own[block.goals & ~np.isfinite(own)] = dear
             own_weights = [float(weight) for weight in layout.own_weights(activity, exact)]
             forbidden = np.flatnonzero(
-                region[layout.flattening.rows_of(activity)] & ~block.superfluous
+                region[layout.flattening.rows_of(activity)] & ~block.dominated
             ).tolist()
             uses.append((activity, self.add(activity, own_weights, own, forbidden), 1.0))
         events = levels[: layout.flattening.num_event_states]
         return uses, np.where(np.isfinite(events), events, dear)
+
+    @cached_property
+    def _flat(self) -> Block:
+        """The whole problem as one block."""
+        return Block(self._layout.flattening.cssp)
 
     def ends(self, activity: int, forbidden: BoolArray) -> BoolArray:
         """From which states an activity can be ended almost surely without some of its rows."""
@@ -164,21 +170,22 @@ class PotentialStore:
 
     def _without(self, block: Block, rows: Sequence[int]) -> tuple[BoolArray, BoolArray]:
         """As :meth:`_almost_sure`, without some rows and those that nobody needs."""
-        avoided = block.superfluous.copy()
+        avoided = block.dominated.copy()
         avoided[list(rows)] = True
         return self._almost_sure(block, avoided)
 
     def _almost_sure(self, block: Block, forbidden: BoolArray) -> tuple[BoolArray, BoolArray]:
         """As :class:`~hcssp.checker.layout.Block` finds it, kept: a search asks the same again and again."""
         # Most regions forbid nothing here but what nobody needs.
-        more = not np.array_equal(forbidden, block.superfluous)
-        key = (block.digest, np.flatnonzero(forbidden).tobytes() if more else b"")
+        more = not np.array_equal(forbidden, block.dominated)
+        key = (id(block), np.flatnonzero(forbidden).tobytes() if more else b"")
         if key not in self._searches:
             if len(self._searches) >= MAX_SEARCHES:
                 self._searches.clear()
-            if block.digest not in self._ways_out:
-                self._ways_out[block.digest] = WaysOut(block)
-            self._searches[key] = self._ways_out[block.digest].without(forbidden)
+            if id(block) not in self._backwards:
+                self._backwards[id(block)] = Backwards(block.cssp.transitions, block.row_state, block.goals)
+            found = self._backwards[id(block)].almost_sure(~forbidden)
+            self._searches[key] = found.states, found.rows
         return self._searches[key]
 
 

@@ -1,8 +1,8 @@
-"""The certificate of a plan: what its search has split, or where that was nothing, a search once more.
+"""The certificate of a plan: from the record of its search, or from a second search where that is not enough.
 
-A certificate is made of regions of policies. Budget allocation splits boxes of budgets, and HiGHS keeps its
-tree to itself. But what they told is true of the problem, and not of the method: a search by regions proves
-it, mostly in less time than they took.
+A certificate is made of regions of policies. Budget allocation splits boxes of budgets, HiGHS does not show
+its tree, and the exact method may exchange the plans of identical parts, which a certificate cannot show. A
+second search over regions, without such exchanges, proves the same result, mostly in less time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def plan_certificate(plan: Plan) -> Certificate:
     """See :attr:`hcssp.contract.plan.Plan.certificate`."""
     made = _certificate(plan, plan.record, relaxed=False)
     known = claimed_interval(made)[0]
-    if not _told_more(plan) or plan.lower_bound <= known + WORTH_PROVING * abs(known):
+    if not _proven_otherwise(plan) or plan.lower_bound <= known + WORTH_PROVING * abs(known):
         return made
     again = _certificate(plan, _proving_record(plan), relaxed=False)
     return max(made, again, key=lambda each: claimed_interval(each)[0])
@@ -56,10 +56,10 @@ def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate
     return certificate_of(plan.problem, record, rows, relaxed=relaxed)
 
 
-def _told_more(plan: Plan) -> bool:
-    """Whether the search came to an end of its own for reasons that regions of policies do not tell."""
-    explicit = not isinstance(plan.problem, ExpandedCSSP)
-    return explicit and plan.method in _WITHOUT_REGIONS and plan.ending.reason in _ENDS
+def _proven_otherwise(plan: Plan) -> bool:
+    """Whether the search ended by itself, for reasons that its record of regions does not show."""
+    unrecorded = plan.method in _WITHOUT_REGIONS or plan.record.exchanges
+    return unrecorded and plan.ending.reason in _ENDS and not isinstance(plan.problem, ExpandedCSSP)
 
 
 def _proving_record(plan: Plan) -> SearchRecord:
@@ -72,6 +72,6 @@ def _proving_record(plan: Plan) -> SearchRecord:
         start = replace(plan, proof=Interval(), claim=None, memory=Memory(), record=SearchRecord())
         criteria.append(Gap(plan.gap))
     record = SearchRecord()
-    method = PolicyBranching()
+    method = PolicyBranching(symmetry=False)
     solve(plan.problem, method, criteria, start=start, tolerances=plan.tolerances, record=record)
     return record

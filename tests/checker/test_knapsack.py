@@ -15,7 +15,7 @@ import pytest
 
 from brute_force_procedures import brute_force
 from hcssp.checker import Certificate, check
-from hcssp.checker.arithmetic import reaches
+from hcssp.checker.arithmetic import knapsack_is_empty
 from hcssp.checker.checking import Evidence
 from hcssp.checker.format import Potential, Statement
 from hcssp.checker.layout import Layout
@@ -69,7 +69,7 @@ def test_what_is_accepted_is_true_and_as_much_as_was_told(first: int) -> None:
         for exact in (False, True):
             verdict = check(problem, certificate, exact=exact)
             assert truth * (1.0 - 1e-8) <= verdict.lower_bound <= truth * (1.0 + 1e-12)
-            assert not verdict.for_lots
+            assert not verdict.randomised
         found += 1
     assert found >= 2
 
@@ -93,7 +93,7 @@ def test_reaching_an_aim_agrees_with_all_ways(seed: int) -> None:
             # What the sums ask for beyond cost and use is paid by what is left of the budget, then by cost.
             if use <= budget and cost + max(more - (budget - use), 0) < aim:
                 cheap.append(way)
-        if reaches(aim, budget, options):
+        if knapsack_is_empty(aim, budget, options):
             assert cheap == []
         elif plain:
             assert cheap != []
@@ -102,25 +102,25 @@ def test_reaching_an_aim_agrees_with_all_ways(seed: int) -> None:
 def test_a_sum_alone_may_be_too_dear() -> None:
     """Whoever takes the second row spends or uses 10 in all, but nobody knows of what."""
     dear = [np.array([[6, 0, 0], [0, 0, 10]])]
-    assert reaches(5, 5, dear)
-    assert reaches(6, 4, dear)
-    assert not reaches(6, 5, dear)
-    assert not reaches(7, 3, dear)
+    assert knapsack_is_empty(5, 5, dear)
+    assert knapsack_is_empty(6, 4, dear)
+    assert not knapsack_is_empty(6, 5, dear)
+    assert not knapsack_is_empty(7, 3, dear)
     # What two of them cost and use together is too dear beside a third one, though neither is alone.
     several = [np.array([[1, 2, 0], [0, 4, 0]]), np.array([[0, 5, 0], [5, 1, 0]]), np.array([[0, 0, 1]])]
-    assert reaches(6, 5, several)
-    assert not reaches(6, 6, several)
+    assert knapsack_is_empty(6, 5, several)
+    assert not knapsack_is_empty(6, 6, several)
     # Cost and use make it up where nothing more is known.
-    assert reaches(6, 4, [np.array([[6, 4, 0]])])
-    assert reaches(6, 4, [np.array([[3, 1, 0], [5, 0, 0]]), np.array([[3, 3, 0], [1, 4, 0]])])
+    assert knapsack_is_empty(6, 4, [np.array([[6, 4, 0]])])
+    assert knapsack_is_empty(6, 4, [np.array([[3, 1, 0], [5, 0, 0]]), np.array([[3, 3, 0], [1, 4, 0]])])
 
 
 def test_too_many_ways_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [np.array([[3, 0, 0], [0, 2, 0]])] * 4
-    assert reaches(6, 5, options)
-    assert not reaches(7, 5, options)
-    monkeypatch.setattr("hcssp.checker.arithmetic.MAX_WAYS", 3)
-    assert not reaches(6, 5, options)
+    assert knapsack_is_empty(6, 5, options)
+    assert not knapsack_is_empty(7, 5, options)
+    monkeypatch.setattr("hcssp.checker.arithmetic.MAX_SUMS", 3)
+    assert not knapsack_is_empty(6, 5, options)
 
 
 def evidence_of(problem: HCSSP) -> Evidence:
@@ -141,7 +141,7 @@ def test_visits_are_counted_from_below(back: float) -> None:
     )
     for state in range(3):
         more = tuple(times * (1.0 + 1e-6 * (place == state)) for place, times in enumerate(visits))
-        with pytest.raises(NotProven, match=f"here: event state {state} may be come to less than"):
+        with pytest.raises(NotProven, match=f"here: event state {state} may be visited less than"):
             evidence.begun("here", more, evidence.never)
 
 
@@ -156,7 +156,7 @@ def test_visits_of_a_way_that_is_not_the_only_one_are_not_counted() -> None:
     problem = plan.build(start=start, end=out)
     evidence = evidence_of(problem)
     assert certain_visits(evidence.layout, evidence.never) == (1.0, 0.0, 0.0, 0.0)
-    with pytest.raises(NotProven, match="event state 1 may be come to less"):
+    with pytest.raises(NotProven, match="event state 1 may be visited less"):
         evidence.begun("here", (1.0, 1.0, 0.0, 0.0), evidence.never)
     # If one choice is forbidden, the other one is certain.
     forbidden = evidence.never.copy()
@@ -177,7 +177,7 @@ def test_going_round_for_ever_is_not_counted() -> None:
     evidence = evidence_of(plan.build(start=start, end=out))
     forbidden = evidence.never.copy()
     forbidden[[1, 3]] = True
-    with pytest.raises(NotProven, match=r"event state 1 may be come to less than 5\.0 times"):
+    with pytest.raises(NotProven, match=r"event state 1 may be visited less than 5\.0 times"):
         evidence.begun("here", (1.0, 5.0, 1.0), forbidden)
     for wrong in (-1.0, np.nan):
         with pytest.raises((NotProven, ValueError)):
@@ -317,7 +317,6 @@ def test_an_exit_that_is_worth_more_than_another_is_what_counts(higher: float) -
     nothing = np.zeros(0, dtype=np.int64)
     for claim, holds in ((1.0, True), (1.001, False), (7.0, False)):
         certificate = Certificate(
-            fingerprint=Layout(problem).flat.digest,
             bounds=(1.0,),
             tree=(-1,),
             leaves=((0, claim),),

@@ -1,17 +1,17 @@
-"""Rows that nobody needs: they do what another row of their state does, and cost no less.
+"""Dominated rows: another row of their state does the same and costs no more.
 
-A car at its top speed that accelerates goes on as one that does not, so the state has two rows that are one.
+A car at its top speed that accelerates moves like one that does not, so the state has two rows that are one.
 To a search they are two alternatives: where one is forbidden, the other takes its place at no cost, and
-whatever was found out about the one is found out once more about the other. A policy that takes a superfluous
-row can take the other instead: it goes the same ways with the same probabilities, and no cost is higher.
+whatever was proven about the one is proven again about the other. A policy that takes a dominated row can
+take the other instead: it has the same transitions with the same probabilities, and no cost is higher.
 
 >>> from hcssp.cssp.builder import CSSPBuilder
 >>> plan = CSSPBuilder(cost_names=("time", "wear"))
 >>> here, out = plan.add_state("here"), plan.add_goal("out")
 >>> for action, wear in (("faster", 2.0), ("on", 1.0), ("still on", 1.0)):
 ...     _ = plan.add_action(here, action, to=out, costs={"time": 1.0, "wear": wear})
->>> superfluous_rows(plan.build()).tolist()
-[True, False, True]
+>>> dominating_rows(plan.build()).tolist()
+[1, -1, 1]
 """
 
 from __future__ import annotations
@@ -20,30 +20,35 @@ import numpy as np
 
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 
+UNDOMINATED = -1
 
-def superfluous_rows(problem: CSSP) -> BoolArray:
-    """The rows that lead where another row of their state leads, as probably, and cost no less in anything.
 
-    Of equal rows, the first is needed. One that leads to the same states only after some arithmetic counts as
-    different. With several secondary costs, some superfluous rows may be missed.
+def dominating_rows(problem: CSSP) -> IntArray:
+    """For each row one that dominates it and is not dominated itself; -1 if there is none.
+
+    Of equal rows, the first is not dominated. Rows are compared number by number. With several secondary
+    costs, some dominated rows may be missed.
     """
     matrix, costs, state = problem.transitions, problem.costs, problem.row_state
-    superfluous = np.zeros(problem.num_rows, dtype=np.bool_)
+    dominating = np.full(problem.num_rows, UNDOMINATED, dtype=np.int64)
     lengths, keys = np.diff(matrix.indptr), _keys(problem)
     few = _in_company(keys, state)
-    # Equal rows have equal keys, and become neighbours; unequal keys or not, the entries decide.
+    # Equal rows have equal keys, and become neighbours; the entries decide.
     order = few[np.lexsort((*costs[::-1, few], keys[few], lengths[few], state[few]))]
     while len(order) > 1:
         first, second = order[:-1], order[1:]
         alike = (state[first] == state[second]) & (lengths[first] == lengths[second])
         alike &= (costs[:, first] <= costs[:, second]).all(axis=0)
         pairs = np.flatnonzero(alike)
-        found = second[pairs[_equal_entries(problem, first[pairs], second[pairs])]]
-        if len(found) == 0:
+        pairs = pairs[_equal_entries(problem, first[pairs], second[pairs])]
+        if len(pairs) == 0:
             break
-        superfluous[found] = True
-        order = order[~superfluous[order]]
-    return superfluous
+        dominating[second[pairs]] = first[pairs]
+        order = order[dominating[order] == UNDOMINATED]
+    rows = np.flatnonzero(dominating != UNDOMINATED)
+    while len(rows := rows[dominating[dominating[rows]] != UNDOMINATED]):
+        dominating[rows] = dominating[dominating[rows]]
+    return dominating
 
 
 def _keys(problem: CSSP) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Rows that nobody needs: which they are, and that leaving them out changes no answer and no proof."""
+"""Dominated rows: which they are, and that leaving them out changes no answer and no proof."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from brute_force import brute_force
 from hcssp.checker import check
 from hcssp.contract.proof import Status
 from hcssp.cssp.builder import CSSPBuilder
+from hcssp.cssp.dominated import dominating_rows
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.superfluous import superfluous_rows
 from hcssp.procedure import Outcome, ProcedureBuilder
 from hcssp.proofs.builder import ProofBuilder
 from hcssp.scenarios.racetrack import racetrack
@@ -49,10 +49,10 @@ def test_twins_change_neither_optimum_nor_proof(seed: int) -> None:
     problem = random_cssp(seed, max_constraints=2)
     known = brute_force(problem)
     twins, copies = with_twins(problem, seed)
-    superfluous = superfluous_rows(twins)
-    assert superfluous[copies].all()
+    dominated = dominating_rows(twins) >= 0
+    assert dominated[copies].all()
     # In between, the originals are as needed as they were.
-    assert superfluous[~copies].tolist() == superfluous_rows(problem).tolist()
+    assert dominated[~copies].tolist() == (dominating_rows(problem) >= 0).tolist()
     plan = solve(twins)
     assert plan.status is (Status.OPTIMAL if known.status == "optimal" else Status.INFEASIBLE)
     verdict = check(twins, plan.certificate, exact=True)
@@ -77,10 +77,10 @@ def test_rows_that_lead_elsewhere_or_with_other_odds_or_cost_less_are_needed() -
     plan.add_action(here, "turn", to=there, costs={"time": 2.0, "damage": 2.0})
     plan.add_action(here, "creep", to={there: 0.5, out: 0.5}, costs={"time": 2.0, "damage": 0.5})
     plan.add_action(there, "go", to=out, costs={"time": 1.0, "damage": 1.0})
-    assert not superfluous_rows(plan.build()).any()
+    assert (dominating_rows(plan.build()) < 0).all()
 
 
-def test_a_leaf_forbids_superfluous_rows_though_no_branching_did() -> None:
+def test_a_leaf_forbids_dominated_rows_though_no_branching_did() -> None:
     problem = two_ways_twice()
     proof = ProofBuilder(problem)
     running, walking = proof.branch(proof.root, proof.flat_row(0, 1))
@@ -93,7 +93,7 @@ def test_a_leaf_forbids_superfluous_rows_though_no_branching_did() -> None:
     assert verdict.lower_bound == 3.0
 
 
-def test_a_plan_may_take_superfluous_rows_and_is_judged_by_them() -> None:
+def test_a_plan_may_take_dominated_rows_and_is_judged_by_them() -> None:
     problem = two_ways_twice(bound=4.0)
     proof = ProofBuilder(problem)
     again = problem.derive(bounds=np.array([3.0]))
@@ -102,7 +102,7 @@ def test_a_plan_may_take_superfluous_rows_and_is_judged_by_them() -> None:
     assert ProofBuilder(again).set_plan([3, -1]) == inf
 
 
-def test_the_activities_of_a_procedure_have_superfluous_rows_too() -> None:
+def test_the_activities_of_a_procedure_have_dominated_rows_too() -> None:
     procedure = ProcedureBuilder()
     start, middle, end = (procedure.add_event(name) for name in ("start", "middle", "end"))
     room = two_ways_twice()
@@ -116,9 +116,9 @@ def test_the_activities_of_a_procedure_have_superfluous_rows_too() -> None:
     assert check(problem, plan.certificate, exact=True).lower_bound == pytest.approx(5.0)
 
 
-def test_half_of_the_accelerations_of_a_racetrack_are_superfluous_and_its_proof_needs_none() -> None:
+def test_half_of_the_accelerations_of_a_racetrack_are_dominated_and_its_proof_needs_none() -> None:
     problem = racetrack(scale=1, max_speed=1, bound=0.5)
-    assert 0.3 < superfluous_rows(problem).mean() < 0.7
+    assert 0.3 < (dominating_rows(problem) >= 0).mean() < 0.7
     plan = solve(problem)
     verdict = check(problem, plan.certificate)
     assert plan.status is Status.OPTIMAL
