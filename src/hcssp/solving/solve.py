@@ -40,7 +40,7 @@ from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import refuse_parts
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.findings import Findings
-from hcssp.solving.in_integers import proven_in_integers
+from hcssp.solving.in_integers import decided
 from hcssp.threads import single_threaded_algebra
 
 if TYPE_CHECKING:
@@ -154,9 +154,10 @@ def solve(
     if isinstance(problem, ImplicitCSSP):
         known.settle(settled_part(memory.expansion(problem), problem))
     plan = known.conclude(method.name, ending, memory)
-    if ending.reason is Reason.ROUNDING:
-        return proven_in_integers(plan, _wanted_gap(criteria, tolerances))
-    return plan
+    if ending.reason not in (Reason.ROUNDING, Reason.FAILED):
+        return plan
+    with until(began + LONGER * context.time_limit + LATER):
+        return decided(plan, _wanted_gap(criteria, tolerances))
 
 
 def _method_for(problem: Problem | ImplicitCSSP) -> Solver:
