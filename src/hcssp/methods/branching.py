@@ -152,7 +152,7 @@ class Branching(Generic[V]):
                     self.expand(waiting, node)
                 else:
                     self.prove(waiting, node)
-            except (OutOfPrecision, ImproperPolicy, MemoryError) as error:
+            except (OutOfPrecision, ImproperPolicy) as error:
                 # What was proven about the region still holds; its parts are not looked at.
                 logger.info("a region is left as it is: %s", error)
                 search.prune(waiting)

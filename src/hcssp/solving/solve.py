@@ -102,7 +102,8 @@ def solve(
     Returns
     -------
     Plan
-        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
+        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent, and
+        so does a search that runs out of memory.
     """
     began = time.perf_counter()
     if isinstance(problem, ExpandedCSSP):
@@ -144,6 +145,8 @@ def solve(
         ending = Ending(Reason.INTERRUPTED)
     except OutOfTime:
         ending = Ending(Reason.TIME_LIMIT)
+    except MemoryError as error:
+        ending = Ending(Reason.MEMORY, str(error))
     finally:
         close = getattr(steps, "close", None)
         if close is not None:
