@@ -146,6 +146,7 @@ class Branching(Generic[V]):
         while len(search) and search.next_bound < search.cutoff:
             # While nothing feasible is known, dive; then always the node that holds the bound back.
             waiting, node = search.pop(newest=search.upper_bound == inf)
+            self.duals.num_nodes = len(search)
             self.reporter.iterations += 1
             try:
                 if node.proven:
