@@ -272,10 +272,12 @@ _Handed = tuple[Hashable | None, bool]
 def _handed(problem: HCSSP, activity: int, unlabelled: str | None) -> dict[int, tuple[int, _Handed]]:
     """For each goal of an activity the event that it leads to, and what it hands over besides a level."""
     labels = problem.activities[activity].cssp.state_labels
-    return {
-        goal: (event, (labels[goal] if label is None and unlabelled is None else label, label is not None))
-        for goal, (event, label) in goal_event_states(problem, activity).items()
-    }
+    found: dict[int, tuple[int, _Handed]] = {}
+    for goal, (event, label) in goal_event_states(problem, activity).items():
+        # The end may be an event of another procedure, to which every exit is handed over.
+        named = label is None and (unlabelled is None or event == problem.end)
+        found[goal] = event, (labels[goal] if named else label, label is not None)
+    return found
 
 
 def _entries(problem: HCSSP, unlabelled: str | None) -> list[set[_Handed]]:
@@ -353,11 +355,7 @@ def _handed_over(
 ) -> dict[Hashable, Hashable]:
     """What an activity with levels hands over, by the labels of its goals; empty if these labels."""
     labels = problem.activities[activity].cssp.state_labels
-    handed = {
-        goal: label
-        for goal, (event, (label, _)) in _handed(problem, activity, unlabelled).items()
-        if event != problem.end
-    }
+    handed = {goal: label for goal, (_, (label, _)) in _handed(problem, activity, unlabelled).items()}
     if all(label == labels[goal] for goal, label in handed.items()):
         return {}
     return {
