@@ -388,7 +388,7 @@ def procedure(rng: Random) -> HCSSP:
         alike = [each for each in known if len(exits) == 1]
         made = rng.choice(alike) if alike and rng.random() < 0.5 else room(rng, cost, chance, exits)
         if any(made is each for each in known) and rng.random() < 0.5:  # almost the same
-            made = made.derive(costs=made.costs * np.array([[rng.choice((1.0, 2.0))] for _ in range(3)]))
+            made = made.derive(costs=made.costs * np.array([[rng.choice((0.5, 1.0, 2.0))] for _ in range(3)]))
         if len(exits) == 1:
             known.append(made)
         runs.append(plan.add_activity(f"room {len(runs)}", made))
@@ -924,7 +924,12 @@ def forge_potential(forger: Forger, proof: Certificate) -> Certificate:
 def forge_same(forger: Forger, proof: Certificate) -> Certificate:
     """Activities that are said to have equal arrays, and potentials of one that are used for another."""
     rng, count = forger.rng, len(forger.case.activities)
-    same = tuple(rng.choice((a, rng.randrange(a + 1))) for a in range(count))
+    sizes = [each.rows_of for each in forger.case.activities]
+    same: tuple[int, ...] = ()
+    for activity, size in enumerate(sizes):
+        alike = [other for other in range(activity) if sizes[other] == size]
+        first = rng.choice(alike) if alike and rng.random() < 0.8 else rng.randrange(activity + 1)
+        same += (first if alike or rng.random() < 0.1 else activity,)
     by_activity: dict[int, list[int]] = {}
     for number, potential in enumerate(proof.potentials):
         by_activity.setdefault(potential.activity, []).append(number)
