@@ -43,7 +43,6 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     ),
     "dual/activity_planner.py": (
         "dual/test_changed_costs.py",
-        "dual/test_twins.py",
         "dual/test_procedure_oracle.py",
         "proofs/test_assembly.py",
     ),

@@ -54,8 +54,6 @@ class ActivityPlanner:
         The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
-    twin
-        The planner of an activity with the same moves, see :mod:`hcssp.dual.twins`.
     forgotten
         How often surfaces were dropped: those given out before may not be added to any more.
     """
@@ -66,7 +64,6 @@ class ActivityPlanner:
         self._near: ActivityPlanner | None = None
         # Whether the one that is near has the same moves at the same primary cost.
         self._is_near_for_free = False
-        self.twin: ActivityPlanner | None = None
         try:
             self.prepared = prepare(cssp, usable)
         except DeadEnd as error:
@@ -104,7 +101,6 @@ class ActivityPlanner:
         other.balance = self.balance.with_costs(cssp)
         other.solver = self.solver.with_costs(other.balance)
         other._impossible = set(self._impossible)
-        other.twin = None
         other._near, other._is_near_for_free = self, np.array_equal(cssp.costs[0], known.costs[0])
         other._count(self.counted)
         return other
@@ -181,10 +177,8 @@ class ActivityPlanner:
         if counted not in self._narrower:
             other = copy(self)
             other._count(counted)
-            # Before the others are asked for theirs: two may know of one another.
-            self._narrower[counted] = other
             other._near = None if self._near is None else self._near.counting(counted)
-            other.twin = None if self.twin is None else self.twin.counting(counted)
+            self._narrower[counted] = other
         return self._narrower[counted]
 
     def surface(self, forbidden: frozenset[int], paid: BoolArray) -> ValueSurface | None:
@@ -361,8 +355,8 @@ class ActivityPlanner:
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
         if warm is None:
-            rows, values, guess = self._first_plan(weights)
-            optimum = self.solver.minimise(weights, allowed, rows, values, guess=guess)
+            rows, guess = self._first_plan(weights)
+            optimum = self.solver.minimise(weights, allowed, rows, guess=guess)
         else:
             optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
         if optimum is None:
@@ -393,25 +387,12 @@ class ActivityPlanner:
         if same and self.counted == other.counted:
             self._near, self._is_near_for_free = other, False
 
-    def _first_plan(
-        self, weights: FloatArray
-    ) -> tuple[IntArray | None, FloatArray | None, FloatArray | None]:
-        """Rows to start from, their values if these are known, and a guess of what is to come.
-
-        They are those of an activity like this one.
-        """
+    def _first_plan(self, weights: FloatArray) -> tuple[IntArray | None, FloatArray | None]:
+        """Rows to start from and a guess of the costs-to-go, from before the world changed."""
         price = self._price(weights)
-        if price is None:
-            return None, None, None
-        if self.twin is not None:
-            curve = self.twin._curves.get(frozenset())
-            piece = None if curve is None else curve.at(price)
-            mine, theirs = self.balance.costs, self.twin.balance.costs
-            if piece is not None and np.array_equal(weights @ mine, weights @ theirs):
-                return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None, None
         curve = None if self._near is None else self._near._curves.get(frozenset())
-        piece = None if curve is None else curve.nearest(price)
-        return (None, None, None) if piece is None else (piece.plan.rows, None, piece.plan.values @ weights)
+        piece = None if curve is None or price is None else curve.nearest(price)
+        return (None, None) if piece is None else (piece.plan.rows, piece.plan.values @ weights)
 
     def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""

@@ -17,8 +17,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import Counts, first_alike
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.surface_lookup import SurfaceLookup
-from hcssp.dual.twins import pair_up
-from hcssp.parallel import MIN_STATES_FOR_THREADS, parallel_map
+from hcssp.parallel import parallel_map
 from hcssp.procedure.elements import Activity
 
 
@@ -87,9 +86,6 @@ class ActivityPlanners:
         planners |= zip(missing, parallel_map(made, missing, self.num_states), strict=True)
         for planner in before.values():
             planner.forget_near()
-        if self.num_states <= MIN_STATES_FOR_THREADS:
-            # Otherwise each of them is asked by a thread of its own.
-            pair_up(planner for _, planner in sorted(planners.items()))
         self.every: list[ActivityPlanner] = [planners[index] for index in first]
         self._views: dict[bytes, View] = {}
 
