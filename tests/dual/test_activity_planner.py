@@ -94,7 +94,7 @@ def test_a_piece_of_the_curve_is_optimal_on_its_whole_interval(first: int) -> No
 @pytest.mark.parametrize("zero_costs", [0.0, 0.3])
 @pytest.mark.parametrize("first", some(range(0, 2 * CHUNK, CHUNK), 3))
 def test_what_is_known_brackets_the_best_plan_at_every_price(first: int, zero_costs: float) -> None:
-    between = closed = looser = 0
+    between = closed = 0
     for seed in range(first, first + CHUNK):
         planner = CountingPlanner(activity(seed, zero_costs=zero_costs, max_constraints=1), frozenset({1}))
         truth = brute_force(planner.prepared.problem)
@@ -119,16 +119,7 @@ def test_what_is_known_brackets_the_best_plan_at_every_price(first: int, zero_co
                     )
                     between += not bracket.final
                     closed += not bracket.final and bracket.value - bracket.bound <= 1e-9 * (1.0 + least)
-                prices = np.array([0.0, *rng.exponential(2.0, size=6), 1e3])
-                at_once = planner.bounds_at(prices)
-                assert at_once is not None
-                for price, bound in zip(prices, at_once, strict=True):
-                    least = (truth.costs @ [1.0, price]).min()
-                    assert bound <= least + 1e-12 * (1.0 + least)
-                    bracket = planner.bracket_at(price, frozenset())
-                    looser += bracket is not None and bound < bracket.bound - 1e-9 * (1.0 + least)
                 assert planner.num_plans == before
-    assert looser == 0
     assert between > 50
     assert closed > 5
 

@@ -272,18 +272,6 @@ class BudgetCurve:
                 best, value = following, following.value(price)
         return Bracket(best.plan, value, min(bound, value), False)
 
-    def bounds(self, prices: FloatArray) -> FloatArray:
-        """What the pieces prove at several prices at once; there must be one piece."""
-        ends = [(0.0, self._floor)]
-        for piece in self.pieces:
-            ends.append((piece.low, piece.low_bound))
-            if piece.high < inf:
-                ends.append((piece.high, piece.high_bound))
-        # Pieces that are equally good overlap.
-        known, bounds = np.array(sorted(ends)).T
-        # The least weighted cost never falls as the price rises, and is above its chords.
-        return ROUNDED_DOWN * np.interp(prices, known, np.maximum.accumulate(bounds))
-
     def add(self, piece: Piece) -> Piece:
         """Keep a piece; one with the same costs as a neighbour is joined to it."""
         index = bisect_right(self._lows, piece.low)

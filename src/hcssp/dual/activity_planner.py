@@ -236,19 +236,6 @@ class ActivityPlanner:
         bound = None if plans else self._quick_bound(price)
         return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
 
-    def bounds_at(self, prices: FloatArray) -> FloatArray | None:
-        """What every plan costs at least at several prices, without a plan; None if that takes one."""
-        curve = self._curve(frozenset())
-        if curve.pieces:
-            return curve.bounds(prices)
-        quick = None if self._impossible else self._quick_bound(float(prices.min()))
-        return None if quick is None else np.full(len(prices), max(0.0, quick))
-
-    def known_bound(self, price: float, forbidden: frozenset[int]) -> float:
-        """What every plan without the `forbidden` rows costs at least, by what is known of them."""
-        curve = self._curve(forbidden)
-        return max(0.0, curve.bracket(price).bound) if curve.pieces else 0.0
-
     @property
     def floor(self) -> float:
         """What every plan costs at least, whatever is used, as far as that is known of other prices of it.

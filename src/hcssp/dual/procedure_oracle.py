@@ -26,7 +26,6 @@ from hcssp.dual.crossing import crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable
 from hcssp.dual.foresight import TurningPoint, turning_point_of
-from hcssp.dual.glances import glances
 from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import Minimum, Oracle, Settlement
@@ -173,11 +172,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
 
-    def glances(self, weights: FloatArray, regions: Sequence[Region]) -> FloatArray:
-        is_usual = (weights[:, 0] == 1.0).all() and not weights[:, 1:][:, ~self._is_bounded].any()
-        known = glances(self, weights, regions) if is_usual and self._surfaces is None else None
-        return super().glances(weights, regions) if known is None else known
-
     def _first_look(
         self,
         look_up: Callable[[int], Bracket | Glimpse | None],
@@ -216,13 +210,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         counted = self.planners[activity].counted
         return sum(weights[1 + constraint] for constraint, index in self.counts[activity] if index in counted)
 
-    def prices(self, activity: int, weights: FloatArray) -> FloatArray:
-        """As :meth:`price`, of several weights, a row each."""
-        counted = self.planners[activity].counted
-        columns = [1 + constraint for constraint, index in self.counts[activity] if index in counted]
-        prices: FloatArray = weights[:, columns].sum(axis=1)
-        return prices
-
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
         own = np.zeros(self.planners[activity].num_costs)
@@ -259,14 +246,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return total
 
     def row_costs(self, values: FloatArray, weights: FloatArray) -> FloatArray:
-        """What each choice costs under `weights`, if the activities cost `values`.
-
-        With a row for each of several weights, and a column for each of several values, for all of them.
-        """
+        """What each choice costs under `weights`, if the activities cost `values`."""
         row_costs: FloatArray = self.procedure.runs @ values
         if self._choice_costs is not None:
             # A little less, so that no rounding makes it more than it is.
-            row_costs += (weights @ self._choice_costs).T * (1.0 - 4.0 * weights.shape[-1] * ROUNDINGS)
+            row_costs += weights @ self._choice_costs * (1.0 - 4.0 * len(weights) * ROUNDINGS)
         return row_costs
 
     def _compose(
