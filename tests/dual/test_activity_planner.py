@@ -374,7 +374,6 @@ def test_that_one_region_has_no_plan_says_nothing_about_others() -> None:
     both, one = frozenset({0, 1}), frozenset({0})
     assert planner.bracket_at(1.0, both) is None
     assert planner.plan_at(1.0, both) is None
-    assert planner.glimpse_at(1.0, both) is None
     for region in (frozenset[int](), one):
         bracket, planned = planner.bracket_at(1.0, region), planner.plan_at(1.0, region)
         assert bracket is not None
@@ -406,37 +405,6 @@ def test_what_holds_in_a_smaller_region_is_not_taken_for_a_larger_one(
             assert answer is None or answer[1] == pytest.approx(least)
 
 
-def test_what_is_not_planned_yet_has_a_bound_at_once() -> None:
-    room = hazard_grid(14, bound=1.0)
-    planner, other = (ActivityPlanner(room, frozenset({1})) for _ in range(2))
-    nowhere = frozenset[int]()
-    first = planner.glimpse_at(0.5, nowhere)
-    assert first is not None
-    assert first.plan is None
-    for price in (0.0, 0.5, 2.0):
-        answer, glimpse = other.plan_at(price, nowhere), planner.glimpse_at(price, nowhere)
-        assert answer is not None
-        assert glimpse is not None
-        assert 0.0 < glimpse.bound <= answer[0].costs @ [1.0, price]
-    # What holds at the lowest price holds at higher ones, and in every region.
-    lowest = planner.glimpse_at(0.0, nowhere)
-    assert planner.glimpse_at(9.0, nowhere) == planner.glimpse_at(3.0, frozenset({0})) == lowest
-    planner.plan_at(2.0, nowhere)
-    assert planner.glimpse_at(2.0, nowhere) == planner.bracket_at(2.0, nowhere)
-
-
-@pytest.mark.parametrize("is_planned", [False, True])
-def test_what_was_not_planned_before_a_change_waits_after_it(is_planned: bool) -> None:
-    room = hazard_grid(14, bound=1.0)
-    before, after = (ActivityPlanner(room.derive(costs=f * room.costs), frozenset({1})) for f in (1.0, 1.1))
-    if is_planned:
-        before.plan_at(0.5, frozenset())
-    after.begin_near(before)
-    found = after.glimpse_at(0.5, frozenset())
-    assert found is not None
-    assert (found.plan is not None) == is_planned
-
-
 def test_after_a_change_sweeps_begin_with_what_was_to_come_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old plan is not evaluated, and the new one is as good as any that is made anew."""
     room = hazard_grid(14, bound=1.0)
@@ -464,9 +432,8 @@ def test_after_a_change_sweeps_begin_with_what_was_to_come_before_it(monkeypatch
 
 def test_where_several_costs_are_counted_there_is_no_price() -> None:
     several = ActivityPlanner(activity(3, min_constraints=3), frozenset({1, 3}))
-    for ask in (several.plan_at, several.glimpse_at):
-        with pytest.raises(ValueError, match="several costs are counted"):
-            ask(1.0, frozenset())
+    with pytest.raises(ValueError, match="several costs are counted"):
+        several.plan_at(1.0, frozenset())
 
 
 def test_with_one_counted_cost_the_curve_is_looked_up_and_no_surface() -> None:

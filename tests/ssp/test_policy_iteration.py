@@ -421,36 +421,6 @@ def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
     assert solver._cold_start(ScalarProblem(problem.balance, np.array([0.0, 1.0]))) is None
 
 
-@pytest.mark.parametrize("first", some(range(0, 60, 20), 1))
-def test_a_glimpse_is_a_bound_and_no_hindrance(first: int) -> None:
-    seen = 0
-    for seed in range(first, first + 20):
-        balance = Balance(prepare(random_cssp(seed)).problem)
-        truth, rng = brute_force(balance.problem), np.random.default_rng(seed)
-        iteration = PolicyIteration(balance, PolicySystem(balance))
-        for weights in (some_weights(rng, len(balance.costs)) for _ in range(3)):
-            least = least_weighted(truth, weights)
-            bound = iteration.glimpse(weights)
-            if bound is not None:
-                seen += 1
-                assert bound <= least * (1.0 + 1e-12)
-            # Another price in between, and then the very one that it was about.
-            other = weights[::-1].copy()
-            check(iteration.minimise(other), least_weighted(truth, other), other, balance)
-            iteration.glimpse(weights)
-            check(iteration.minimise(weights), least, weights, balance)
-    assert seen > 0
-
-
-def test_a_glimpse_is_close_where_the_world_mostly_does_as_told() -> None:
-    iteration, problem = grid_problem()
-    best, bound = iteration.minimise(problem.weights), iteration.glimpse(problem.weights)
-    assert best is not None
-    assert bound is not None
-    assert 0.75 * best.bound <= bound <= best.bound
-    assert PolicyIteration(Balance(start_in_goal())).glimpse(np.ones(2)) is None
-
-
 def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_come_to_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -126,15 +126,6 @@ class Bracket(NamedTuple):
     final: bool
 
 
-class Glimpse(NamedTuple):
-    """As :class:`Bracket`, of an activity that is not planned yet."""
-
-    bound: float
-    plan: None = None
-    value: float = inf
-    final: bool = False
-
-
 @dataclass(slots=True)
 class Piece:
     """A plan and the interval of prices on which it is optimal, up to ties.

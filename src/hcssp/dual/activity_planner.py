@@ -18,7 +18,7 @@ from hcssp.cssp.likeness import have_same_moves
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import Prepared, hollow, prepare
-from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Glimpse, Piece
+from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
 from hcssp.dual.price_interval import price_interval
 from hcssp.dual.value_surface import ValueSurface
 from hcssp.errors import DeadEnd
@@ -80,7 +80,6 @@ class ActivityPlanner:
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
         self._floor: float | None = None
-        self._glimpse: tuple[float, float | None] | None = None
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
         self.forgotten = 0
@@ -225,17 +224,6 @@ class ActivityPlanner:
             return None
         return curve.bracket(price)
 
-    def glimpse_at(self, price: float, forbidden: frozenset[int]) -> Bracket | Glimpse | None:
-        """As :meth:`bracket_at`, but where nothing is planned a quick bound will do."""
-        curve = self._curve(forbidden)
-        if curve.pieces:
-            return curve.bracket(price)
-        # What was planned elsewhere is soon planned here, and probably executed.
-        is_planned = self._near is not None and self._near._warm_start(frozenset()) is not None
-        plans = self._impossible or (is_planned and not self.floor)
-        bound = None if plans else self._quick_bound(price)
-        return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
-
     @property
     def floor(self) -> float:
         """What every plan costs at least, whatever is used, as far as that is known of other prices of it.
@@ -254,20 +242,7 @@ class ActivityPlanner:
         found = self.floor
         if curve is not None and curve.pieces and curve.pieces[0].low == 0.0:
             found = max(found, curve.pieces[0].low_bound)
-        if self._glimpse is not None and self._glimpse[0] == 0.0 and self._glimpse[1] is not None:
-            found = max(found, self._glimpse[1])
         return found
-
-    def _quick_bound(self, price: float) -> float | None:
-        """What every plan costs at least at a price; None if that takes a plan."""
-        if self._index is None:
-            return None
-        if self.floor > 0.0:
-            return self.floor
-        if self._glimpse is None or price < self._glimpse[0]:
-            self._glimpse = price, self.solver.glimpse(self._weights_at(price, self._index))
-        # The least weighted cost never falls as the price rises.
-        return self._glimpse[1]
 
     def _weights_at(self, price: float, index: int) -> FloatArray:
         """The weights that a price of the one counted cost stands for."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
+from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planners import ActivityPlanners
 from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.alike_activities import AlikeActivities, Slots
@@ -116,14 +116,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
         is_glance = precision == np.inf and self._surfaces is not None
 
-        def look_up(slot: int) -> Bracket | Glimpse | None:
+        def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
             planner = self.planners[activity]
             if planner.priced and is_usual:
-                price, forbidden = self.price(activity, plain), slots.forbidden[slot]
-                # What is never executed can do without a plan.
-                ask = planner.glimpse_at if self._surfaces is None else planner.bracket_at
-                return ask(price, forbidden)
+                return planner.bracket_at(self.price(activity, plain), slots.forbidden[slot])
             own = self.own_weights(activity, weights)
             if is_glance:
                 return planner.glance(own, slots.forbidden[slot])
@@ -149,18 +146,9 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             found = self._compose(known, slots, weights, is_glance)
             if found is None:
                 return None
-            executions = slots.executions(found.vertex.executions)
-            unplanned = [
-                slot
-                for slot, each in enumerate(known)
-                if each is not None and each.plan is None and executions[slot] > 0.0
-            ]
-            if unplanned:
-                for slot, bracket in zip(unplanned, self._each(plan, slots, unplanned), strict=True):
-                    known[slot] = bracket
-                continue
             if precision == np.inf:
                 return found
+            executions = slots.executions(found.vertex.executions)
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
             loose = loose_slots(known, executions, tolerance, as_few=self._surfaces is not None)
             if not loose:
@@ -174,13 +162,13 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
 
     def _first_look(
         self,
-        look_up: Callable[[int], Bracket | Glimpse | None],
+        look_up: Callable[[int], Bracket | None],
         slots: Slots,
         weights: FloatArray,
         is_glance: bool,
-    ) -> list[Bracket | Glimpse | None]:
+    ) -> list[Bracket | None]:
         """What is known about the activity of each slot: of all surfaces at once, of the others by asking."""
-        known: list[Bracket | Glimpse | None] = [None] * len(slots.activities)
+        known: list[Bracket | None] = [None] * len(slots.activities)
         if self._surfaces is not None:
             known[:] = self._surfaces.look_up(slots, weights, is_glance)
         left = [slot for slot, bracket in enumerate(known) if bracket is None]
@@ -254,7 +242,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return row_costs
 
     def _compose(
-        self, known: list[Bracket | Glimpse | None], slots: Slots, weights: FloatArray, by_plans: bool = False
+        self, known: list[Bracket | None], slots: Slots, weights: FloatArray, by_plans: bool = False
     ) -> Minimum[ProcedureVertex] | None:
         """The best choices if every activity costs what it does at least; or, unbounded, by known plans."""
         procedure = self.procedure
