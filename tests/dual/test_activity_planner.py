@@ -8,12 +8,11 @@ import pytest
 from brute_force import BruteForce, brute_force
 from counting_planner import CountingPlanner
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.evaluation import evaluate
 from hcssp.scenarios.hazard_grid import hazard_grid
-from hcssp.ssp.policy_system import PolicySystem
 from random_problems import random_cssp
 from random_procedures import random_activity
 from small_procedures import risky_room
@@ -403,31 +402,6 @@ def test_what_holds_in_a_smaller_region_is_not_taken_for_a_larger_one(
             answer = planner.plan(weights, region)
             assert (answer is None) == (least == np.inf)
             assert answer is None or answer[1] == pytest.approx(least)
-
-
-def test_after_a_change_sweeps_begin_with_what_was_to_come_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old plan is not evaluated, and the new one is as good as any that is made anew."""
-    room = hazard_grid(14, bound=1.0)
-    moved = room.derive(costs=np.vstack([room.costs[0], np.roll(room.costs[1], 60)]))
-    before, after, anew = (ActivityPlanner(each, frozenset({1})) for each in (room, moved, moved))
-    known = before.plan_at(0.5, frozenset())
-    assert known is not None
-    after.begin_near(before)
-    evaluated: list[bytes] = []
-    values = PolicySystem.values
-
-    def noting(self: PolicySystem, rows: IntArray, tolerance: float | None = None) -> FloatArray:
-        evaluated.append(rows.tobytes())
-        return values(self, rows, tolerance)
-
-    monkeypatch.setattr(PolicySystem, "values", noting)
-    found = after.plan_at(0.5, frozenset())
-    assert found is not None
-    assert known[0].rows.tobytes() not in evaluated
-    expected = anew.plan_at(0.5, frozenset())
-    assert expected is not None
-    assert found[0].costs @ [1.0, 0.5] == pytest.approx(expected[0].costs @ [1.0, 0.5], rel=1e-12)
-    assert known[0].rows.tolist() != found[0].rows.tolist()
 
 
 def test_where_several_costs_are_counted_there_is_no_price() -> None:

@@ -196,15 +196,10 @@ class BudgetCurve:
         Those to begin with.
     larger
         The curve of a larger region.
-    floor
-        A certified lower bound on the least cost at no price.
     """
 
-    def __init__(
-        self, pieces: list[Piece] | None = None, larger: BudgetCurve | None = None, floor: float = 0.0
-    ) -> None:
+    def __init__(self, pieces: list[Piece] | None = None, larger: BudgetCurve | None = None) -> None:
         self.pieces: list[Piece] = pieces or []
-        self._floor = floor
         self._lows = [piece.low for piece in self.pieces]
         self._larger = larger
 
@@ -251,7 +246,7 @@ class BudgetCurve:
     def between(self, price: float) -> Bracket:
         """What the pieces on both sides of `price` say about it; there must be one."""
         position = bisect_right(self._lows, price)
-        begin, bound, value, best = 0.0, self._floor, inf, self.pieces[0]
+        begin, bound, value, best = 0.0, 0.0, inf, self.pieces[0]
         if position > 0:
             best = self.pieces[position - 1]
             begin, value = best.high, best.value(price)
