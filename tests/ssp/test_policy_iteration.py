@@ -59,23 +59,6 @@ def check(optimum: ScalarOptimum | None, expected: float, weights: FloatArray, b
     np.testing.assert_allclose(optimum.costs, balance.initial @ values, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("first", some(range(0, 2 * CHUNK, CHUNK), 2))
-def test_a_guess_of_what_is_to_come_only_saves_time(first: int) -> None:
-    """However wrong it is."""
-    for seed in range(first, first + CHUNK):
-        problem = prepare(random_cssp(seed)).problem
-        balance, rng = Balance(problem), np.random.default_rng(seed)
-        weights = np.append(1.0, some_weights(rng, len(problem.costs) - 1))
-        solver = PolicyIteration(balance, PolicySystem(balance))
-        known = solver.minimise(weights)
-        assert known is not None
-        expected = least_weighted(brute_force(problem), weights)
-        exact = known.values @ weights
-        warm = safe_rows(balance, weights @ balance.costs, np.ones(balance.num_rows, dtype=np.bool_))[0]
-        for guess in (exact, 0.5 * exact, np.zeros(len(exact)), 1e6 * rng.random(len(exact))):
-            check(solver.minimise(weights, None, warm, guess=guess), expected, weights, balance)
-
-
 @SYSTEMS
 @pytest.mark.parametrize("first", some(range(0, 3 * CHUNK, CHUNK), 3))
 def test_it_agrees_with_brute_force_under_all_weights_and_regions(

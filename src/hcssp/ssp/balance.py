@@ -81,14 +81,6 @@ class Balance:
         # Twice the successors: their probabilities are divided by a sum of them.
         self._rounding = (2 * longest + len(problem.costs) + 16) * ROUNDINGS
 
-    def with_costs(self, problem: CSSP) -> Balance:
-        """The same moves at the costs of `problem`, which has the states and rows of this one."""
-        other = copy(self)
-        other.problem = problem
-        other.costs = _per_departure(problem.costs, _Entries(problem).leaving())
-        other.__dict__.pop("_least_costs", None)
-        return other
-
     def certify(
         self,
         weights: FloatArray,

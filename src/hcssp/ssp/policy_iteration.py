@@ -18,7 +18,6 @@ lower bound holds whatever the rounding and wherever it ends, see :mod:`hcssp.ss
 from __future__ import annotations
 
 import logging
-from copy import copy
 from dataclasses import dataclass
 from math import inf
 
@@ -138,14 +137,6 @@ class PolicyIteration:
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
-    def with_costs(self, balance: Balance) -> PolicyIteration:
-        """The same for a problem with the same moves at other costs: what is known of the moves is kept."""
-        other = copy(self)
-        other.balance = balance
-        other.system = self.system.with_costs(balance)
-        other._backward = None if self._backward is None else self._backward.with_costs(balance)
-        return other
-
     def minimise(
         self,
         weights: FloatArray,
@@ -153,7 +144,6 @@ class PolicyIteration:
         warm: IntArray | None = None,
         values: FloatArray | None = None,
         *,
-        guess: FloatArray | None = None,
         partly: bool = False,
     ) -> ScalarOptimum | None:
         """The best policy of the region `allowed`, or None if it has no proper policy.
@@ -168,9 +158,6 @@ class PolicyIteration:
             A proper policy near the answer. It may use rows that the region forbids.
         values
             The exact values of `warm`, where they are known.
-        guess
-            A guess of the weighted costs to go of the best policy: where nothing is forbidden, sweeps begin
-            with it, and `warm` is not evaluated.
         partly
             Whether a policy will do that ends from some of the initial states only; the others are dead.
         """
@@ -182,8 +169,6 @@ class PolicyIteration:
         passed = None if self._backward is None else self._backward.minimise(problem)
         if passed is not None:
             return self._proven(problem, *passed)
-        if warm is not None and guess is not None and allowed is None and problem.every_step_costs:
-            return self._improve(problem, self._swept_policy(problem, warm, guess))
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
