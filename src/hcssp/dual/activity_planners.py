@@ -16,7 +16,6 @@ from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import Counts, first_alike
 from hcssp.dual.flat_oracle import free_rows
-from hcssp.dual.surface_lookup import SurfaceLookup
 from hcssp.parallel import parallel_map
 from hcssp.procedure.elements import Activity
 
@@ -30,13 +29,13 @@ class View(NamedTuple):
         One for each activity.
     spreads
         What the costs of each activity that may have weights are to the whole problem.
-    surfaces
-        What looks up several costs at once; None if no activity counts several.
+    is_priced
+        Whether no activity counts several costs.
     """
 
     planners: list[ActivityPlanner]
     spreads: list[FloatArray]
-    surfaces: SurfaceLookup | None
+    is_priced: bool
 
 
 class ActivityPlanners:
@@ -126,10 +125,7 @@ class ActivityPlanners:
                 counted = {index for constraint, index in counts if is_bounded[constraint]}
                 planners.append(planner.counting(planner.counted & counted))
             spreads = self._spreads(planners, len(is_bounded))
-            is_surface = not all(planner.priced for planner in planners)
-            self._views[key] = View(
-                planners, spreads, SurfaceLookup(planners, spreads) if is_surface else None
-            )
+            self._views[key] = View(planners, spreads, all(planner.priced for planner in planners))
         return self._views[key]
 
     def _spreads(self, planners: Sequence[ActivityPlanner], num_constraints: int) -> list[FloatArray]:
