@@ -17,8 +17,6 @@ from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.errors import DeadEnd
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
-from hcssp.procedure.policy import policy_of
-from hcssp.scenarios.registry import find_scenario
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
@@ -389,33 +387,60 @@ def test_choices_that_wait_for_ever_make_no_policy() -> None:
     assert oracle.vertex_of(np.array([0, -1]), found.vertex.plans) is None
 
 
-def test_what_is_never_executed_is_not_planned_and_changes_nothing() -> None:
-    problem = find_scenario("evacuation").make()
-    oracle, planned = (ProcedureOracle(problem.flattening, affordable=True) for _ in range(2))
-    for price in (0.0, 0.5):
-        for activity, planner in enumerate(planned.planners):
-            planner.plan(planned.own_weights(activity, np.array([1.0, price])), frozenset())
-    for price in (0.0, 0.5):
-        weights = np.array([1.0, price])
-        found, expected = (each.minimise(weights, Region()) for each in (oracle, planned))
-        assert found is not None
-        assert expected is not None
-        assert found.bound == pytest.approx(expected.bound, rel=1e-11)
-        assert found.vertex.costs @ weights == pytest.approx(expected.vertex.costs @ weights, rel=1e-11)
-        missing = [activity for activity, plan in enumerate(found.vertex.plans) if plan is None]
-        assert missing
-        assert not found.vertex.executions[missing].any()
-        rows = oracle.lift(found.vertex)
-        costs = evaluate(problem, policy_of(problem, rows)).costs
-        assert costs @ weights == pytest.approx(found.bound, rel=1e-9)
-
-
-@pytest.mark.parametrize("precision", [np.inf, 0.1, 0.0])
-def test_whatever_is_executed_however_seldom_has_a_plan(precision: float) -> None:
-    problem = find_scenario("evacuation").make()
+@pytest.mark.parametrize("seed", some(range(20), 3))
+@pytest.mark.parametrize("curves", [2, 400])
+def test_what_is_looked_up_is_what_would_be_found(
+    seed: int, curves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", curves)
+    rng = np.random.default_rng(seed)
+    problem = random_procedure(seed, num_constraints=2)
     oracle = ProcedureOracle(problem.flattening)
-    found = oracle.approximate(np.array([1.0, 0.5]), Region(), precision)
-    assert found is not None
-    executed = np.flatnonzero(found.vertex.executions > 0.0).tolist()
-    assert found.vertex.executions[executed].min() < 1.0
-    assert all(found.vertex.plans[activity] is not None for activity in executed)
+    regions = [Region()] + [
+        Region().forbid(np.flatnonzero(rng.random(len(oracle.row_state)) < 0.05)) for _ in range(3)
+    ]
+    for _ in range(12):
+        region = regions[rng.integers(len(regions))]
+        prices = rng.exponential(1.0, problem.num_constraints)
+        weights = np.append(1.0, prices * (rng.random(problem.num_constraints) < 0.8))
+        truth = ProcedureOracle(problem.flattening).minimise(weights, region)
+        for precision in (np.inf, 1e-2, 0.0):
+            found = oracle.approximate(weights, region, precision)
+            assert (found is None) == (truth is None)
+            if found is None or truth is None:
+                continue
+            value = float(weights @ truth.vertex.costs)
+            assert float(weights @ found.vertex.costs) >= value * (1.0 - 1e-9)
+            assert found.bound <= value
+            if precision < np.inf:
+                assert float(weights @ found.vertex.costs) <= found.bound * (1.0 + 2.0 * precision) + 1e-9
+
+
+@pytest.mark.parametrize("seed", some(range(12), 6))
+@pytest.mark.parametrize("curves", [2, 400])
+def test_what_is_known_of_one_region_is_not_told_of_another(
+    seed: int, curves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", curves)
+    problem = random_procedure(seed, num_constraints=2)
+    oracle, rng = ProcedureOracle(problem.flattening), np.random.default_rng(seed)
+    every = [np.append(1.0, prices) for prices in rng.exponential(1.0, (3, 2)) * [[1, 1], [0, 1], [1, 0]]]
+    # Without what is best, in the whole and in what is left, so that much is dearer in the smaller regions.
+    regions = [Region()]
+    for weights in every:
+        best = oracle.minimise(weights, regions[-1])
+        assert best is not None
+        taken = best.vertex.rows[best.vertex.reached & (np.diff(oracle.row_start) > 1)]
+        smaller = regions[-1].forbid(rng.choice(taken, 1).tolist()) if len(taken) else regions[-1]
+        if oracle.minimise(weights, smaller) is not None:
+            regions.append(smaller)
+    asked = [(region, weights) for region in regions for weights in every]
+    truth = [ProcedureOracle(problem.flattening).minimise(weights, region) for region, weights in asked]
+    order = np.arange(len(asked))
+    for index in np.concatenate([order, order[::-1], rng.permutation(order)]).tolist():
+        (region, weights), best = asked[index], truth[index]
+        found = oracle.approximate(weights, region, 1e-2)
+        assert best is not None
+        assert found is not None
+        assert found.bound <= float(weights @ best.vertex.costs) * (1.0 + 1e-12)
+        assert found.vertex.lies_in(region, oracle.row_state)

@@ -15,7 +15,6 @@ Bounds are certified by whoever asks.
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -99,12 +98,6 @@ class BackwardPass:
             ready = candidates[ahead[candidates] == 0]
         # What is on a circle, or before one, is never ready.
         return cls(balance, layers) if sum(map(len, layers)) == balance.num_live else None
-
-    def with_costs(self, balance: Balance) -> BackwardPass:
-        """The same for a problem with the same moves at other costs."""
-        other = copy(self)
-        other._balance = balance
-        return other
 
     def minimise(self, problem: ScalarProblem) -> tuple[IntArray, FloatArray] | None:
         """The best policy and its costs to go, one column a cost; None if some state has no way to a goal.
