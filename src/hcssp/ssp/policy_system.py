@@ -14,16 +14,16 @@ differs in too many states, it becomes the new reference.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import OutOfPrecision
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.factoriser import Factoriser, Factors
-from hcssp.ssp.policy_update import PolicyUpdate, RecentUpdates
 from hcssp.ssp.system import EXACT, require_proper
 
 MAX_CHANGED_STATES = 100
@@ -69,6 +69,32 @@ PIVOT_TOLERANCE = 1e-9
 policy nearly never leaves, and half of the digits of the update would be lost."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyUpdate:
+    """How a policy differs from the reference.
+
+    Attributes
+    ----------
+    states, rows
+        The states ``D`` where it takes other rows, and these rows.
+    columns
+        The solutions ``Z`` of the reference's system for a unit in each of those states.
+    factors
+        The factors of the small system ``A_D Z``.
+    """
+
+    states: IntArray
+    rows: IntArray
+    columns: FloatArray
+    factors: tuple[FloatArray, IntArray]
+
+    def solve(self, right: FloatArray, transposed: bool = False) -> FloatArray:
+        """The solution of the small system, or of its transpose."""
+        solution: FloatArray
+        solution, _ = dgetrs(*self.factors, right, trans=int(transposed))
+        return solution
+
+
 class PolicySystem:
     """Evaluates policies of one problem by factorisation, see :class:`hcssp.ssp.system.System`.
 
@@ -98,7 +124,6 @@ class PolicySystem:
         # Kept transposed, one column a line, so that picking some is copying lines.
         self._columns: FloatArray = np.empty((0, 0))
         self._slots: dict[int, int] = {}
-        self._recent = RecentUpdates(8 * balance.num_live * len(balance.costs))
 
     def values(self, rows: IntArray, tolerance: float | None = None) -> FloatArray:
         """Expected costs to go, see :meth:`hcssp.ssp.system.System.values`."""
@@ -107,11 +132,7 @@ class PolicySystem:
                 self._refer_to(rows)
             return self._values
         update = self._update_to(rows)
-        if update is None:
-            return self._values
-        if update.values is None:
-            update.values = self._values_after(update, rows)
-        return update.values
+        return self._values if update is None else self._values_after(update, rows)
 
     def _values_after(self, update: PolicyUpdate, rows: IntArray) -> FloatArray:
         """The values of the policy `rows` that an update leads to; where that is not good enough, its own."""
@@ -151,7 +172,7 @@ class PolicySystem:
             The right-hand side in the states where the policy takes other rows; elsewhere it is the same.
         """
         wanted = right - self.balance.times(update.rows, known)
-        solution: FloatArray = known + self._columns_for(update) @ update.solve(wanted)
+        solution: FloatArray = known + update.columns @ update.solve(wanted)
         return solution
 
     def visits(self, rows: IntArray, initial: FloatArray | None = None) -> FloatArray:
@@ -165,7 +186,6 @@ class PolicySystem:
             base = self._visits
         if update is None:
             return np.maximum(base, 0.0)
-        update.columns = None
         weights = update.solve(base[update.states], transposed=True)
         spread = self.balance.row_times(weights, update.rows)
         visits: FloatArray = base - self._factors.solve_transposed(spread)
@@ -184,7 +204,7 @@ class PolicySystem:
             # As for values: a unit cost in a state is a right-hand side like any other.
             units = (update.states[:, np.newaxis] == states).astype(np.float64)
             excess = units - self.balance.times(update.rows, known)
-            answers += self.balance.times(taken, self._columns_for(update)) @ update.solve(excess)
+            answers += self.balance.times(taken, update.columns) @ update.solve(excess)
         return answers[:, place]
 
     def with_costs(self, balance: Balance) -> Self:
@@ -192,7 +212,6 @@ class PolicySystem:
         other = copy(self)
         other.balance = balance
         other._factoriser = self._factoriser.with_costs(balance)
-        other._recent = RecentUpdates(8 * balance.num_live * len(balance.costs))
         other.release()
         return other
 
@@ -202,7 +221,6 @@ class PolicySystem:
         self._factors = Factors()
         self._columns = np.empty((0, 0))
         self._slots = {}
-        self._recent.forget()
 
     def _changed_from_reference(self, rows: IntArray) -> IntArray | None:
         """The states where `rows` differ from the reference; None if that is too many."""
@@ -242,7 +260,6 @@ class PolicySystem:
         self._visits = None
         self._columns = np.empty((0, balance.num_live))
         self._slots = {}
-        self._recent.forget()
 
     def _costs_of(self, rows: IntArray) -> FloatArray:
         """The costs of the given rows, one line each."""
@@ -262,17 +279,12 @@ class PolicySystem:
             return None
         if changed is not None:
             taken = rows[changed]
-            recent = self._recent.find(taken)
-            if recent is not None:
-                return recent
             columns = self._columns_of(changed)
             factors, pivots, _ = dgetrf(self.balance.times(taken, columns))
             diagonal = np.abs(np.diagonal(factors))
             # A tiny pivot is a policy that (nearly) never leaves; the sparse factorisation decides.
             if diagonal.min() >= PIVOT_TOLERANCE * max(1.0, diagonal.max()):
-                update = PolicyUpdate(changed, taken, (factors, pivots), columns)
-                self._recent.keep(update)
-                return update
+                return PolicyUpdate(changed, taken, columns, (factors, pivots))
         self._refer_to(rows)
         return None
 
@@ -294,11 +306,6 @@ class PolicySystem:
         slots = [self._slots[state] for state in wanted]
         columns: FloatArray = self._columns.take(slots, axis=0).T
         return columns
-
-    def _columns_for(self, update: PolicyUpdate) -> FloatArray:
-        """The columns of an update, which does not hold them any longer."""
-        columns, update.columns = update.columns, None
-        return self._columns_of(update.states) if columns is None else columns
 
     def _make_room(self, needed: int) -> None:
         """Grow the kept columns to at least `needed`, doubling up to the capacity."""
