@@ -29,9 +29,7 @@ MIN_STATES = 100
 
 
 MAX_REACHED_SHARE = 0.4
-MAX_REACHED_BY_A_PASS = 0.2
-"""Where policies touch more than this share of the states, the whole problem is planned as fast as a part;
-the latter where one pass backwards through all of them is a plan."""
+"""Where policies touch more than this share of the states, the whole problem is planned as fast as a part."""
 
 
 MAX_KNOWN_VALUES = 8
@@ -153,8 +151,7 @@ class EnvelopeOracle(FlatOracle):
         """The best policy of the region, from the states that `near` touches; None if not to be had so."""
         balance = self._balance
         reached = near.reached
-        share = MAX_REACHED_BY_A_PASS if self._solver.passes_once else MAX_REACHED_SHARE
-        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > share * balance.num_live:
+        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > MAX_REACHED_SHARE * balance.num_live:
             return None
         problem = ScalarProblem(balance, weights, region.allowed(balance.num_rows))
         floor = self._floors.at(weights, region.forbidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,7 +26,7 @@ from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.system import EXACT, System
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
@@ -59,7 +59,7 @@ class FlatVertex(Vertex):
         Computes the expected visits of the live states under such rows, see :class:`hcssp.ssp.system.System`.
     """
 
-    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: Any) -> None:
+    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: System) -> None:
         self.costs = costs
         self.values = values
         self._rows = rows
@@ -160,7 +160,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         optimum = self._solver.minimise(weights, allowed, rows, values)
         if optimum is None:
             return None
-        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver)
+        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system)
         return Minimum(vertex, optimum.bound)
 
     def deviations(

@@ -5,8 +5,7 @@ with the least :math:`\sum_k w_k\, \mathbb{E}[\sum C_k]`.
 
 **Method.** Evaluate the policy by a linear solve, switch to better actions, repeat. Where many states still
 improve and every step costs something, a few Bellman sweeps are made in between: they carry an improvement
-across a grid for a fraction of a factorisation. Where no state can be entered twice, one pass backwards is
-all it takes (:mod:`hcssp.ssp.backward`).
+across a grid for a fraction of a factorisation.
 
 **Guarantee.** A state switches only for an improvement beyond a relative epsilon, so ties cannot make it
 cycle, and zero-cost loops cannot make it improper: a switch into a loop without cost gains nothing. The
@@ -28,7 +27,6 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
-from hcssp.ssp.backward import BackwardPass
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
 from hcssp.ssp.potential import Certificate
@@ -119,7 +117,6 @@ class PolicyIteration:
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
-        self._backward = BackwardPass.of(balance) if system is None else None
         is_large = balance.num_live > LARGE_PROBLEM
         layers = layers_of(balance)
         side = side_of(balance, layers) if is_large else float(np.sqrt(balance.num_live))
@@ -147,7 +144,6 @@ class PolicyIteration:
         other = copy(self)
         other.balance = balance
         other.system = self.system.with_costs(balance)
-        other._backward = None if self._backward is None else self._backward.with_costs(balance)
         other._glimpsed = None
         return other
 
@@ -184,9 +180,6 @@ class PolicyIteration:
             nothing = np.zeros((0, len(weights)))
             return ScalarOptimum(np.zeros(0, dtype=np.int64), nothing, np.zeros(len(weights)), 0.0)
         problem = ScalarProblem(self.balance, weights, allowed)
-        passed = None if self._backward is None else self._backward.minimise(problem)
-        if passed is not None:
-            return self._proven(problem, *passed)
         if warm is not None and guess is not None and allowed is None and problem.every_step_costs:
             return self._improve(problem, self._swept_policy(problem, warm, guess))
         if warm is not None:
@@ -260,12 +253,10 @@ class PolicyIteration:
         problem: ScalarProblem,
         rows: IntArray,
         values: FloatArray,
-        estimate: Estimate | None = None,
+        estimate: Estimate,
         dead: BoolArray | None = None,
     ) -> ScalarOptimum:
         """The policy `rows` with its exact `values`, and the bound that they prove."""
-        if estimate is None:
-            estimate = problem.estimate(values @ problem.weights)
         proof = problem.certificate(estimate, self.precision)
         costs = self.balance.initial @ values
         return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
@@ -325,7 +316,7 @@ class PolicyIteration:
 
         It is what shortest paths prove, with which :meth:`minimise` under the same weights then begins.
         """
-        if self._backward is not None or isinstance(self.system, DenseSystem) or not self.balance.num_live:
+        if isinstance(self.system, DenseSystem) or not self.balance.num_live:
             # The best policy takes no longer.
             return None
         problem = ScalarProblem(self.balance, weights)
@@ -412,15 +403,6 @@ class PolicyIteration:
         # The states of the region's dead ends are never entered; any proper rows serve there.
         rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
-
-    @property
-    def passes_once(self) -> bool:
-        """Whether one pass backwards is all it takes, see :mod:`hcssp.ssp.backward`."""
-        return self._backward is not None
-
-    def visits(self, rows: IntArray) -> FloatArray:
-        """Expected visits of each live state under the policy `rows`."""
-        return self.system.visits(rows) if self._backward is None else self._backward.visits(rows)
 
     def proper_policy(self, row_costs: FloatArray) -> IntArray:
         """Some policy that ends from every live state; `row_costs` only say which is preferred."""
