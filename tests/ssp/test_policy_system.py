@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.cssp.preprocessing import prepare
+from hcssp.cssp.model import IntArray
 from hcssp.errors import ImproperPolicy
-from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import MAX_WIDTH, Balance
 from hcssp.ssp.factoriser import Factoriser, Factors
-from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.policy_system import MAX_CHANGED_STATES, MAX_CORRECTED, PolicySystem
 from hcssp.ssp.system import EXACT
 from policy_systems import altered, circle, dense_values, dense_visits
@@ -146,35 +143,6 @@ def test_a_policy_that_ends_late_ends() -> None:
     assert system.values(late)[:, 0] == pytest.approx([10_001.0, 10_000.0], rel=1e-8)
     # Counted are departures, not the steps in between.
     assert system.visits(late) == pytest.approx([0.25, 1.0], rel=1e-8)
-
-
-@pytest.mark.parametrize("max_fill", [0.0, 2.0])
-def test_an_ordering_that_is_used_again_changes_no_answer(
-    max_fill: float, monkeypatch: pytest.MonkeyPatch, factorised: list[IntArray]
-) -> None:
-    balance = Balance(prepare(hazard_grid(15, 15, seed=4)).problem)
-    policies = []
-    for price in (0.0, 0.3, 2.0, 50.0):
-        optimum = PolicyIteration(balance).minimise(np.array([1.0, price]))
-        assert optimum is not None
-        policies.append(optimum.rows)
-
-    def answers(system: PolicySystem) -> list[FloatArray]:
-        found = []
-        for rows in policies:
-            neighbour = rows.copy()
-            neighbour[0] = balance.row_start[0]
-            found += [system.values(rows, 0.0), system.values(neighbour)]
-            found += [system.visits(rows)[:, np.newaxis], system.visits(neighbour)[:, np.newaxis]]
-        return found
-
-    plain = answers(PolicySystem(balance))
-    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10)
-    monkeypatch.setattr("hcssp.ssp.factoriser.MAX_FILL", max_fill)
-    factorised.clear()
-    for kept, expected in zip(answers(PolicySystem(balance)), plain, strict=True):
-        np.testing.assert_allclose(kept, expected, rtol=1e-9, atol=1e-12)
-    assert len(factorised) > 2
 
 
 @pytest.mark.parametrize("keep", [False, True])

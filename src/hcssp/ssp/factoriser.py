@@ -1,11 +1,9 @@
-"""Factors of policies' systems: what was found for one policy serves the next, as long as it does.
+"""Factors of policies' systems, in an order of elimination that keeps them sparse.
 
-The systems are M-matrices, which need no pivoting. Where a step does not lead far, their patterns are nearly
-symmetric, and an ordering for symmetric matrices halves the fill of the usual one. Finding it may take longer
-than the elimination. Policies of one problem resemble one another, so in a large problem the ordering of one
-serves the next, unless its graph says that factors would be less sparse, see :mod:`hcssp.cssp.fill_order`.
-Along a line or a corridor one ordering serves them all. Where a policy hardly goes in circles, states are
-eliminated in the order in which they are passed, see :mod:`hcssp.ssp.flow_order`.
+The systems are M-matrices, which need no pivoting. Where steps are short, their patterns are nearly
+symmetric, and an ordering for symmetric matrices halves the fill of the usual one. Along a line or a corridor
+one ordering serves all policies. Where a policy has few cycles, states are eliminated in the order of the
+flow, see :mod:`hcssp.ssp.flow_order`.
 """
 
 from __future__ import annotations
@@ -16,16 +14,9 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.factorisation import OrderedFactors, eliminate
-from hcssp.cssp.fill_order import fill_in_order
 from hcssp.cssp.model import FloatArray, IntArray, SparseMatrix
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.flow_order import flow_order
-
-MIN_STATES_TO_KEEP_ORDERING = 20_000
-"""With fewer live states, an ordering is found about as fast as it is applied."""
-
-MAX_FILL = 2.0
-"""An ordering is found anew once factors have this many times the entries they had for its own policy."""
 
 MIN_STATES_TO_ORDER = 100
 """Fewer states are factorised in no time, in whatever order."""
@@ -75,7 +66,7 @@ class Factors:
 
 
 class Factoriser:
-    """Factorises the systems of one problem's policies, with the ordering of an earlier one if it serves.
+    """Factorises the systems of one problem's policies.
 
     Parameters
     ----------
@@ -91,9 +82,6 @@ class Factoriser:
         self._always = order
         self._hubs: IntArray = np.empty(0, dtype=np.int64)
         self._num_flowing = self._num_circling = 0
-        self._order: IntArray | None = None
-        self._place: IntArray = np.empty(0, dtype=np.int32)
-        self._fill = 0
 
     def with_costs(self, balance: Balance) -> Factoriser:
         """The same for a problem with the same moves, with what was found out about their orderings."""
@@ -122,14 +110,4 @@ class Factoriser:
                 self._num_flowing += 1
                 return Factors(OrderedFactors(system, flow.states), flows=True)
             self._num_circling += 1
-        if self._order is None or fill_in_order(system, self._place) > MAX_FILL * self._fill:
-            lu = eliminate(system)
-            if len(rows) > MIN_STATES_TO_KEEP_ORDERING:
-                self._order = np.argsort(lu.perm_c)
-                self._place = lu.perm_c
-                self._fill = lu.nnz
-            return Factors(lu)
-        factors = OrderedFactors(system, self._order)
-        if factors.nnz > MAX_FILL * self._fill:
-            self._order = None
-        return Factors(factors)
+        return Factors(eliminate(system))
