@@ -145,9 +145,7 @@ def test_a_policy_that_ends_late_ends() -> None:
     assert system.visits(late) == pytest.approx([0.25, 1.0], rel=1e-8)
 
 
-@pytest.mark.parametrize("keep", [False, True])
-def test_factors_solve_the_system_and_its_transpose(keep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10 if keep else 10_000)
+def test_factors_solve_the_system_and_its_transpose() -> None:
     problem = proper_problem(5, num_states=40)
     balance = Balance(problem)
     factoriser = Factoriser(balance)
