@@ -24,7 +24,6 @@ from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.vertex import Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
-from hcssp.ssp.caution import close_cautiously, share_of_sure_states
 from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, is_acyclic, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
@@ -50,14 +49,6 @@ RINGS_AT_ONCE = 6
 
 MOST_CLOSING = 3
 """To close a policy, no more states are expanded than so many times those that are known."""
-
-FIRST_CAUTION, LEAST_CAUTION = 0.02, 1e-4
-LESS_CAUTION = 0.2
-"""How much dearer than its heuristic a state is taken to be while a policy is closed, as a share of the cost
-from the start: the first time, at least, and the factor from one time to the next."""
-
-MOSTLY_SURE = 0.5
-"""Policies are closed with caution where this share of the states has a row that leads to one state alone."""
 
 HOPELESS = 0.2
 """Where less mass raises the value by less than this share of the precision, it is left as it is."""
@@ -152,7 +143,6 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
         self._closing: tuple[int, Closing] | None = None
         self._mass = FIRST_MASS
-        self._caution = FIRST_CAUTION
         # Whether policies have come to an end when they were followed wherever they go.
         self._closable = True
         self._last: GuidedExpansion | None = None
@@ -253,24 +243,17 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         best = self._closings().best(search, enough, near)
         if best is not None and float(search.weights @ best.costs) <= enough:
             return best
-        if best is not None and not (self._caution or self._closable):
+        if best is not None and not self._closable:
             return best
-        closed = self._close(search)
-        candidates = [best, self._closings().best(search, enough, closed or best)]
+        self._close(search)
+        candidates = [best, self._closings().best(search, enough, best)]
         found = [each for each in candidates if each is not None]
         return min(found, key=lambda policy: float(search.weights @ policy.costs), default=None)
 
-    def _close(self, search: GuidedExpansion) -> ClosedPolicy | None:
-        """Expand until some policy stays inside: carefully, then after the greedy one, then all around."""
-        caution, self._caution = self._caution, 0.0
-        most = MOST_CLOSING * self.expansion.num_states
-        if caution and share_of_sure_states(self.expansion, self._departures) >= MOSTLY_SURE:
-            rows = close_cautiously(search, caution * search.start_value, most, self._is_over)
-            search.follow()
-            if rows is not None:
-                self._caution = caution * LESS_CAUTION if caution > LEAST_CAUTION else 0.0
-                return self._closings().evaluated(search, rows)
+    def _close(self, search: GuidedExpansion) -> None:
+        """Expand until some policy stays inside: where the greedy one goes, then all around."""
         if self._closable:
+            most = MOST_CLOSING * self.expansion.num_states
             self._closable = close_by_policy(search, most, self._is_over)
         for _ in range(MAX_RINGS):
             closing = self._closings()
@@ -278,7 +261,6 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
                 break
             if not widen(search, closing.outside(), RINGS_AT_ONCE):
                 break
-        return None
 
     def _closings(self) -> Closing:
         size = self.expansion.num_expanded
