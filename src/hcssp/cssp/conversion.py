@@ -71,3 +71,9 @@ def _first_fraction(given: Any) -> float | None:
         return None
     wrong = array[~(np.isfinite(array) & (array == np.floor(array)))]
     return float(wrong.flat[0]) if wrong.size else None
+
+
+def tidy(transitions: csr_array) -> None:
+    """Sum repeated successors and drop impossible ones, so that the pattern means reachability."""
+    transitions.sum_duplicates()
+    transitions.eliminate_zeros()
