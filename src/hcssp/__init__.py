@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.exploration import explore_in_batches as explore_in_batches
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
-    from hcssp.cssp.grid_drawing import render_policy as render_policy
+    from hcssp.cssp.grid import render_policy as render_policy
     from hcssp.cssp.implicit import ImplicitCSSP as ImplicitCSSP
     from hcssp.cssp.levels import Capacity as Capacity
     from hcssp.cssp.model import CSSP as CSSP
@@ -312,7 +312,7 @@ _HOME = {
     "Reasons": "hcssp.solving.why",
     "record_episodes": "hcssp.exchange.gymnasium_environment",
     "Region": "hcssp.ssp.region",
-    "render_policy": "hcssp.cssp.grid_drawing",
+    "render_policy": "hcssp.cssp.grid",
     "Reward": "hcssp.cssp.reward",
     "RewardInterval": "hcssp.cssp.reward",
     "robustness": "hcssp.evaluation.robustness",

@@ -23,6 +23,7 @@ from hcssp.ssp.envelope import EnvelopeOptimum, envelope_reached, envelope_visit
 from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
+from hcssp.ssp.system import System
 
 MIN_STATES = 100
 """A smaller problem is solved as a whole: that costs no more than looking after a part."""
@@ -54,7 +55,7 @@ class EnvelopeVertex(FlatVertex):
         Evaluates policies of the whole problem.
     """
 
-    def __init__(self, balance: Balance, optimum: EnvelopeOptimum, system: object) -> None:
+    def __init__(self, balance: Balance, optimum: EnvelopeOptimum, system: System) -> None:
         self.costs = balance.initial[optimum.states] @ optimum.values
         self.optimum = optimum
         self._balance = balance

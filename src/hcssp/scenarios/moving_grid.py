@@ -30,8 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from hcssp.cssp.conversion import tidy
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
 from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.conversion import tidy
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Rectangle
+from hcssp.cssp.grid import GridWorld, Hazard, Rectangle
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
 from hcssp.cssp.placed_grid import PlacedGrid

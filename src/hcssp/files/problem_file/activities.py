@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.cssp.validation import unknown_cost
