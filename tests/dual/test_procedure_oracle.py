@@ -17,8 +17,6 @@ from hcssp.dual.procedure_vertex import ProcedureVertex
 from hcssp.errors import DeadEnd
 from hcssp.evaluation.exact import evaluate
 from hcssp.procedure import HCSSP, Flattening, Outcome, ProcedureBuilder, ProcedurePolicy
-from hcssp.procedure.policy import policy_of
-from hcssp.scenarios.registry import find_scenario
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
@@ -387,35 +385,3 @@ def test_choices_that_wait_for_ever_make_no_policy() -> None:
     assert found.vertex.choices.tolist() == [1, -1]
     assert oracle.vertex_of(np.array([1, -1]), found.vertex.plans) is not None
     assert oracle.vertex_of(np.array([0, -1]), found.vertex.plans) is None
-
-
-def test_what_is_never_executed_is_not_planned_and_changes_nothing() -> None:
-    problem = find_scenario("evacuation").make()
-    oracle, planned = (ProcedureOracle(problem.flattening, affordable=True) for _ in range(2))
-    for price in (0.0, 0.5):
-        for activity, planner in enumerate(planned.planners):
-            planner.plan(planned.own_weights(activity, np.array([1.0, price])), frozenset())
-    for price in (0.0, 0.5):
-        weights = np.array([1.0, price])
-        found, expected = (each.minimise(weights, Region()) for each in (oracle, planned))
-        assert found is not None
-        assert expected is not None
-        assert found.bound == pytest.approx(expected.bound, rel=1e-11)
-        assert found.vertex.costs @ weights == pytest.approx(expected.vertex.costs @ weights, rel=1e-11)
-        missing = [activity for activity, plan in enumerate(found.vertex.plans) if plan is None]
-        assert missing
-        assert not found.vertex.executions[missing].any()
-        rows = oracle.lift(found.vertex)
-        costs = evaluate(problem, policy_of(problem, rows)).costs
-        assert costs @ weights == pytest.approx(found.bound, rel=1e-9)
-
-
-@pytest.mark.parametrize("precision", [np.inf, 0.1, 0.0])
-def test_whatever_is_executed_however_seldom_has_a_plan(precision: float) -> None:
-    problem = find_scenario("evacuation").make()
-    oracle = ProcedureOracle(problem.flattening)
-    found = oracle.approximate(np.array([1.0, 0.5]), Region(), precision)
-    assert found is not None
-    executed = np.flatnonzero(found.vertex.executions > 0.0).tolist()
-    assert found.vertex.executions[executed].min() < 1.0
-    assert all(found.vertex.plans[activity] is not None for activity in executed)

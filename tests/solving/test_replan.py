@@ -11,6 +11,7 @@ import pytest
 import hcssp
 from brute_force_procedures import brute_force_flat
 from hcssp.contract.plan import Plan
+from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW
 from hcssp.errors import BudgetSpent, InvalidProblem
 from hcssp.evaluation.exact import expected_remaining
@@ -128,6 +129,36 @@ def test_what_is_dearer_elsewhere_leaves_the_plan_and_its_proof(seed: int) -> No
     assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
     verdict = hcssp.check(world, again.certificate, exact=True)
     assert verdict.lower_bound == pytest.approx(anew.upper_bound, rel=1e-5)
+
+
+def with_other_uses(cssp: CSSP, seed: int) -> CSSP:
+    """The same moves, some of which use more and some less than before."""
+    rng = np.random.default_rng(seed)
+    costs = cssp.costs.copy()
+    changed = rng.random(cssp.num_rows) < 0.5
+    costs[1:, changed] = rng.exponential(2.0, size=(len(costs) - 1, int(changed.sum())))
+    return cssp.derive(costs=costs)
+
+
+@pytest.mark.parametrize("seed", some(range(60), 6))
+def test_a_plan_after_other_uses_is_the_best_and_proven(seed: int) -> None:
+    """Only secondary costs change, as when hazards move; beside a search of its own."""
+    problem = random_procedure(seed, cycles=seed % 2 == 0, num_constraints=1)
+    plan = hcssp.solve(problem)
+    if not plan.found:
+        return
+    changed = {
+        each.name: with_other_uses(each.cssp, 7 * seed + index)
+        for index, each in enumerate(problem.activities)
+        if (seed + index) % 2
+    }
+    world = problem.with_activities(changed)
+    again, anew = plan.replan(problem=world), hcssp.solve(world)
+    assert again.status == anew.status
+    if anew.found:
+        assert again.upper_bound == pytest.approx(anew.upper_bound, rel=2e-6)
+        verdict = hcssp.check(world, again.certificate, exact=True)
+        assert verdict.lower_bound == pytest.approx(again.lower_bound, rel=1e-6)
 
 
 def test_a_wall_where_the_plan_went(plan: Plan) -> None:

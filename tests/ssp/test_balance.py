@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import hcssp
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import MAX_WIDTH, Balance
@@ -185,3 +186,13 @@ def test_values_below_zero_are_not_proven_at_a_glance() -> None:
     assert balance.certify_quickly(weights, values, reduced) is not None
     values[0] = -1e-300
     assert balance.certify_quickly(weights, values, reduced) is None
+
+
+def test_a_row_that_may_stay_costs_as_much_as_its_repetitions() -> None:
+    plan = hcssp.CSSPBuilder(cost_names=("time", "damage"))
+    here, out = plan.add_state("here"), plan.add_goal("out")
+    plan.add_action(here, "try", to={here: 0.75, out: 0.25}, costs=(1.0, 2.0))
+    plan.add_action(here, "stay", to=here, costs=(1.0, 1.0))
+    balance = Balance(plan.build())
+    assert balance.costs.tolist() == [[4.0, 1.0], [8.0, 1.0]]
+    assert balance.departures_at_most(np.array([4.0, 8.0])) == 4.0

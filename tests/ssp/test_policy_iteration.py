@@ -59,23 +59,6 @@ def check(optimum: ScalarOptimum | None, expected: float, weights: FloatArray, b
     np.testing.assert_allclose(optimum.costs, balance.initial @ values, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("first", some(range(0, 2 * CHUNK, CHUNK), 2))
-def test_a_guess_of_what_is_to_come_only_saves_time(first: int) -> None:
-    """However wrong it is."""
-    for seed in range(first, first + CHUNK):
-        problem = prepare(random_cssp(seed)).problem
-        balance, rng = Balance(problem), np.random.default_rng(seed)
-        weights = np.append(1.0, some_weights(rng, len(problem.costs) - 1))
-        solver = PolicyIteration(balance, PolicySystem(balance))
-        known = solver.minimise(weights)
-        assert known is not None
-        expected = least_weighted(brute_force(problem), weights)
-        exact = known.values @ weights
-        warm = safe_rows(balance, weights @ balance.costs, np.ones(balance.num_rows, dtype=np.bool_))[0]
-        for guess in (exact, 0.5 * exact, np.zeros(len(exact)), 1e6 * rng.random(len(exact))):
-            check(solver.minimise(weights, None, warm, guess=guess), expected, weights, balance)
-
-
 @SYSTEMS
 @pytest.mark.parametrize("first", some(range(0, 3 * CHUNK, CHUNK), 3))
 def test_it_agrees_with_brute_force_under_all_weights_and_regions(
@@ -419,36 +402,6 @@ def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
     assert cost == pytest.approx(best.bound, rel=1e-3)
     # A circle without cost could pass for a shortest path.
     assert solver._cold_start(ScalarProblem(problem.balance, np.array([0.0, 1.0]))) is None
-
-
-@pytest.mark.parametrize("first", some(range(0, 60, 20), 1))
-def test_a_glimpse_is_a_bound_and_no_hindrance(first: int) -> None:
-    seen = 0
-    for seed in range(first, first + 20):
-        balance = Balance(prepare(random_cssp(seed)).problem)
-        truth, rng = brute_force(balance.problem), np.random.default_rng(seed)
-        iteration = PolicyIteration(balance, PolicySystem(balance))
-        for weights in (some_weights(rng, len(balance.costs)) for _ in range(3)):
-            least = least_weighted(truth, weights)
-            bound = iteration.glimpse(weights)
-            if bound is not None:
-                seen += 1
-                assert bound <= least * (1.0 + 1e-12)
-            # Another price in between, and then the very one that it was about.
-            other = weights[::-1].copy()
-            check(iteration.minimise(other), least_weighted(truth, other), other, balance)
-            iteration.glimpse(weights)
-            check(iteration.minimise(weights), least, weights, balance)
-    assert seen > 0
-
-
-def test_a_glimpse_is_close_where_the_world_mostly_does_as_told() -> None:
-    iteration, problem = grid_problem()
-    best, bound = iteration.minimise(problem.weights), iteration.glimpse(problem.weights)
-    assert best is not None
-    assert bound is not None
-    assert 0.75 * best.bound <= bound <= best.bound
-    assert PolicyIteration(Balance(start_in_goal())).glimpse(np.ones(2)) is None
 
 
 def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_come_to_rest(

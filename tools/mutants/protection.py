@@ -19,13 +19,8 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "evaluation/test_by_activity.py",
         "procedure/test_executions.py",
     ),
-    "cssp/likeness.py": ("dual/test_alike_activities.py", "dual/test_changed_costs.py"),
-    "ssp/balance.py": (
-        "ssp/test_policy_system.py",
-        "ssp/test_start.py",
-        "dual/test_repair.py",
-        "dual/test_changed_costs.py",
-    ),
+    "cssp/likeness.py": ("dual/test_alike_activities.py", "solving/test_replan.py"),
+    "ssp/balance.py": ("ssp/test_policy_system.py", "ssp/test_start.py", "dual/test_repair.py"),
     "ssp/mending.py": ("ssp/test_potential.py", "proofs/test_feasibility.py", "proofs/test_assembly.py"),
     "ssp/potential.py": (
         "ssp/test_roundings.py",
@@ -38,17 +33,10 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
     "dual/activity_curve.py": (
         "dual/test_roundings_of_duals.py",
         "dual/test_activity_planner.py",
-        "dual/test_changed_costs.py",
         "dual/test_procedure_oracle.py",
     ),
-    "dual/activity_planner.py": (
-        "dual/test_changed_costs.py",
-        "dual/test_twins.py",
-        "dual/test_procedure_oracle.py",
-        "proofs/test_assembly.py",
-    ),
+    "dual/activity_planner.py": ("dual/test_procedure_oracle.py", "proofs/test_assembly.py"),
     "dual/activity_planners.py": (
-        "dual/test_changed_costs.py",
         "dual/test_procedure_oracle.py",
         "dual/test_ascent.py",
         "contract/test_memory.py",

@@ -126,15 +126,6 @@ class Bracket(NamedTuple):
     final: bool
 
 
-class Glimpse(NamedTuple):
-    """As :class:`Bracket`, of an activity that is not planned yet."""
-
-    bound: float
-    plan: None = None
-    value: float = inf
-    final: bool = False
-
-
 @dataclass(slots=True)
 class Piece:
     """A plan and the interval of prices on which it is optimal, up to ties.
@@ -205,15 +196,10 @@ class BudgetCurve:
         Those to begin with.
     larger
         The curve of a larger region.
-    floor
-        A certified lower bound on the least cost at no price.
     """
 
-    def __init__(
-        self, pieces: list[Piece] | None = None, larger: BudgetCurve | None = None, floor: float = 0.0
-    ) -> None:
+    def __init__(self, pieces: list[Piece] | None = None, larger: BudgetCurve | None = None) -> None:
         self.pieces: list[Piece] = pieces or []
-        self._floor = floor
         self._lows = [piece.low for piece in self.pieces]
         self._larger = larger
 
@@ -260,7 +246,7 @@ class BudgetCurve:
     def between(self, price: float) -> Bracket:
         """What the pieces on both sides of `price` say about it; there must be one."""
         position = bisect_right(self._lows, price)
-        begin, bound, value, best = 0.0, self._floor, inf, self.pieces[0]
+        begin, bound, value, best = 0.0, 0.0, inf, self.pieces[0]
         if position > 0:
             best = self.pieces[position - 1]
             begin, value = best.high, best.value(price)
@@ -271,18 +257,6 @@ class BudgetCurve:
             if following.value(price) < value:
                 best, value = following, following.value(price)
         return Bracket(best.plan, value, min(bound, value), False)
-
-    def bounds(self, prices: FloatArray) -> FloatArray:
-        """What the pieces prove at several prices at once; there must be one piece."""
-        ends = [(0.0, self._floor)]
-        for piece in self.pieces:
-            ends.append((piece.low, piece.low_bound))
-            if piece.high < inf:
-                ends.append((piece.high, piece.high_bound))
-        # Pieces that are equally good overlap.
-        known, bounds = np.array(sorted(ends)).T
-        # The least weighted cost never falls as the price rises, and is above its chords.
-        return ROUNDED_DOWN * np.interp(prices, known, np.maximum.accumulate(bounds))
 
     def add(self, piece: Piece) -> Piece:
         """Keep a piece; one with the same costs as a neighbour is joined to it."""

@@ -14,11 +14,10 @@ from math import inf
 
 import numpy as np
 
-from hcssp.cssp.likeness import have_same_moves
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.cssp.preprocessing import Prepared, hollow, prepare
-from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Glimpse, Piece
+from hcssp.cssp.preprocessing import hollow, prepare
+from hcssp.dual.activity_curve import ActivityPlan, Bracket, BudgetCurve, Piece
 from hcssp.dual.price_interval import price_interval
 from hcssp.dual.value_surface import ValueSurface
 from hcssp.errors import DeadEnd
@@ -54,8 +53,6 @@ class ActivityPlanner:
         The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
-    twin
-        The planner of an activity with the same moves, see :mod:`hcssp.dual.twins`.
     forgotten
         How often surfaces were dropped: those given out before may not be added to any more.
     """
@@ -63,10 +60,6 @@ class ActivityPlanner:
     def __init__(self, cssp: CSSP, counted: frozenset[int], usable: BoolArray | None = None) -> None:
         self.dead_end: DeadEnd | None = None
         self._impossible: set[frozenset[int]] = set()
-        self._near: ActivityPlanner | None = None
-        # Whether the one that is near has the same moves at the same primary cost.
-        self._is_near_for_free = False
-        self.twin: ActivityPlanner | None = None
         try:
             self.prepared = prepare(cssp, usable)
         except DeadEnd as error:
@@ -82,32 +75,12 @@ class ActivityPlanner:
         # With at most one counted cost the weights are one price, and the curve is a curve.
         self._index = next(iter(counted), UNPRICED) if len(counted) <= 1 else None
         self._curves: dict[frozenset[int], BudgetCurve] = {}
-        self._floor: float | None = None
-        self._glimpse: tuple[float, float | None] | None = None
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
         self.forgotten = 0
         self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
         self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
         self._narrower: dict[frozenset[int], ActivityPlanner] = {}
-
-    def with_costs(self, cssp: CSSP) -> ActivityPlanner | None:
-        """The planner of an activity with the same moves at other costs, which begins with what is known.
-
-        None if it has other moves, or if not all of them are used here.
-        """
-        known = self.prepared.original
-        if self.prepared.problem is not known or not have_same_moves(cssp, known):
-            return None
-        other = copy(self)
-        other.prepared = Prepared(cssp, cssp)
-        other.balance = self.balance.with_costs(cssp)
-        other.solver = self.solver.with_costs(other.balance)
-        other._impossible = set(self._impossible)
-        other.twin = None
-        other._near, other._is_near_for_free = self, np.array_equal(cssp.costs[0], known.costs[0])
-        other._count(self.counted)
-        return other
 
     @property
     def system(self) -> System:
@@ -179,12 +152,8 @@ class ActivityPlanner:
         if counted == self.counted:
             return self
         if counted not in self._narrower:
-            other = copy(self)
+            other = self._narrower[counted] = copy(self)
             other._count(counted)
-            # Before the others are asked for theirs: two may know of one another.
-            self._narrower[counted] = other
-            other._near = None if self._near is None else self._near.counting(counted)
-            other.twin = None if self.twin is None else self.twin.counting(counted)
         return self._narrower[counted]
 
     def surface(self, forbidden: frozenset[int], paid: BoolArray) -> ValueSurface | None:
@@ -230,63 +199,6 @@ class ActivityPlanner:
         if not curve.pieces and self.plan_at(price, forbidden) is None:
             return None
         return curve.bracket(price)
-
-    def glimpse_at(self, price: float, forbidden: frozenset[int]) -> Bracket | Glimpse | None:
-        """As :meth:`bracket_at`, but where nothing is planned a quick bound will do."""
-        curve = self._curve(forbidden)
-        if curve.pieces:
-            return curve.bracket(price)
-        # What was planned elsewhere is soon planned here, and probably executed.
-        is_planned = self._near is not None and self._near._warm_start(frozenset()) is not None
-        plans = self._impossible or (is_planned and not self.floor)
-        bound = None if plans else self._quick_bound(price)
-        return self.bracket_at(price, forbidden) if bound is None else Glimpse(bound)
-
-    def bounds_at(self, prices: FloatArray) -> FloatArray | None:
-        """What every plan costs at least at several prices, without a plan; None if that takes one."""
-        curve = self._curve(frozenset())
-        if curve.pieces:
-            return curve.bounds(prices)
-        quick = None if self._impossible else self._quick_bound(float(prices.min()))
-        return None if quick is None else np.full(len(prices), max(0.0, quick))
-
-    def known_bound(self, price: float, forbidden: frozenset[int]) -> float:
-        """What every plan without the `forbidden` rows costs at least, by what is known of them."""
-        curve = self._curve(forbidden)
-        return max(0.0, curve.bracket(price).bound) if curve.pieces else 0.0
-
-    @property
-    def floor(self) -> float:
-        """What every plan costs at least, whatever is used, as far as that is known of other prices of it.
-
-        Without a price nothing but moves and the primary cost counts, and these may be those of the activity
-        before the world has changed.
-        """
-        if self._floor is None:
-            near = self._near if self._is_near_for_free else None
-            self._floor = 0.0 if near is None else near._for_free()
-        return self._floor
-
-    def _for_free(self) -> float:
-        """What is known of the least cost where what is used has no price."""
-        curve = self._curves.get(frozenset())
-        found = self.floor
-        if curve is not None and curve.pieces and curve.pieces[0].low == 0.0:
-            found = max(found, curve.pieces[0].low_bound)
-        if self._glimpse is not None and self._glimpse[0] == 0.0 and self._glimpse[1] is not None:
-            found = max(found, self._glimpse[1])
-        return found
-
-    def _quick_bound(self, price: float) -> float | None:
-        """What every plan costs at least at a price; None if that takes a plan."""
-        if self._index is None:
-            return None
-        if self.floor > 0.0:
-            return self.floor
-        if self._glimpse is None or price < self._glimpse[0]:
-            self._glimpse = price, self.solver.glimpse(self._weights_at(price, self._index))
-        # The least weighted cost never falls as the price rises.
-        return self._glimpse[1]
 
     def _weights_at(self, price: float, index: int) -> FloatArray:
         """The weights that a price of the one counted cost stands for."""
@@ -360,58 +272,11 @@ class ActivityPlanner:
         self, weights: FloatArray, forbidden: frozenset[int], warm: ActivityPlan | None
     ) -> ScalarOptimum | None:
         allowed = Region(forbidden).allowed(self.balance.num_rows) if forbidden else None
-        if warm is None:
-            rows, values, guess = self._first_plan(weights)
-            optimum = self.solver.minimise(weights, allowed, rows, values, guess=guess)
-        else:
-            optimum = self.solver.minimise(weights, allowed, warm.rows, warm.values)
+        rows, values = (None, None) if warm is None else (warm.rows, warm.values)
+        optimum = self.solver.minimise(weights, allowed, rows, values)
         if optimum is None:
             self._impossible.add(forbidden)
         return optimum
-
-    def forget_near(self) -> None:
-        """Let go of the planner that this one began near: of its world nobody will ask any more.
-
-        Worlds may change as often as they like, and each would keep all that were before it.
-        """
-        for planner in (self, *self._narrower.values()):
-            # What holds at no price is known from there.
-            planner._floor = planner.floor
-            planner._near = None
-
-    def begin_near(self, other: ActivityPlanner) -> None:
-        """Begin with a plan of another activity if only its costs or its probabilities are others."""
-        mine, theirs = self.prepared.problem, other.prepared.problem
-        same = (
-            len(mine.costs) == len(theirs.costs)
-            and np.array_equal(mine.row_start, theirs.row_start)
-            and np.array_equal(mine.transitions.indptr, theirs.transitions.indptr)
-            # The same graph: what ends there ends here.
-            and np.array_equal(mine.transitions.indices, theirs.transitions.indices)
-            and np.array_equal(mine.goals, theirs.goals)
-        )
-        if same and self.counted == other.counted:
-            self._near, self._is_near_for_free = other, False
-
-    def _first_plan(
-        self, weights: FloatArray
-    ) -> tuple[IntArray | None, FloatArray | None, FloatArray | None]:
-        """Rows to start from, their values if these are known, and a guess of what is to come.
-
-        They are those of an activity like this one.
-        """
-        price = self._price(weights)
-        if price is None:
-            return None, None, None
-        if self.twin is not None:
-            curve = self.twin._curves.get(frozenset())
-            piece = None if curve is None else curve.at(price)
-            mine, theirs = self.balance.costs, self.twin.balance.costs
-            if piece is not None and np.array_equal(weights @ mine, weights @ theirs):
-                return piece.plan.rows, piece.plan.values if np.array_equal(mine, theirs) else None, None
-        curve = None if self._near is None else self._near._curves.get(frozenset())
-        piece = None if curve is None else curve.nearest(price)
-        return (None, None, None) if piece is None else (piece.plan.rows, None, piece.plan.values @ weights)
 
     def _warm_start(self, forbidden: frozenset[int]) -> ActivityPlan | None:
         """A plan of the closest known region, to start from."""
@@ -430,12 +295,12 @@ class ActivityPlanner:
             root = self._curves.get(frozenset())
             self._curves = {} if root is None else {frozenset(): root}
         larger = [known for known in self._curves if known < forbidden]
-        curve = BudgetCurve(floor=self.floor)
+        curve = BudgetCurve()
         if larger:
             closest = max(larger, key=len)
             whole, new = self._curves[closest], forbidden - closest
             pieces = [replace(piece) for piece in whole.pieces if not self.uses_any(piece.plan, new)]
-            curve = BudgetCurve(pieces, whole, self.floor)
+            curve = BudgetCurve(pieces, whole)
         self._curves[forbidden] = curve
         return curve
 

@@ -17,8 +17,7 @@ from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import Counts, first_alike
 from hcssp.dual.flat_oracle import free_rows
 from hcssp.dual.surface_lookup import SurfaceLookup
-from hcssp.dual.twins import pair_up
-from hcssp.parallel import MIN_STATES_FOR_THREADS, parallel_map
+from hcssp.parallel import parallel_map
 from hcssp.procedure.elements import Activity
 
 
@@ -77,19 +76,7 @@ class ActivityPlanners:
         self.num_states = sum(activities[index].cssp.num_states for index in distinct)
         planners = {} if like is None else self._shared(like, distinct)
         missing = [index for index in distinct if index not in planners]
-        before: dict[str, ActivityPlanner] = {}
-        if like is not None:
-            before = {each.name: planner for each, planner in zip(like._activities, like.every, strict=True)}
-
-        def made(activity: int) -> ActivityPlanner:
-            return self._planner(activity, before.get(activities[activity].name))
-
-        planners |= zip(missing, parallel_map(made, missing, self.num_states), strict=True)
-        for planner in before.values():
-            planner.forget_near()
-        if self.num_states <= MIN_STATES_FOR_THREADS:
-            # Otherwise each of them is asked by a thread of its own.
-            pair_up(planner for _, planner in sorted(planners.items()))
+        planners |= zip(missing, parallel_map(self._planner, missing, self.num_states), strict=True)
         self.every: list[ActivityPlanner] = [planners[index] for index in first]
         self._views: dict[bytes, View] = {}
 
@@ -107,21 +94,13 @@ class ActivityPlanners:
                     break
         return found
 
-    def _planner(self, activity: int, before: ActivityPlanner | None) -> ActivityPlanner:
-        """A planner for an activity, which begins with what is known of it `before` the world has changed."""
+    def _planner(self, activity: int) -> ActivityPlanner:
+        """A new planner for an activity."""
         cssp = self._activities[activity].cssp
         # What a bound of nought counts is taken out, so no price is ever put on it.
         none = frozenset(index for index, taken_out in self._counted[activity] if taken_out)
         counted = frozenset(index for index, _ in self._counted[activity]) - none
-        usable = free_rows(cssp, tuple(index - 1 for index in none))
-        if before is not None and before.counted == counted and usable is None:
-            found = before.with_costs(cssp)
-            if found is not None:
-                return found
-        found = ActivityPlanner(cssp, counted, usable)
-        if before is not None:
-            found.begin_near(before)
-        return found
+        return ActivityPlanner(cssp, counted, free_rows(cssp, tuple(index - 1 for index in none)))
 
     def are_dearer(self, than: ActivityPlanners) -> bool:
         """Whether they are those of activities of the same names and rows, in which no step costs less."""

@@ -106,7 +106,7 @@ class AlikeActivities:
             known = self._known[region] = self._split(region)
         return known
 
-    def forbidden(self, region: Region) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
+    def _forbidden(self, region: Region) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
         """The forbidden rows of the procedure itself, and of each activity that has some, in its numbers."""
         rows: dict[int, list[int]] = {}
         offsets = self._offsets
@@ -118,7 +118,7 @@ class AlikeActivities:
         return choices, {activity: frozenset(own) for activity, own in rows.items()}
 
     def _split(self, region: Region) -> Slots:
-        choices, parts = self.forbidden(region)
+        choices, parts = self._forbidden(region)
         whole = self._everything
         activities, forbidden, of = list(whole.activities), list(whole.forbidden), whole.of.copy()
         numbers: dict[tuple[int, frozenset[int]], int] = {}

@@ -172,28 +172,6 @@ class ProcedureSolver:
             return rows, lowered(float(value[self.start]), float(self._lengths[self.start]), step)
         return rows, self._certifier.certify(step_costs, value[self._live], ~safe).bound
 
-    def bounds(self, row_costs: FloatArray) -> FloatArray | None:
-        """What :meth:`minimise` proves of many costs, a column each, if the last answer is the best for all.
-
-        Where it is not, less is proven; nothing, ``-inf``, where its rows cannot be taken. None if nothing is
-        known so.
-        """
-        rows = self._last
-        if rows is None or self._lengths is None or (rows[self._live] < 0).any():
-            return None
-        usable = np.isfinite(row_costs) & self._departs[:, np.newaxis]
-        costs = np.where(usable, row_costs, 0.0) / self._leaving[:, np.newaxis]
-        chain = self._chain(rows)
-        value = np.zeros((self.num_states, row_costs.shape[1]))
-        value[chain.states] = np.maximum(chain.factors.solve(costs[chain.chosen]), 0.0)
-        own = value[self.row_state]
-        gain = np.where(usable, costs + self._moves @ value - own, NEVER)
-        length = float(self._lengths[self.start])
-        steps = (lowering(*each, self._rounding) for each in zip(gain.T, own.T, strict=True))
-        starts = value[self.start].tolist()
-        found = [lowered(start, length, step) for start, step in zip(starts, steps, strict=True)]
-        return np.where(usable[chain.chosen].all(axis=0), found, -np.inf)
-
     def ends(self, rows: IntArray) -> bool:
         """Whether the choices `rows` lead from the start to the end almost surely."""
         taken = np.zeros(self.num_rows, dtype=np.bool_)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hcssp.cssp.model import FloatArray
-from hcssp.dual.activity_curve import Bracket, Glimpse
+from hcssp.dual.activity_curve import Bracket
 
 
 def loose_slots(
-    known: Sequence[Bracket | Glimpse | None], executions: FloatArray, tolerance: float, as_few: bool = False
+    known: Sequence[Bracket | None], executions: FloatArray, tolerance: float, as_few: bool = False
 ) -> list[int]:
     """The slots to plan anew before bound and policy are within `tolerance`; none if they are.
 

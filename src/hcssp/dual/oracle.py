@@ -56,7 +56,6 @@ Under other bounds it is the same problem, and what was learnt is kept:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from copy import copy
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -186,13 +185,6 @@ class Oracle(ABC, Generic[V]):
         anything is known.
         """
         return self.minimise(weights, region, near)
-
-    def glances(self, weights: FloatArray, regions: Sequence[Region]) -> FloatArray:
-        """What every policy of some regions costs at least, each under a row of `weights`, at a glance.
-
-        By default nothing is known so: ``-inf``.
-        """
-        return np.full(len(regions), -np.inf)
 
     def settle(
         self, region: Region, prices: FloatArray, bound: float, cutoff: float, expanded: int

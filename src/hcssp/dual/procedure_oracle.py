@@ -18,7 +18,7 @@ import numpy as np
 
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
-from hcssp.dual.activity_curve import ActivityPlan, Bracket, Glimpse
+from hcssp.dual.activity_curve import ActivityPlan, Bracket
 from hcssp.dual.activity_planners import ActivityPlanners
 from hcssp.dual.affordable_oracle import AffordableOracle
 from hcssp.dual.alike_activities import AlikeActivities, Slots
@@ -26,7 +26,6 @@ from hcssp.dual.crossing import crossings
 from hcssp.dual.event_solver import ProcedureSolver
 from hcssp.dual.exchangeable import Exchangeable
 from hcssp.dual.foresight import TurningPoint, turning_point_of
-from hcssp.dual.glances import glances
 from hcssp.dual.known_policies import KnownPolicies
 from hcssp.dual.loose_slots import loose_slots
 from hcssp.dual.oracle import Minimum, Oracle, Settlement
@@ -117,14 +116,11 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
         is_glance = precision == np.inf and self._surfaces is not None
 
-        def look_up(slot: int) -> Bracket | Glimpse | None:
+        def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
             planner = self.planners[activity]
             if planner.priced and is_usual:
-                price, forbidden = self.price(activity, plain), slots.forbidden[slot]
-                # What is never executed can do without a plan.
-                ask = planner.glimpse_at if self._surfaces is None else planner.bracket_at
-                return ask(price, forbidden)
+                return planner.bracket_at(self.price(activity, plain), slots.forbidden[slot])
             own = self.own_weights(activity, weights)
             if is_glance:
                 return planner.glance(own, slots.forbidden[slot])
@@ -150,18 +146,9 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             found = self._compose(known, slots, weights, is_glance)
             if found is None:
                 return None
-            executions = slots.executions(found.vertex.executions)
-            unplanned = [
-                slot
-                for slot, each in enumerate(known)
-                if each is not None and each.plan is None and executions[slot] > 0.0
-            ]
-            if unplanned:
-                for slot, bracket in zip(unplanned, self._each(plan, slots, unplanned), strict=True):
-                    known[slot] = bracket
-                continue
             if precision == np.inf:
                 return found
+            executions = slots.executions(found.vertex.executions)
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
             loose = loose_slots(known, executions, tolerance, as_few=self._surfaces is not None)
             if not loose:
@@ -173,20 +160,15 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
 
-    def glances(self, weights: FloatArray, regions: Sequence[Region]) -> FloatArray:
-        is_usual = (weights[:, 0] == 1.0).all() and not weights[:, 1:][:, ~self._is_bounded].any()
-        known = glances(self, weights, regions) if is_usual and self._surfaces is None else None
-        return super().glances(weights, regions) if known is None else known
-
     def _first_look(
         self,
-        look_up: Callable[[int], Bracket | Glimpse | None],
+        look_up: Callable[[int], Bracket | None],
         slots: Slots,
         weights: FloatArray,
         is_glance: bool,
-    ) -> list[Bracket | Glimpse | None]:
+    ) -> list[Bracket | None]:
         """What is known about the activity of each slot: of all surfaces at once, of the others by asking."""
-        known: list[Bracket | Glimpse | None] = [None] * len(slots.activities)
+        known: list[Bracket | None] = [None] * len(slots.activities)
         if self._surfaces is not None:
             known[:] = self._surfaces.look_up(slots, weights, is_glance)
         left = [slot for slot, bracket in enumerate(known) if bracket is None]
@@ -215,13 +197,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         """The price of an activity's one counted cost that the problem's `weights` amount to."""
         counted = self.planners[activity].counted
         return sum(weights[1 + constraint] for constraint, index in self.counts[activity] if index in counted)
-
-    def prices(self, activity: int, weights: FloatArray) -> FloatArray:
-        """As :meth:`price`, of several weights, a row each."""
-        counted = self.planners[activity].counted
-        columns = [1 + constraint for constraint, index in self.counts[activity] if index in counted]
-        prices: FloatArray = weights[:, columns].sum(axis=1)
-        return prices
 
     def own_weights(self, activity: int, weights: FloatArray) -> FloatArray:
         """The weights of an activity's own costs that the problem's `weights` amount to."""
@@ -259,18 +234,15 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         return total
 
     def row_costs(self, values: FloatArray, weights: FloatArray) -> FloatArray:
-        """What each choice costs under `weights`, if the activities cost `values`.
-
-        With a row for each of several weights, and a column for each of several values, for all of them.
-        """
+        """What each choice costs under `weights`, if the activities cost `values`."""
         row_costs: FloatArray = self.procedure.runs @ values
         if self._choice_costs is not None:
             # A little less, so that no rounding makes it more than it is.
-            row_costs += (weights @ self._choice_costs).T * (1.0 - 4.0 * weights.shape[-1] * ROUNDINGS)
+            row_costs += weights @ self._choice_costs * (1.0 - 4.0 * len(weights) * ROUNDINGS)
         return row_costs
 
     def _compose(
-        self, known: list[Bracket | Glimpse | None], slots: Slots, weights: FloatArray, by_plans: bool = False
+        self, known: list[Bracket | None], slots: Slots, weights: FloatArray, by_plans: bool = False
     ) -> Minimum[ProcedureVertex] | None:
         """The best choices if every activity costs what it does at least; or, unbounded, by known plans."""
         procedure = self.procedure

@@ -120,7 +120,6 @@ def begin_with(
         if len(fewer) == len(leaves) or not looks.are_good(fewer, MOST_OPEN_UNCHANGED):
             return []
         leaves = fewer
-    looks.glance(leaves)
     numbers, nodes = record.graft([record.root], splits), []
     for node, _ in leaves:
         bound, number = looks.bound(node), numbers[node.number]
@@ -191,26 +190,12 @@ class _Looks:
         if len(leaves) == 1 or not 0.0 < self._missing < inf or self._enough <= 0.0:
             return False
         tried = leaves[:: -(-len(leaves) // TRIED)]
-        self.glance(tried)
         left = most_open * self._missing * len(tried)
         for node, _ in tried:
             left -= max(0.0, self._enough - self.bound(node))
             if left < 0.0:
                 return False
         return True
-
-    def glance(self, leaves: Sequence[Leaf]) -> None:
-        """See at a glance which of some regions hold nothing better than the best plan."""
-        nodes = [leaf.node for leaf in leaves if leaf.node.region not in self._known]
-        if not nodes:
-            return
-        weights = np.array([np.append(1.0, node.prices) for node in nodes])
-        least = self._oracle.glances(weights, [node.region for node in nodes])
-        for node, value in zip(nodes, least.tolist(), strict=True):
-            bound = lagrangian_bound(value, node.prices, self._oracle.bounds)
-            if bound >= self._enough:
-                # It need not be known more closely.
-                self._known[node.region] = bound
 
     def bound(self, node: Node) -> float:
         """What is shown of a node's region; ``inf`` if it holds no policy that ends."""

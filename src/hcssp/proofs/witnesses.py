@@ -244,15 +244,9 @@ class ProcedureWitness:
         below, above = planner.known_around(price, regions[-1])
         if below is None and above is None:
             return None
-        low: End = (0.0, self._for_free(activity)) if below is None else _upper_end(below)
+        low: End = (0.0, None) if below is None else _upper_end(below)
         high: End = (inf, None) if above is None else _lower_end(above)
         return self._between(activity, regions[-1], index, price, low, high)
-
-    def _for_free(self, activity: int) -> ActivityPlan | None:
-        """The best plan of an activity where its use has no price, if the search knew what that costs."""
-        planner = self._oracle.planners[activity]
-        answer = planner.plan_at(0.0, frozenset()) if planner.floor > 0.0 else None
-        return None if answer is None else answer[0]
 
     def _from_larger(
         self, activity: int, regions: Sequence[frozenset[int]], weights: FloatArray

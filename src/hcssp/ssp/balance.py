@@ -15,7 +15,7 @@ It serves twice: the rows of a policy form the system :math:`I - P_\pi` of its v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 
@@ -81,14 +81,6 @@ class Balance:
         # Twice the successors: their probabilities are divided by a sum of them.
         self._rounding = (2 * longest + len(problem.costs) + 16) * ROUNDINGS
 
-    def with_costs(self, problem: CSSP) -> Balance:
-        """The same moves at the costs of `problem`, which has the states and rows of this one."""
-        other = copy(self)
-        other.problem = problem
-        other.costs = _per_departure(problem.costs, _Entries(problem).leaving())
-        other.__dict__.pop("_least_costs", None)
-        return other
-
     def certify(
         self,
         weights: FloatArray,
@@ -136,12 +128,6 @@ class Balance:
     def certifier(self) -> Certifier:
         """What proves bounds where reduced costs are too coarse; made when it is needed first."""
         return Certifier.of(self.problem)
-
-    @cached_property
-    def seen_at_once(self) -> tuple[Hashable, ...]:
-        """What problems with the same moves have in common, and others hardly ever."""
-        matrix = self.matrix
-        return matrix.shape, int(matrix.nnz), int(matrix.indices.sum()), float(matrix.data.sum())
 
     @cached_property
     def _least_costs(self) -> FloatArray:

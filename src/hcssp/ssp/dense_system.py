@@ -10,8 +10,6 @@ every row where it is: it is the elimination without pivoting that suits M-matri
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
@@ -34,11 +32,6 @@ class DenseSystem(PolicySystem):
         super().__init__(balance)
         self._matrix: FloatArray = balance.matrix.toarray()
         self._costs: FloatArray = np.ascontiguousarray(balance.costs.T)
-
-    def with_costs(self, balance: Balance) -> Self:
-        other = super().with_costs(balance)
-        other._costs = np.ascontiguousarray(balance.costs.T)
-        return other
 
     @staticmethod
     def suits(balance: Balance) -> bool:

@@ -8,7 +8,6 @@ flow, see :mod:`hcssp.ssp.flow_order`.
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -82,15 +81,6 @@ class Factoriser:
         self._always = order
         self._hubs: IntArray = np.empty(0, dtype=np.int64)
         self._num_flowing = self._num_circling = 0
-
-    def with_costs(self, balance: Balance) -> Factoriser:
-        """The same for a problem with the same moves, with what was found out about their orderings."""
-        other = copy(self)
-        other._balance = balance
-        if self._num_circling > self._num_flowing:
-            # What went in circles does so at other costs, too: no order of the flow is looked for again.
-            other._num_circling = self._num_flowing + MAX_CIRCLING + 1
-        return other
 
     def factorise(self, rows: IntArray) -> Factors:
         """The factors of the policy `rows`, one for each live state.

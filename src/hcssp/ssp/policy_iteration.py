@@ -17,7 +17,6 @@ lower bound holds whatever the rounding and wherever it ends, see :mod:`hcssp.ss
 from __future__ import annotations
 
 import logging
-from copy import copy
 from dataclasses import dataclass
 from math import inf
 
@@ -67,9 +66,6 @@ each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps.
 
 MAX_UNSETTLED_STATES = 8
 """Once no more states than these change their best row in a sweep, the policy is evaluated."""
-
-GLIMPSE_LOSS = 0.25
-"""The share of its value that a bound from shortest paths may be too low by; a worse one decides nothing."""
 
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
@@ -137,15 +133,6 @@ class PolicyIteration:
         self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
-        self._glimpsed: tuple[FloatArray, tuple[IntArray, FloatArray]] | None = None
-
-    def with_costs(self, balance: Balance) -> PolicyIteration:
-        """The same for a problem with the same moves at other costs: what is known of the moves is kept."""
-        other = copy(self)
-        other.balance = balance
-        other.system = self.system.with_costs(balance)
-        other._glimpsed = None
-        return other
 
     def minimise(
         self,
@@ -154,7 +141,6 @@ class PolicyIteration:
         warm: IntArray | None = None,
         values: FloatArray | None = None,
         *,
-        guess: FloatArray | None = None,
         partly: bool = False,
     ) -> ScalarOptimum | None:
         """The best policy of the region `allowed`, or None if it has no proper policy.
@@ -169,9 +155,6 @@ class PolicyIteration:
             A proper policy near the answer. It may use rows that the region forbids.
         values
             The exact values of `warm`, where they are known.
-        guess
-            A guess of the weighted costs to go of the best policy: where nothing is forbidden, sweeps begin
-            with it, and `warm` is not evaluated.
         partly
             Whether a policy will do that ends from some of the initial states only; the others are dead.
         """
@@ -180,8 +163,6 @@ class PolicyIteration:
             nothing = np.zeros((0, len(weights)))
             return ScalarOptimum(np.zeros(0, dtype=np.int64), nothing, np.zeros(len(weights)), 0.0)
         problem = ScalarProblem(self.balance, weights, allowed)
-        if warm is not None and guess is not None and allowed is None and problem.every_step_costs:
-            return self._improve(problem, self._swept_policy(problem, warm, guess))
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
@@ -311,28 +292,8 @@ class PolicyIteration:
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
 
-    def glimpse(self, weights: FloatArray) -> float | None:
-        """What every policy costs at least, for a fraction of the time of the best one; None if not so.
-
-        It is what shortest paths prove, with which :meth:`minimise` under the same weights then begins.
-        """
-        if isinstance(self.system, DenseSystem) or not self.balance.num_live:
-            # The best policy takes no longer.
-            return None
-        problem = ScalarProblem(self.balance, weights)
-        paths = self._shortest_paths(problem)
-        if paths is None:
-            return None
-        self._glimpsed = weights, paths
-        _, value = paths
-        reduced = self.balance.reduced_costs(problem.row_costs, value)
-        quick = self.balance.certify_quickly(weights, value, reduced, GLIMPSE_LOSS)
-        return None if quick is None else quick.bound
-
     def _shortest_paths(self, problem: ScalarProblem) -> tuple[IntArray, FloatArray] | None:
         """A proper policy and the lengths of its likeliest paths; None if not to be had so."""
-        if self._glimpsed is not None and np.array_equal(self._glimpsed[0], problem.weights):
-            return self._glimpsed[1]
         if not problem.every_step_costs:
             return None
         everything = np.ones(self.balance.num_rows, dtype=np.bool_)
@@ -342,7 +303,6 @@ class PolicyIteration:
     def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
         """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so."""
         paths = self._shortest_paths(problem)
-        self._glimpsed = None
         return None if paths is None else self._swept_policy(problem, *paths)
 
     def _swept_policy(self, problem: ScalarProblem, rows: IntArray, value: FloatArray) -> IntArray:

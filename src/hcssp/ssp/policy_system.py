@@ -13,9 +13,7 @@ differs in too many states, it becomes the new reference.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
@@ -206,14 +204,6 @@ class PolicySystem:
             excess = units - self.balance.times(update.rows, known)
             answers += self.balance.times(taken, update.columns) @ update.solve(excess)
         return answers[:, place]
-
-    def with_costs(self, balance: Balance) -> Self:
-        """The same for other costs, see :meth:`hcssp.ssp.system.System.with_costs`."""
-        other = copy(self)
-        other.balance = balance
-        other._factoriser = self._factoriser.with_costs(balance)
-        other.release()
-        return other
 
     def release(self) -> None:
         """Give back the factors and all that was computed with them."""

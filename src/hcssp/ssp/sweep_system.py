@@ -9,9 +9,6 @@ Where steps lead anywhere, no order is any good, and products with the system se
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Self
-
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
@@ -97,12 +94,6 @@ class SweepSystem:
         self._values = np.empty_like(values)
         self._values[order] = values
         return self._values
-
-    def with_costs(self, balance: Balance) -> Self:
-        """The same for other costs, see :meth:`hcssp.ssp.system.System.with_costs`."""
-        other = copy(self)
-        other.balance = balance
-        return other
 
     @property
     def _mixes(self) -> bool:

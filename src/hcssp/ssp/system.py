@@ -6,7 +6,7 @@ over it (:mod:`hcssp.ssp.sweep_system`). Callers do not ask which: they say how 
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Protocol
 
 from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.errors import ImproperPolicy
@@ -76,9 +76,6 @@ class System(Protocol):
         -------
         None where it takes as long as evaluating as many policies.
         """
-
-    def with_costs(self, balance: Balance) -> Self:
-        """The same for a problem with the same moves at other costs; what is known of the moves is kept."""
 
     def release(self) -> None:
         """Give back the memory of what is quickly made again; answers stay the same."""
