@@ -30,7 +30,7 @@ from hcssp.ssp.balance import Balance
 from hcssp.ssp.dense_system import DenseSystem
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from hcssp.ssp.start import safe_rows, starting_policy
+from hcssp.ssp.start import safe_rows
 from hcssp.ssp.system import EXACT, System
 from hcssp.ssp.system_choice import layers_of, side_of, system_for
 
@@ -54,18 +54,11 @@ SWEEP_TOLERANCE = 1e-8
 SWEEP_SHARE = 0.03
 """Sweep while more than this share of the states improves; in large problems while any does."""
 
-PROPER_SHARE = 0.5
-"""A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
-share below one would do, and this leaves the rounding of the sweep far behind."""
-
 MIN_SWEEPS, MAX_SWEEPS = 3, 60
 
 NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
 """A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
 each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
-
-MAX_UNSETTLED_STATES = 8
-"""Once no more states than these change their best row in a sweep, the policy is evaluated."""
 
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
@@ -129,8 +122,6 @@ class PolicyIteration:
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
-        # Where a factorisation is cheap, it settles what a few states have not.
-        self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -171,10 +162,6 @@ class PolicyIteration:
                 except (ImproperPolicy, OutOfPrecision):
                     # Replacing forbidden rows one by one has closed a circle.
                     logger.debug("a warm start was improper; starting from the goals")
-        elif allowed is None:
-            rows = self._cold_start(problem)
-            if rows is not None:
-                return self._improve(problem, rows)
         return self._from_the_goals(problem, partly)
 
     def _improve(
@@ -292,39 +279,6 @@ class PolicyIteration:
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
 
-    def _shortest_paths(self, problem: ScalarProblem) -> tuple[IntArray, FloatArray] | None:
-        """A proper policy and the lengths of its likeliest paths; None if not to be had so."""
-        if not problem.every_step_costs:
-            return None
-        everything = np.ones(self.balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(self.balance, problem.row_costs, everything, likeliest_only=True)
-        return None if (rows == NO_ROW).any() else (rows, value)
-
-    def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
-        """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so."""
-        paths = self._shortest_paths(problem)
-        return None if paths is None else self._swept_policy(problem, *paths)
-
-    def _swept_policy(self, problem: ScalarProblem, rows: IntArray, value: FloatArray) -> IntArray:
-        """A proper policy that is best for what sweeps make of some values; `rows` if they lead to none.
-
-        A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
-        closed set without a goal the average cost would be at most the average change.
-        """
-        balance, estimate = self.balance, problem.estimate(value)
-        greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-        change = _largest_change(estimate)
-        for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
-            if change <= SWEEP_TOLERANCE * problem.least_cost:
-                break
-            estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
-            before, greedy = greedy, balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-            change = _largest_change(estimate)
-            is_proper = change < PROPER_SHARE * problem.least_cost
-            if is_proper and np.count_nonzero(before != greedy) <= self._settled:
-                break
-        return greedy if change < PROPER_SHARE * problem.least_cost else rows
-
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
     ) -> tuple[IntArray | None, FloatArray | None]:
@@ -370,8 +324,3 @@ class PolicyIteration:
             everything = np.ones(self.balance.num_rows, dtype=np.bool_)
             self._proper, _ = safe_rows(self.balance, row_costs, everything)
         return self._proper
-
-
-def _largest_change(estimate: Estimate) -> float:
-    """By how much one Bellman sweep would change a value at most."""
-    return float(np.max(np.abs(estimate.least), initial=0.0))

@@ -17,9 +17,6 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards
 from hcssp.ssp.balance import Balance
 
-LIKELY_SHARE = 0.5
-"""A likely outcome has more than this share of the probability of the likeliest."""
-
 STEP_SHARE = 1e-6
 """A step is at least this share of the largest cost long (of one, if all are free), so that paths get shorter
 with every step even where steps are free. Only the choice among proper policies depends on it."""
@@ -28,27 +25,20 @@ SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
 """A step that is no longer than this share of a path may be lost in the rounding of the path's length."""
 
 
-def starting_policy(
-    balance: Balance, row_costs: FloatArray, allowed: BoolArray, likeliest_only: bool = False
-) -> tuple[IntArray, FloatArray]:
-    """Rows that begin shortest paths of allowed rows to a goal, and the lengths of those paths.
+def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> IntArray:
+    """Rows that begin shortest paths of allowed rows to a goal.
 
-    A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
-    and every allowed row stays among the live states, which holds for prepared problems without a region.
-    Otherwise see :func:`safe_rows`. With `likeliest_only`, paths may count on likely outcomes only: fewer
-    edges, and more states without a path.
+    A live state without a path has NO_ROW. The policy is proper if every state has a row and every allowed
+    row stays among the live states, which holds for prepared problems without a region. Otherwise see
+    :func:`safe_rows`.
     """
     live = balance.num_live
     matrix = balance.matrix
     row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
-    # Below zero at a row's own state, where it leads to no more likely than any floor.
+    # Below zero at a row's own state.
     probability = -matrix.data
     to_goal = balance.goal_probability
-    floor = np.zeros(balance.num_rows)
-    if likeliest_only:
-        np.maximum.at(floor, row_of_entry, LIKELY_SHARE * probability)
-        floor = np.maximum(floor, to_goal)
-    entry = np.flatnonzero(probability > floor[row_of_entry])
+    entry = np.flatnonzero(probability > 0.0)
     goal_row = np.flatnonzero(to_goal > 0.0)
     step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
     step = np.where(allowed, step, np.inf)
@@ -68,7 +58,7 @@ def starting_policy(
     np.minimum.at(through, row, distance[head] + length)
     least = balance.least_of_state(through)
     rows = balance.least_rows(through, least, np.arange(live))
-    return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
+    return np.where(np.isfinite(least), rows, NO_ROW)
 
 
 def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
@@ -103,7 +93,7 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
     """
     search: Backwards | None = None
     while True:
-        rows, _ = starting_policy(balance, row_costs, allowed)
+        rows = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
             return rows, allowed
