@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import PolicySystem
 
 SIZE = 2
 
@@ -30,10 +30,10 @@ CACHES = {
 }
 """The constants that say how much is kept, by module."""
 
-UPDATED = {"hcssp.ssp.dense_system": ("MAX_DENSE_STATES",)}
+UPDATED = {"hcssp.ssp.policy_evaluation": ("MAX_DENSE_STATES",)}
 """Small problems are to use the updates that are kept for large ones."""
 
-BYTES = {"hcssp.ssp.policy_system": ("COLUMN_MEMORY",)}
+BYTES = {"hcssp.ssp.policy_evaluation": ("COLUMN_MEMORY",)}
 """Those that say so in bytes; what they limit is set where it is used."""
 
 

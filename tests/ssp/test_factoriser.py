@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.fill import Layers
+from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import CSSP, IntArray
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factoriser import Factoriser
+from hcssp.ssp.policy_evaluation import Factoriser
 
 COUNT = 3_000
 

@@ -8,20 +8,17 @@ from scipy.sparse import csr_array
 
 from brute_force import BruteForce, brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.fill import Layers
+from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.dense_system import DenseSystem
+from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
-from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows
-from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT
 from policy_systems import circle
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp
@@ -173,9 +170,9 @@ def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
 def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     balance = Balance(proper_problem(0))
     assert isinstance(PolicyIteration(balance).system, DenseSystem)
-    monkeypatch.setattr("hcssp.ssp.dense_system.MAX_DENSE_STATES", 2)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_DENSE_STATES", 2)
     assert type(PolicyIteration(balance).system) is PolicySystem
-    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 10)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
@@ -206,7 +203,7 @@ def cube(side: int) -> CSSP:
 
 def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
-    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 300)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 300)
     corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
     square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
     block = PolicyIteration(Balance(cube(10)))

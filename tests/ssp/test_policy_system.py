@@ -9,9 +9,14 @@ from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.model import IntArray
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import MAX_WIDTH, Balance
-from hcssp.ssp.factoriser import Factoriser, Factors
-from hcssp.ssp.policy_system import MAX_CHANGED_STATES, MAX_CORRECTED, PolicySystem
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.policy_evaluation import (
+    EXACT,
+    MAX_CHANGED_STATES,
+    MAX_CORRECTED,
+    Factoriser,
+    Factors,
+    PolicySystem,
+)
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
 
@@ -195,7 +200,7 @@ def test_a_cost_that_all_but_vanishes_is_as_exact_as_if_it_was_factorised(
 def test_a_cost_whose_corrections_do_not_settle_is_factorised(
     factorised: list[IntArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_system.MAX_CORRECTIONS", 0)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_CORRECTIONS", 0)
     test_what_large_numbers_leave_of_one_another_is_not_believed()
     assert len(factorised) == 2
 

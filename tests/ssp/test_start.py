@@ -11,7 +11,7 @@ from hcssp.cssp.model import CSSP, BoolArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import PolicySystem
 from hcssp.ssp.start import safe_rows, starting_policy
 from proper_problems import proper_problem
 from random_problems import random_cssp

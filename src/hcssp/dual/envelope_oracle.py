@@ -20,10 +20,9 @@ from hcssp.dual.oracle import Minimum
 from hcssp.dual.vertex import estimated_rounding
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.envelope import EnvelopeOptimum, envelope_reached, envelope_visits, minimise_above
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import PolicySystem, System
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
-from hcssp.ssp.system import System
 
 MIN_STATES = 100
 """A smaller problem is solved as a whole: that costs no more than looking after a part."""

@@ -22,11 +22,9 @@ from hcssp.dual.repair import improve
 from hcssp.dual.vertex import CLEARLY_VISITED, Vertex, estimated_rounding
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import EXACT, PolicySystem, SweepSystem, System
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
-from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT, System
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
@@ -56,7 +54,7 @@ class FlatVertex(Vertex):
     costs, values
         Its expected costs, and those to go from every live state.
     system
-        Computes the expected visits of the live states under such rows, see :class:`hcssp.ssp.system.System`.
+        Computes the expected visits of the live states under such rows.
     """
 
     def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: System) -> None:

@@ -22,8 +22,8 @@ from hcssp.cssp.reachability import Backwards, closure
 from hcssp.cssp.spans import joined_spans
 from hcssp.numerics import is_feasible
 from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
-from hcssp.ssp.factoriser import Factors
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
+from hcssp.ssp.policy_evaluation import Factors
 from hcssp.ssp.policy_rows import best_rows, greedy_rows, policy_chain
 
 MAX_IMPROVEMENTS = 2

@@ -29,8 +29,7 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
 from hcssp.cssp.spans import first_in_each
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factoriser import Factors
-from hcssp.ssp.policy_system import LARGEST_VALUE
+from hcssp.ssp.policy_evaluation import LARGEST_VALUE, Factors
 from hcssp.ssp.scalar_problem import ScalarProblem, tie
 
 MAX_SHARE = 0.5

@@ -27,12 +27,10 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.dense_system import DenseSystem
+from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, System, layers_of, side_of, system_for
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from hcssp.ssp.start import safe_rows
-from hcssp.ssp.system import EXACT, System
-from hcssp.ssp.system_choice import layers_of, side_of, system_for
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +99,7 @@ class PolicyIteration:
         The prepared problem.
     system
         How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's graph, see
-        :mod:`hcssp.ssp.system_choice`.
+        :mod:`hcssp.ssp.policy_evaluation`.
     """
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
