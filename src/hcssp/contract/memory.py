@@ -67,11 +67,6 @@ class Memory:
             self._oracles[evaluation] = oracle_of(problem, evaluation, self._before.pop(evaluation, None))
         return self._oracles[evaluation].under(problem.bounds)
 
-    def has_oracle(self, problem: Problem, evaluation: Evaluation = "auto") -> bool:
-        """Whether an oracle of `problem` is at hand, which need not be made."""
-        known = self._problem is not None and _share_oracles(self._problem, problem)
-        return known and evaluation in self._oracles
-
     def expansion(self, problem: ImplicitCSSP) -> Expansion:
         """What was expanded of an implicit problem, under whatever bounds; another one begins anew."""
         if self._expansion is None or self._expansion.problem.space is not problem.space:

@@ -37,7 +37,6 @@ from hcssp.dual.stochastic import optimum_of
 from hcssp.dual.vertex import V
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.branching import NODE_ROUNDS, Branching, Node, offer
-from hcssp.methods.early_plan import early_plans, has_early_plan
 from hcssp.methods.open_duals import DEFAULT_CAPACITY, OpenDuals
 from hcssp.methods.refutation import refuted
 from hcssp.methods.replay import begin_with, is_guide, resumed
@@ -83,15 +82,6 @@ class PolicyBranching:
         began = time.perf_counter()
         refuse_implicit(problem, f"the method {self.name!r}")
         given = context or Context()
-        known_cost, prices = given.known_cost, given.prices
-        if (
-            self.oracle is None
-            and has_early_plan(problem)
-            and not given.memory.has_oracle(problem, self.evaluation)
-        ):
-            for step in early_plans(problem, began):
-                known_cost, prices = min(known_cost, step.upper_bound), step.prices
-                yield step
         if self.oracle is not None:
             oracle = self.oracle(problem)
         else:
@@ -106,10 +96,10 @@ class PolicyBranching:
             problem,
             oracle,
             began,
-            known_cost,
+            given.known_cost,
             given.record,
             given.node_memory,
-            prices,
+            given.prices,
             coordinator,
             given.guide,
             self.counts,
