@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from hcssp.cssp.builder import ActionHandle as ActionHandle
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
     from hcssp.cssp.builder import StateHandle as StateHandle
-    from hcssp.cssp.expanded_part import ExpandedCSSP as ExpandedCSSP
+    from hcssp.cssp.expansion import ExpandedCSSP as ExpandedCSSP
     from hcssp.cssp.expansion import Expansion as Expansion
     from hcssp.cssp.exploration import explore as explore
     from hcssp.cssp.exploration import explore_in_batches as explore_in_batches
@@ -230,7 +230,7 @@ _HOME = {
     "Evaluation": "hcssp.evaluation.records",
     "EventHandle": "hcssp.procedure.builder",
     "EventWay": "hcssp.procedure.flattening",
-    "ExpandedCSSP": "hcssp.cssp.expanded_part",
+    "ExpandedCSSP": "hcssp.cssp.expansion",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",
     "explore_in_batches": "hcssp.cssp.exploration",

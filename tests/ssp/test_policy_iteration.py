@@ -16,9 +16,8 @@ from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, PolicySystem, SweepSystem
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum, safe_rows
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from hcssp.ssp.start import safe_rows
 from policy_systems import circle
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp

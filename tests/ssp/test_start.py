@@ -12,7 +12,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import PolicySystem
-from hcssp.ssp.start import safe_rows, starting_policy
+from hcssp.ssp.policy_iteration import safe_rows, starting_policy
 from proper_problems import proper_problem
 from random_problems import random_cssp
 from volume import some

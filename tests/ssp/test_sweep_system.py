@@ -8,7 +8,7 @@ from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import EXACT, MAX_FAILURES, ROUGH, PolicySystem, SweepSystem
-from hcssp.ssp.start import starting_policy
+from hcssp.ssp.policy_iteration import starting_policy
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
 

@@ -2,8 +2,8 @@ r"""The oracle of an implicit C-SSP: it expands what the prices make good, and t
 
 For weights :math:`w` the problem is expanded where its best policy goes (:mod:`hcssp.ssp.guided_expansion`).
 The bound is that of the expanded part, certified on all its rows; the policy is the best that never leaves
-the part (:mod:`hcssp.ssp.closing`). What is learnt at some weights is a floor under the values at all others
-(:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
+the part (:mod:`hcssp.ssp.closed_policies`). What is learnt at some weights is a floor under the values at all
+others (:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
 
 The oracle answers for all policies together, under weights with a primary weight of 1 and where nobody can go
 in circles for nothing: that is enough for the dual. It leaves all else to the exact method on the part.
@@ -24,7 +24,7 @@ from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.vertex import Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
-from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, is_acyclic, widen
+from hcssp.ssp.closed_policies import ClosedPolicies, ClosedPolicy, close_by_policy, is_acyclic, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
 from hcssp.ssp.region import Region
@@ -141,7 +141,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._departures = Departures(expansion)
         self._known: list[tuple[FloatArray, FloatArray]] = []
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
-        self._closing: tuple[int, Closing] | None = None
+        self._closing: tuple[int, ClosedPolicies] | None = None
         self._mass = FIRST_MASS
         # Whether policies have come to an end when they were followed wherever they go.
         self._closable = True
@@ -183,7 +183,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         """Keep a bound on the optimum, and where heuristics that know prices have proven it."""
         if proven > self.proven:
             self.proven = proven
-            known = self.expansion.to_come.knows_prices
+            known = self.expansion.weighted_heuristic.knows_prices
             self.expansion.proven_under = weights.copy() if known else None
 
     def closed_at(self, weights: FloatArray, near: ClosedPolicy | None) -> ClosedPolicy | None:
@@ -262,10 +262,10 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             if not widen(search, closing.outside(), RINGS_AT_ONCE):
                 break
 
-    def _closings(self) -> Closing:
+    def _closings(self) -> ClosedPolicies:
         size = self.expansion.num_expanded
         if self._closing is None or self._closing[0] != size:
-            self._closing = size, Closing(self.expansion)
+            self._closing = size, ClosedPolicies(self.expansion)
         return self._closing[1]
 
     def _require_costs(self, search: GuidedExpansion) -> None:
@@ -290,7 +290,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             return None
         floors = Floors()
         for known, values in self._known:
-            beyond = self.expansion.to_come.under(known, len(values))
+            beyond = self.expansion.weighted_heuristic.under(known, len(values))
             floors.add(known, np.append(np.where(values < DEAD, values, 0.0), beyond))
         return floors.at(weights)
 
@@ -316,7 +316,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             potential = np.where(dead, 0.0, values)[live]
             costs = search.weights @ part.costs
             edge = np.flatnonzero(part.frontier)
-            costs[part.row_start[edge]] = self.expansion.to_come.under(search.weights)[edge]
+            costs[part.row_start[edge]] = self.expansion.weighted_heuristic.under(search.weights)[edge]
             loss = CERTIFIED_LOSS * self._precision
             bound = max(bound, certifier.certify(costs, potential, forbidden, loss).bound)
             if bound >= (1.0 - FINEST) * search.start_value:

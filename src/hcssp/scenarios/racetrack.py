@@ -27,8 +27,8 @@ from scipy.sparse import csr_array
 from hcssp.cssp.conversion import tidy
 from hcssp.cssp.grid import GridWorld, Hazard, Rectangle
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
+from hcssp.cssp.levels import PlacedGrid
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
-from hcssp.cssp.placed_grid import PlacedGrid
 from hcssp.cssp.preprocessing import prepare
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem

@@ -28,7 +28,7 @@ from hcssp.cssp.absorption import Products, factorised
 from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
-from hcssp.ssp.start import SWALLOWED, path_lengths
+from hcssp.ssp.policy_iteration import SWALLOWED, path_lengths
 
 MAX_EVALUATIONS = 400
 MAX_SWEEPS = 200
