@@ -233,7 +233,7 @@ def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch:
     stopped_early = 0
     afar, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     # From afar and without sweeps: otherwise the first policy is as good as exact.
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_SWEEPS", 0)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_BELLMAN_SWEEPS", 0)
     for price in (0.0, 0.4, 3.0, 50.0):
         coarse = rough.minimise(np.array([1.0, price]), warm=afar)
         best = exact.minimise(np.array([1.0, price]), warm=afar)

@@ -53,7 +53,7 @@ def test_what_products_do_not_solve_is_swept_and_after_some_of_it_they_are_not_t
     system = SweepSystem(balance, mixes=True)
     endless, late = np.array([0, 2]), np.array([0, 4])
     with pytest.MonkeyPatch.context() as patience:
-        patience.setattr("hcssp.ssp.policy_evaluation.MAX_SWEEPS", 1000)
+        patience.setattr("hcssp.ssp.policy_evaluation.MAX_GAUSS_SEIDEL_SWEEPS", 1000)
         with pytest.raises(ImproperPolicy, match="does not reach a goal"):
             system.values(endless, EXACT)
         with pytest.raises(ImproperPolicy, match="does not reach a goal"):
@@ -92,7 +92,7 @@ def test_a_policy_that_ends_late_ends() -> None:
 
 
 def test_a_policy_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_SWEEPS", 1000)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_GAUSS_SEIDEL_SWEEPS", 1000)
     endless = np.array([0, 2])
     with pytest.raises(ImproperPolicy, match="does not reach a goal"):
         SweepSystem(Balance(circle())).values(endless, EXACT)

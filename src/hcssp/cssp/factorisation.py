@@ -346,7 +346,7 @@ SHRINKING = 0.9
 SMALL_SET = 32
 """So few states that lead to one another are eliminated as they stand."""
 
-MAX_SHARE = 0.25
+MAX_COMPONENT_SHARE = 0.25
 """Larger sets with more than this share of the states are ordered about as fast as all states are."""
 
 
@@ -412,7 +412,7 @@ def flow_order(
         if np.count_nonzero(is_hub) == MAX_HUBS or in_vain:
             if in_vain and fewer is not None:
                 is_hub, heads, label, sizes = fewer
-            if float(sizes[sizes > SMALL_SET].sum()) > MAX_SHARE * count:
+            if float(sizes[sizes > SMALL_SET].sum()) > MAX_COMPONENT_SHARE * count:
                 return None
             inside = _places_inside(system, label, sizes)
             break
@@ -420,7 +420,7 @@ def flow_order(
         within = (label == np.argmax(sizes))[own] & (label[own] == label[heads]) & (own != heads)
         entered = np.bincount(heads[within], minlength=count)
         usual = np.count_nonzero(within) / largest
-        if largest > max(SMALL_SET, MAX_SHARE * count) and entered.max() <= STANDING_OUT * usual:
+        if largest > max(SMALL_SET, MAX_COMPONENT_SHARE * count) and entered.max() <= STANDING_OUT * usual:
             # As on a grid: no few states break the circles that most of the others are on.
             return None
         often = np.argsort(-entered, kind="stable")[: MAX_HUBS - np.count_nonzero(is_hub)]

@@ -21,7 +21,7 @@ from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
 from hcssp.cssp.spans import first_in_each, joined_spans
 from hcssp.numerics import is_feasible
-from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
+from hcssp.ssp.envelope import MAX_RESIDUAL
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
 from hcssp.ssp.policy_evaluation import Factors
 
@@ -240,7 +240,7 @@ class ClosedPolicies:
                 return None
         largest = values.max(axis=0, initial=0.0)
         off = np.abs(system @ values - costs).max(axis=0, initial=0.0)
-        if not np.all(off <= RESIDUAL_TOLERANCE * np.maximum(largest, TINY)):
+        if not np.all(off <= MAX_RESIDUAL * np.maximum(largest, TINY)):
             return None
         values = np.maximum(values, 0.0)
         begin = np.zeros(expansion.num_states)

@@ -228,7 +228,7 @@ LOST_SHARE = 1e-3
 update of one above it is right to a thousand roundings, which is what a cost may be off; below it, what is
 wrong with it is solved for, lest its last digits decide whether it keeps a bound."""
 
-MAX_CORRECTIONS, SETTLED, NOTHING = 2, 1e-12, 1e-30
+MAX_CORRECTIONS, CORRECTION_TOLERANCE, NOTHING = 2, 1e-12, 1e-30
 """Each correction is smaller than the one before by as much as that was than the reference's costs. One that
 moves a cost by this share of it, or of the reference's where none is left, is the last that is needed; if so
 many do not lead there, the policy is factorised for its own sake."""
@@ -336,7 +336,7 @@ class PolicySystem:
             correction = self._updated(update, self._factors.solve(wrong), wrong[update.states])
             values = np.maximum(values + correction, 0.0)
             moved, after = balance.initial @ np.abs(correction), balance.initial @ values
-            if np.all(moved <= np.maximum(SETTLED * after, NOTHING * before)):
+            if np.all(moved <= np.maximum(CORRECTION_TOLERANCE * after, NOTHING * before)):
                 return values
         self._refer_to(rows)
         return self._values
@@ -556,7 +556,7 @@ ROUGH = 1e-5
 """Sweeps end once they change no value by more than this, relative to the largest value or cost, if nothing
 more precise is asked for: good enough to go on improving a policy. No bound is taken from such values."""
 
-MAX_SWEEPS = 20_000
+MAX_GAUSS_SEIDEL_SWEEPS = 20_000
 
 MAX_FAILURES = 3
 """After so many policies in a row that products did not evaluate, they are not tried any more."""
@@ -612,7 +612,7 @@ class SweepSystem:
         values = self._values[order]
         scale = float(np.max(costs, initial=0.0))
         doubtful = LARGEST_VALUE * scale
-        for _ in range(MAX_SWEEPS):
+        for _ in range(MAX_GAUSS_SEIDEL_SWEEPS):
             keep_time()
             after = self._lower.solve(costs - self._upper @ values, trans="T")
             change = float(np.max(np.abs(after - values), initial=0.0))
@@ -625,7 +625,9 @@ class SweepSystem:
                 break
         else:
             require_proper(self.balance, rows)
-            raise OutOfPrecision(f"the policy's values did not converge within {MAX_SWEEPS} sweeps")
+            raise OutOfPrecision(
+                f"the policy's values did not converge within {MAX_GAUSS_SEIDEL_SWEEPS} sweeps"
+            )
         self._values = np.empty_like(values)
         self._values[order] = values
         return self._values
@@ -663,7 +665,7 @@ class SweepSystem:
         initial = begins[self._order]
         backwards = self._upper.T.tocsr()
         flow = self._lower.solve(initial)
-        for _ in range(MAX_SWEEPS):
+        for _ in range(MAX_GAUSS_SEIDEL_SWEEPS):
             keep_time()
             after = self._lower.solve(initial - backwards @ flow)
             change = float(np.max(np.abs(after - flow), initial=0.0))
@@ -672,7 +674,9 @@ class SweepSystem:
                 break
         else:
             require_proper(self.balance, rows)
-            raise OutOfPrecision(f"the policy's visits did not converge within {MAX_SWEEPS} sweeps")
+            raise OutOfPrecision(
+                f"the policy's visits did not converge within {MAX_GAUSS_SEIDEL_SWEEPS} sweeps"
+            )
         visits: FloatArray = np.empty_like(flow)
         visits[self._order] = np.maximum(flow, 0.0)
         return visits

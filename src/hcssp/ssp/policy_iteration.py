@@ -54,7 +54,7 @@ SWEEP_TOLERANCE = 1e-8
 SWEEP_SHARE = 0.03
 """Sweep while more than this share of the states improves; in large problems while any does."""
 
-MIN_SWEEPS, MAX_SWEEPS = 3, 60
+MIN_BELLMAN_SWEEPS, MAX_BELLMAN_SWEEPS = 3, 60
 
 NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
 """A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
@@ -115,7 +115,7 @@ class PolicyIteration:
         self._policy_sweeps = max(3, int(side / 12))
         # Along a line or a corridor factors carry it for next to nothing, as fast as a few sweeps.
         narrow = is_large and side <= NARROW_SIDE
-        self._sweeps_across = max(MIN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
+        self._sweeps_across = max(MIN_BELLMAN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
         if isinstance(self.system, DenseSystem):
@@ -253,7 +253,7 @@ class PolicyIteration:
         Where every sweep lowers the values, a policy that is best for them costs less than they say.
         """
         count, sweeps = np.count_nonzero(improvable), 0
-        most = min(MAX_SWEEPS, self._sweeps_across)
+        most = min(MAX_BELLMAN_SWEEPS, self._sweeps_across)
         while count / self.balance.num_live > self._sweep_share and sweeps < most:
             greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
             estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
