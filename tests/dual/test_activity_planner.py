@@ -422,5 +422,3 @@ def test_with_one_counted_cost_the_curve_is_looked_up_and_no_surface() -> None:
     plans, points = two.known_points(frozenset())
     assert len(plans) > 0
     assert np.array_equal(points, [plan.costs[[0, 1, 3]] for plan in plans])
-    assert one.surface(frozenset(), np.array([True, True])) is None
-    assert two.surface(frozenset(), np.array([True, True, False])) is not None

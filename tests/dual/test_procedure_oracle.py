@@ -385,3 +385,62 @@ def test_choices_that_wait_for_ever_make_no_policy() -> None:
     assert found.vertex.choices.tolist() == [1, -1]
     assert oracle.vertex_of(np.array([1, -1]), found.vertex.plans) is not None
     assert oracle.vertex_of(np.array([0, -1]), found.vertex.plans) is None
+
+
+@pytest.mark.parametrize("seed", some(range(20), 3))
+@pytest.mark.parametrize("curves", [2, 400])
+def test_what_is_looked_up_is_what_would_be_found(
+    seed: int, curves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", curves)
+    rng = np.random.default_rng(seed)
+    problem = random_procedure(seed, num_constraints=2)
+    oracle = ProcedureOracle(problem.flattening)
+    regions = [Region()] + [
+        Region().forbid(np.flatnonzero(rng.random(len(oracle.row_state)) < 0.05)) for _ in range(3)
+    ]
+    for _ in range(12):
+        region = regions[rng.integers(len(regions))]
+        prices = rng.exponential(1.0, problem.num_constraints)
+        weights = np.append(1.0, prices * (rng.random(problem.num_constraints) < 0.8))
+        truth = ProcedureOracle(problem.flattening).minimise(weights, region)
+        for precision in (np.inf, 1e-2, 0.0):
+            found = oracle.approximate(weights, region, precision)
+            assert (found is None) == (truth is None)
+            if found is None or truth is None:
+                continue
+            value = float(weights @ truth.vertex.costs)
+            assert float(weights @ found.vertex.costs) >= value * (1.0 - 1e-9)
+            assert found.bound <= value
+            if precision < np.inf:
+                assert float(weights @ found.vertex.costs) <= found.bound * (1.0 + 2.0 * precision) + 1e-9
+
+
+@pytest.mark.parametrize("seed", some(range(12), 6))
+@pytest.mark.parametrize("curves", [2, 400])
+def test_what_is_known_of_one_region_is_not_told_of_another(
+    seed: int, curves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hcssp.dual.activity_planner.MAX_CURVES", curves)
+    problem = random_procedure(seed, num_constraints=2)
+    oracle, rng = ProcedureOracle(problem.flattening), np.random.default_rng(seed)
+    every = [np.append(1.0, prices) for prices in rng.exponential(1.0, (3, 2)) * [[1, 1], [0, 1], [1, 0]]]
+    # Without what is best, in the whole and in what is left, so that much is dearer in the smaller regions.
+    regions = [Region()]
+    for weights in every:
+        best = oracle.minimise(weights, regions[-1])
+        assert best is not None
+        taken = best.vertex.rows[best.vertex.reached & (np.diff(oracle.row_start) > 1)]
+        smaller = regions[-1].forbid(rng.choice(taken, 1).tolist()) if len(taken) else regions[-1]
+        if oracle.minimise(weights, smaller) is not None:
+            regions.append(smaller)
+    asked = [(region, weights) for region in regions for weights in every]
+    truth = [ProcedureOracle(problem.flattening).minimise(weights, region) for region, weights in asked]
+    order = np.arange(len(asked))
+    for index in np.concatenate([order, order[::-1], rng.permutation(order)]).tolist():
+        (region, weights), best = asked[index], truth[index]
+        found = oracle.approximate(weights, region, 1e-2)
+        assert best is not None
+        assert found is not None
+        assert found.bound <= float(weights @ best.vertex.costs) * (1.0 + 1e-12)
+        assert found.vertex.lies_in(region, oracle.row_state)

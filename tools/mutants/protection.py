@@ -96,8 +96,6 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "methods/test_policy_branching.py",
     ),
     "dual/stochastic.py": ("contract/test_plan.py", "solving/test_solve.py"),
-    "dual/surface_lookup.py": ("dual/test_procedure_oracle.py",),
-    "dual/surface_table.py": ("dual/test_surface_lookup.py", "dual/test_procedure_oracle.py"),
     "dual/value_surface.py": ("dual/test_activity_planner.py", "dual/test_procedure_oracle.py"),
     "dual/vertex.py": (
         "dual/test_roundings_of_duals.py",

@@ -53,8 +53,6 @@ class ActivityPlanner:
         The costs that may have weights: the primary, and those.
     dead_end
         Why the activity cannot be completed for sure, if it cannot: then there never is a plan.
-    forgotten
-        How often surfaces were dropped: those given out before may not be added to any more.
     """
 
     def __init__(self, cssp: CSSP, counted: frozenset[int], usable: BoolArray | None = None) -> None:
@@ -77,7 +75,6 @@ class ActivityPlanner:
         self._curves: dict[frozenset[int], BudgetCurve] = {}
         # Under weights that are no price, or of several counted costs.
         self._surfaces: dict[frozenset[int], ValueSurface] = {}
-        self.forgotten = 0
         self.weighted: IntArray = np.array([0, *sorted(counted)], dtype=np.int64)
         self._unweighted: IntArray = np.setdiff1d(np.arange(self.num_costs), self.weighted)
         self._narrower: dict[frozenset[int], ActivityPlanner] = {}
@@ -155,16 +152,6 @@ class ActivityPlanner:
             other = self._narrower[counted] = copy(self)
             other._count(counted)
         return self._narrower[counted]
-
-    def surface(self, forbidden: frozenset[int], paid: BoolArray) -> ValueSurface | None:
-        """What is known of a region where several costs are counted; None if no plan or no combination is.
-
-        Combinations are those for weights of the `paid` costs, of those that may have weights.
-        """
-        if self.priced:
-            return None
-        known = self._surface(forbidden)
-        return known if known.plans and len(known.combinations(paid).bounds) else None
 
     def glance(self, weights: FloatArray, forbidden: frozenset[int]) -> Bracket | None:
         """As :meth:`bracket`, but with several counted costs the bound may be nought: that is far quicker."""
@@ -312,7 +299,6 @@ class ActivityPlanner:
         if len(self._surfaces) >= MAX_CURVES:
             root = self._surfaces.get(frozenset())
             self._surfaces = {} if root is None else {frozenset(): root}
-            self.forgotten += 1
         larger = [known for known in self._surfaces if known < forbidden]
         if larger:
             closest = max(larger, key=len)

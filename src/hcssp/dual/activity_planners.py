@@ -16,7 +16,6 @@ from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import Counts, first_alike
 from hcssp.dual.flat_oracle import free_rows
-from hcssp.dual.surface_lookup import SurfaceLookup
 from hcssp.parallel import parallel_map
 from hcssp.procedure.elements import Activity
 
@@ -30,13 +29,13 @@ class View(NamedTuple):
         One for each activity.
     spreads
         What the costs of each activity that may have weights are to the whole problem.
-    surfaces
-        What looks up several costs at once; None if no activity counts several.
+    is_priced
+        Whether no activity counts several costs.
     """
 
     planners: list[ActivityPlanner]
     spreads: list[FloatArray]
-    surfaces: SurfaceLookup | None
+    is_priced: bool
 
 
 class ActivityPlanners:
@@ -105,7 +104,8 @@ class ActivityPlanners:
     def are_dearer(self, than: ActivityPlanners) -> bool:
         """Whether they are those of activities of the same names and rows, in which no step costs less."""
         mine, theirs = self._activities, than._activities
-        if [(each.name, each.entries) for each in mine] != [(each.name, each.entries) for each in theirs]:
+        labels = [[(each.name, each.entries, each.hands_over) for each in every] for every in (mine, theirs)]
+        if labels[0] != labels[1]:
             return False
         return all(
             planner is other
@@ -126,10 +126,7 @@ class ActivityPlanners:
                 counted = {index for constraint, index in counts if is_bounded[constraint]}
                 planners.append(planner.counting(planner.counted & counted))
             spreads = self._spreads(planners, len(is_bounded))
-            is_surface = not all(planner.priced for planner in planners)
-            self._views[key] = View(
-                planners, spreads, SurfaceLookup(planners, spreads) if is_surface else None
-            )
+            self._views[key] = View(planners, spreads, all(planner.priced for planner in planners))
         return self._views[key]
 
     def _spreads(self, planners: Sequence[ActivityPlanner], num_constraints: int) -> list[FloatArray]:

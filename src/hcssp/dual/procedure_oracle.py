@@ -100,7 +100,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
     def _count_bounded(self) -> None:
         """Let activities expect weights of those costs only that a finite bound counts."""
         self._is_bounded: BoolArray = np.isfinite(self._bounds)
-        self.planners, self._spreads, self._surfaces = self._activities.counting(self._is_bounded)
+        self.planners, self._spreads, self._is_priced = self._activities.counting(self._is_bounded)
 
     def minimise(
         self, weights: FloatArray, region: Region, near: ProcedureVertex | None = None
@@ -114,7 +114,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
         plain = weights.tolist()
         is_usual = plain[0] == 1.0 and not weights[1:][~self._is_bounded].any()
         # Where several costs are counted, bounds take longer to look up than plans, and can wait.
-        is_glance = precision == np.inf and self._surfaces is not None
+        is_glance = precision == np.inf and not self._is_priced
 
         def look_up(slot: int) -> Bracket | None:
             activity = slots.activities[slot]
@@ -141,7 +141,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             return self.planners[activity].bracket(own, slots.forbidden[slot], closely=True)
 
         seen: set[int] = set()
-        known = self._first_look(look_up, slots, weights, is_glance)
+        known = self._each(look_up, slots, range(len(slots.activities)))
         while True:
             found = self._compose(known, slots, weights, is_glance)
             if found is None:
@@ -150,7 +150,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
                 return found
             executions = slots.executions(found.vertex.executions)
             tolerance = max(precision, PLAN_TOLERANCE) * found.bound
-            loose = loose_slots(known, executions, tolerance, as_few=self._surfaces is not None)
+            loose = loose_slots(known, executions, tolerance, as_few=not self._is_priced)
             if not loose:
                 return found
             fresh = [slot for slot in loose if not self.planners[slots.activities[slot]].priced]
@@ -159,22 +159,6 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
             ask, turn = (look_closely, fresh) if fresh else (plan, loose)
             for slot, bracket in zip(turn, self._each(ask, slots, turn), strict=True):
                 known[slot] = bracket
-
-    def _first_look(
-        self,
-        look_up: Callable[[int], Bracket | None],
-        slots: Slots,
-        weights: FloatArray,
-        is_glance: bool,
-    ) -> list[Bracket | None]:
-        """What is known about the activity of each slot: of all surfaces at once, of the others by asking."""
-        known: list[Bracket | None] = [None] * len(slots.activities)
-        if self._surfaces is not None:
-            known[:] = self._surfaces.look_up(slots, weights, is_glance)
-        left = [slot for slot, bracket in enumerate(known) if bracket is None]
-        for slot, answer in zip(left, self._each(look_up, slots, left), strict=True):
-            known[slot] = answer
-        return known
 
     def _each(self, ask: Callable[[int], Answer], slots: Slots, wanted: Sequence[int]) -> list[Answer]:
         """The answers for the slots that are `wanted`, several at once where that pays."""
@@ -293,7 +277,7 @@ class ProcedureOracle(AffordableOracle[ProcedureVertex]):
 
     @property
     def foresees(self) -> bool:
-        return self._surfaces is None
+        return self._is_priced
 
     def foresee(
         self, vertex: ProcedureVertex, prices: FloatArray, region: Region, index: int, excess: float

@@ -42,11 +42,6 @@ class ValueSurface:
     ----------
     costs
         Which of the activity's costs have weights, the primary among them; all others are worth nothing.
-
-    Attributes
-    ----------
-    version
-        Another number whenever more is known.
     """
 
     def __init__(self, costs: IntArray) -> None:
@@ -58,7 +53,6 @@ class ValueSurface:
         self._exact: dict[bytes, Bracket] = {}
         # Those of weights that are nought in the same places, which only points with noughts there amount to.
         self._bases: dict[bytes, Combinations] = {}
-        self.version = 0
 
     @property
     def points(self) -> FloatArray:
@@ -70,7 +64,7 @@ class ValueSurface:
         """The plans that are known."""
         return self._plans
 
-    def combinations(self, paid: BoolArray) -> Combinations:
+    def _combinations(self, paid: BoolArray) -> Combinations:
         """Those that are known where these costs have weights, and no others."""
         key = paid.tobytes()
         if key not in self._bases:
@@ -90,7 +84,6 @@ class ValueSurface:
 
     def add(self, weights: FloatArray, plan: ActivityPlan, bound: float) -> Bracket:
         """Keep the best plan under `weights`, and the certified bound there."""
-        self.version += 1
         own = weights[self._costs]
         point = plan.costs[self._costs]
         found = Bracket(plan, float(own @ point), bound, True)
@@ -150,7 +143,7 @@ class ValueSurface:
         paid = own > 0.0
         if not paid.any():
             return 0.0
-        bases, wanted = self.combinations(paid), own[paid]
+        bases, wanted = self._combinations(paid), own[paid]
         best = bases.best(wanted)
         bound = bases.bound(wanted, best)
         if closely or bound <= 0.0:
@@ -158,7 +151,6 @@ class ValueSurface:
             if not paid.all():
                 usable = ~points[:, ~paid].any(axis=1)
                 points, bounds = points[np.ix_(usable, paid)], bounds[usable]
-            self.version += 1
             bound = max(bound, bases.learn(points, bounds, wanted, best))
         return bound
 
