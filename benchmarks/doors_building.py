@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell, GridWorld
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.scenarios.building import DAMAGE, Building, Crossing
 from hcssp.scenarios.evacuation import TABLE

@@ -10,8 +10,7 @@ from scipy.sparse import csc_array, eye_array
 
 from hcssp.contract.ending import Reason
 from hcssp.contract.stop import MaxRuntime
-from hcssp.cssp.factorisation import factorise
-from hcssp.cssp.fill import SMALL
+from hcssp.cssp.factorisation import SMALL, factorise
 from hcssp.deadline import OutOfTime, awaited, keep_time, until
 from hcssp.parallel import MIN_STATES_FOR_THREADS, parallel_map
 from hcssp.scenarios.hazard_grid import hazard_grid

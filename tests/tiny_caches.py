@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import PolicySystem
 
 SIZE = 2
 
@@ -27,14 +27,13 @@ CACHES = {
     "hcssp.dual.value_surface": ("MAX_POINTS",),
     "hcssp.files.problem_file.records": ("MOST_KEPT",),
     "hcssp.proofs.potential_store": ("MAX_SEARCHES",),
-    "hcssp.ssp.policy_update": ("MAX_RECENT",),
 }
 """The constants that say how much is kept, by module."""
 
-UPDATED = {"hcssp.ssp.dense_system": ("MAX_DENSE_STATES",)}
+UPDATED = {"hcssp.ssp.policy_evaluation": ("MAX_DENSE_STATES",)}
 """Small problems are to use the updates that are kept for large ones."""
 
-BYTES = {"hcssp.ssp.policy_system": ("COLUMN_MEMORY",), "hcssp.ssp.policy_update": ("RECENT_MEMORY",)}
+BYTES = {"hcssp.ssp.policy_evaluation": ("COLUMN_MEMORY",)}
 """Those that say so in bytes; what they limit is set where it is used."""
 
 

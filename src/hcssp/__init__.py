@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from hcssp.cssp.builder import ActionHandle as ActionHandle
     from hcssp.cssp.builder import CSSPBuilder as CSSPBuilder
     from hcssp.cssp.builder import StateHandle as StateHandle
-    from hcssp.cssp.expanded_part import ExpandedCSSP as ExpandedCSSP
+    from hcssp.cssp.expansion import ExpandedCSSP as ExpandedCSSP
     from hcssp.cssp.expansion import Expansion as Expansion
     from hcssp.cssp.exploration import explore as explore
     from hcssp.cssp.exploration import explore_in_batches as explore_in_batches
     from hcssp.cssp.grid import GridWorld as GridWorld
     from hcssp.cssp.grid import Hazard as Hazard
-    from hcssp.cssp.grid_drawing import render_policy as render_policy
+    from hcssp.cssp.grid import render_policy as render_policy
     from hcssp.cssp.implicit import ImplicitCSSP as ImplicitCSSP
     from hcssp.cssp.levels import Capacity as Capacity
     from hcssp.cssp.model import CSSP as CSSP
@@ -230,7 +230,7 @@ _HOME = {
     "Evaluation": "hcssp.evaluation.records",
     "EventHandle": "hcssp.procedure.builder",
     "EventWay": "hcssp.procedure.flattening",
-    "ExpandedCSSP": "hcssp.cssp.expanded_part",
+    "ExpandedCSSP": "hcssp.cssp.expansion",
     "Expansion": "hcssp.cssp.expansion",
     "explore": "hcssp.cssp.exploration",
     "explore_in_batches": "hcssp.cssp.exploration",
@@ -312,7 +312,7 @@ _HOME = {
     "Reasons": "hcssp.solving.why",
     "record_episodes": "hcssp.exchange.gymnasium_environment",
     "Region": "hcssp.ssp.region",
-    "render_policy": "hcssp.cssp.grid_drawing",
+    "render_policy": "hcssp.cssp.grid",
     "Reward": "hcssp.cssp.reward",
     "RewardInterval": "hcssp.cssp.reward",
     "robustness": "hcssp.evaluation.robustness",

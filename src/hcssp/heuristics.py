@@ -52,7 +52,7 @@ import numpy as np
 
 from hcssp.cssp.least_costs import ExpectedCosts, ShortestPaths
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.state_numbers import RowNumbers
+from hcssp.cssp.state_space import RowNumbers
 from hcssp.errors import InvalidProblem
 
 MAX_KEPT = 16

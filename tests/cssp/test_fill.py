@@ -5,14 +5,13 @@ import pytest
 from scipy.sparse import csr_array
 
 from hcssp.cssp.absorption import absorb
-from hcssp.cssp.fill import GRID_WIDTH, NARROW, SMALL, Layers
+from hcssp.cssp.factorisation import GRID_WIDTH, NARROW, SMALL, Layers
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import prepare
 from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import PolicySystem
-from hcssp.ssp.sweep_system import SweepSystem
 
 
 def problem_of(heads: np.ndarray) -> CSSP:

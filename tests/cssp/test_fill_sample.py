@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import block_array, csr_array, diags_array, eye_array, kron
 
 from hcssp.cssp.absorption import absorb
-from hcssp.cssp.fill import Layers
-from hcssp.cssp.fill_sample import SAMPLE, fills_in_nearby
+from hcssp.cssp.factorisation import SAMPLE, Layers, fills_in_nearby
 
 
 def walks(side: int, dimensions: int) -> csr_array:
@@ -35,7 +34,7 @@ def test_many_directions_fill_in_and_two_do_not() -> None:
 
 
 def test_small_systems_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.cssp.fill_sample.eliminate", None)
+    monkeypatch.setattr("hcssp.cssp.factorisation.eliminate", None)
     jumps = walks(60, 2)
     assert not fills_in_nearby(system(jumps), Layers(jumps))
 

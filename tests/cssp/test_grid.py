@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcssp.cssp import CSSP, GridWorld, Hazard
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import InvalidProblem, Located
 from volume import examples
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp import NO_ROW, DeterministicPolicy, GridWorld, prepare, render_policy
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS
 
 MAP = """
 #######

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hcssp.cssp.grid_map import read_map
+from hcssp.cssp.grid import read_map
 from hcssp.errors import InvalidProblem, Located
 
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hcssp.cssp import state_numbers
-from hcssp.cssp.expanded_part import BEYOND
-from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.expansion import BEYOND, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.cssp.state_numbers import RowNumbers
+from hcssp.cssp.state_space import RowNumbers
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.errors import InvalidProblem
 from implicit_problems import implicit_of
@@ -160,7 +158,7 @@ def test_colliding_hashes_do_not_mix_states_up(monkeypatch: pytest.MonkeyPatch) 
     rehash = RowNumbers._hash_anew
     monkeypatch.setattr(RowNumbers, "_hash", narrow)
     monkeypatch.setattr(RowNumbers, "_hash_anew", anew)
-    monkeypatch.setattr(state_numbers, "MOST_RECENT", 2)
+    monkeypatch.setattr("hcssp.cssp.state_space.MOST_RECENT", 2)
     numbers = RowNumbers(2)
     states = np.stack((np.arange(30), -np.arange(30)), axis=1)
     assert numbers.of(states[:3]).tolist() == [0, 1, 2]

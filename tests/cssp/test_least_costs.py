@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 import hcssp
 from brute_force import brute_force
-from hcssp.cssp.least_costs import ExpectedCosts
+from hcssp.cssp.least_costs import ExpectedCosts, ShortestPaths
 from random_problems import random_cssp
 from volume import examples
 
@@ -49,3 +52,16 @@ def test_dead_ends_are_dear_and_rare_departures_are_not_waited_for() -> None:
     values = ExpectedCosts(problem).least(problem.costs[0])
     assert values[problem.state_index["here"]] == pytest.approx(1000.0, rel=1e-6)
     assert values[problem.state_index["pit"]] > 100.0
+
+
+def test_long_paths_are_never_too_long_by_rounding() -> None:
+    builder = hcssp.CSSPBuilder(cost_names=("time",))
+    line = [builder.add_state(place) for place in range(1_000)] + [builder.add_goal("out")]
+    for here, there in pairwise(line):
+        builder.add_action(here, "on", to=there, costs=0.1)
+    builder.set_initial(line[0])
+    problem = builder.build()
+    found = ShortestPaths(problem, repeated=True).least(problem.costs[0])
+    exact = [Fraction(0.1) * (1_000 - place) for place in range(1_000)]
+    assert all(Fraction(value) <= length for value, length in zip(found.tolist(), exact, strict=False))
+    assert found[0] == pytest.approx(100.0, rel=1e-11)

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import brute_force
-from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.expansion import Expansion, priced_part
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.least_costs import ExpectedCosts
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.priced_part import priced_part
 from hcssp.errors import InvalidProblem
 from hcssp.heuristics import expected_costs
 from implicit_problems import implicit_of
@@ -35,7 +34,7 @@ def test_no_lagrangian_of_a_priced_part_is_above_the_truth(seed: int) -> None:
     count = len(problem.costs)
     # Sometimes a cost has no weight.
     weights = np.append(1.0, rng.random(count - 1) * (rng.random(count - 1) < 0.8))
-    part = priced_part(expansion.part(), weights, expansion.to_come.under(weights))
+    part = priced_part(expansion.part(), weights, expansion.weighted_heuristic.under(weights))
     every_policy = brute_force(problem).costs
     for other in (weights, *(3.0 * rng.random((20, count)) * (rng.random((20, count)) < 0.8))):
         assert least(part, other) <= (every_policy @ other).min() * (1.0 + 1e-9)
@@ -66,7 +65,7 @@ def test_a_trade_off_at_the_frontier_is_known() -> None:
     )
     expansion = Expansion(problem)
     weights = np.array([1.0, 2.0])
-    part = priced_part(expansion.part(), weights, expansion.to_come.under(weights))
+    part = priced_part(expansion.part(), weights, expansion.weighted_heuristic.under(weights))
     assert part.costs.T.round(9).tolist() == [[1.0, 0.0], [0.0, 0.5]]
     assert part.action_labels[0] != part.action_labels[1]
     assert part.priced_at == (1.0, 2.0)
@@ -98,7 +97,7 @@ def test_a_wrong_answer_under_prices_is_told(answer: np.ndarray, message: str) -
         ("time", "damage"),
     )
     with pytest.raises(InvalidProblem, match=message):
-        Expansion(problem).to_come.under(np.array([1.0, 2.0]))
+        Expansion(problem).weighted_heuristic.under(np.array([1.0, 2.0]))
 
 
 def test_states_of_weights_of_some_time_ago_are_asked_about_alone() -> None:
@@ -124,10 +123,10 @@ def test_states_of_weights_of_some_time_ago_are_asked_about_alone() -> None:
     )
     expansion = Expansion(problem)
     for price in range(6):
-        assert expansion.to_come.under(np.array([1.0, price])).tolist() == [1.0 + price]
+        assert expansion.weighted_heuristic.under(np.array([1.0, price])).tolist() == [1.0 + price]
     expansion.expand(np.array([0]))
     asked.clear()
-    assert expansion.to_come.under(np.array([1.0, 0.0]), 1).tolist() == [1.0, 1.0]
-    assert expansion.to_come.under(np.array([1.0, 5.0])).tolist() == [6.0] * 3
-    assert expansion.to_come.under(np.array([1.0, 1.0]), 3).tolist() == []
+    assert expansion.weighted_heuristic.under(np.array([1.0, 0.0]), 1).tolist() == [1.0, 1.0]
+    assert expansion.weighted_heuristic.under(np.array([1.0, 5.0])).tolist() == [6.0] * 3
+    assert expansion.weighted_heuristic.under(np.array([1.0, 1.0]), 3).tolist() == []
     assert asked == [(0.0, 2), (5.0, 2)]

@@ -14,8 +14,8 @@ from hcssp.dual.activity_curve import ActivityPlan, BudgetCurve, Piece
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.frontier import Frontier
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import PolicySystem
 from hcssp.ssp.policy_iteration import ScalarOptimum
-from hcssp.ssp.policy_system import PolicySystem
 from proper_problems import proper_problem
 from small_procedures import risky_room
 

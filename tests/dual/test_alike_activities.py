@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hcssp.cssp.likeness import are_alike
+from hcssp.cssp.identical_problems import are_alike
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import AlikeActivities, first_alike
 from hcssp.ssp.region import Region

@@ -60,8 +60,7 @@ def test_regions_are_solved_in_part_and_say_the_same_as_the_whole(
 def test_small_problems_are_solved_as_by_brute_force(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MIN_STATES", 0)
     monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_SHARE", 1.0)
-    monkeypatch.setattr("hcssp.dual.envelope_oracle.MAX_REACHED_BY_A_PASS", 1.0)
-    monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.ssp.envelope.MAX_ENVELOPE_SHARE", 1.0)
     for seed in range(first, first + 20):
         problem = random_cssp(seed)
         known = brute_force(problem)

@@ -20,10 +20,8 @@ from hcssp.evaluation.records import Evaluation
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Flattening, ProcedurePolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import EXACT, PolicySystem, SweepSystem
 from hcssp.ssp.region import Region
-from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT
 from policy_systems import circle
 from random_problems import random_cssp
 from random_procedures import random_procedure

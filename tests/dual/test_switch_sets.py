@@ -9,8 +9,7 @@ from hcssp.cssp.preprocessing import prepare
 from hcssp.dual.policy_part import Part
 from hcssp.dual.switch_sets import MAX_PAIRED, Couplings, cheapest_sets, promising
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import PolicySystem
-from hcssp.ssp.sweep_system import SweepSystem
+from hcssp.ssp.policy_evaluation import PolicySystem, SweepSystem
 from proper_problems import proper_problem, random_rows
 
 

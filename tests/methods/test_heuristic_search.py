@@ -14,8 +14,7 @@ from brute_force import brute_force
 from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
-from hcssp.cssp.expanded_part import ExpandedCSSP
-from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.expansion import ExpandedCSSP, Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.dual.expanding_oracle import ExpandedVertex, ExpandingOracle

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hcssp
 from brute_force import brute_force
 from hcssp.contract.progress import Progress
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.transition_batch import TransitionBatch
 from hcssp.heuristics import expected_costs, highest, shortest_paths

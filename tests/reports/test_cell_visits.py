@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_steps import DIRECTIONS
-from hcssp.cssp.levels import Capacity, with_levels
-from hcssp.cssp.placed_grid import PlacedGrid
+from hcssp.cssp.grid import DIRECTIONS, GridWorld
+from hcssp.cssp.levels import Capacity, PlacedGrid, with_levels
 from hcssp.cssp.policy import NO_ROW
 from hcssp.reports.cell_visits import visited_cells
 

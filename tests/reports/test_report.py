@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from hcssp.contract.plan import Plan
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.model import CSSP
 from hcssp.errors import CannotWrite, NoSolution, UnknownName
 from hcssp.files.fingerprint import fingerprint

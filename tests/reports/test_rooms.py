@@ -7,7 +7,7 @@ import pytest
 
 from hcssp.cli import main
 from hcssp.contract.plan import Plan, ProcedurePlan
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS
 from hcssp.errors import NoSolution
 from hcssp.reports import draw_rooms
 from hcssp.reports.rooms import passages

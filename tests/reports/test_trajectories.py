@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hcssp.contract.plan import ProcedurePlan
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS
 from hcssp.procedure import HCSSP
 from hcssp.reports.trajectories import draw_runs, run_data
 from hcssp.scenarios import small_building

@@ -6,7 +6,7 @@ import numpy as np
 
 from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.implicit import ImplicitCSSP
-from hcssp.ssp.closing import Closing
+from hcssp.ssp.closed_policies import ClosedPolicies
 from hcssp.ssp.guided_expansion import Departures, GuidedExpansion
 
 
@@ -37,14 +37,14 @@ def first_rows(search: GuidedExpansion) -> np.ndarray:
 def test_a_policy_that_cannot_be_mended_is_none() -> None:
     """Nothing that is expanded leads to the goal: what goes in circles would seem to cost next to nothing."""
     search = searched(0, 1)
-    closing = Closing(search.expansion)
+    closing = ClosedPolicies(search.expansion)
     assert not closing.is_possible
     assert closing.evaluated(search, first_rows(search)) is None
 
 
 def test_a_policy_that_goes_in_circles_is_mended() -> None:
     search = searched(0, 1, 2, 3, 4)
-    closing = Closing(search.expansion)
+    closing = ClosedPolicies(search.expansion)
     assert closing.is_possible
     found = closing.evaluated(search, first_rows(search))
     assert found is not None

@@ -7,7 +7,7 @@ import pytest
 
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.dense_system import MAX_DENSE_STATES, DenseSystem
+from hcssp.ssp.policy_evaluation import MAX_DENSE_STATES, DenseSystem
 from hcssp.ssp.policy_iteration import PolicyIteration
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows

@@ -20,7 +20,7 @@ TRACK = Balance(prepare(racetrack(scale=1, max_speed=1)).problem)
 def test_it_finds_what_policy_iteration_finds_from_another_policy(
     price: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.ssp.envelope.MAX_ENVELOPE_SHARE", 1.0)
     solver = PolicyIteration(TRACK)
     floor_weights, weights = np.array([1.0, 0.3 * price]), np.array([1.0, price])
     below = solver.minimise(floor_weights)
@@ -86,19 +86,19 @@ def test_a_region_without_a_row_where_it_must_go_is_left_to_others() -> None:
 
 
 def test_an_envelope_of_most_states_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 0.01)
+    monkeypatch.setattr("hcssp.ssp.envelope.MAX_ENVELOPE_SHARE", 0.01)
     best = PolicyIteration(TRACK).minimise(np.array([1.0, 0.5]))
     assert best is not None
     problem = ScalarProblem(TRACK, np.array([1.0, 0.5]))
     reached = TRACK.reached(best.rows)
     assert minimise_above(problem, best.values @ problem.weights, best.rows, reached) is None
-    monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.ssp.envelope.MAX_ENVELOPE_SHARE", 1.0)
     assert minimise_above(problem, best.values @ problem.weights, best.rows, reached) is not None
 
 
 @pytest.mark.parametrize("seed", some(range(30), 3))
 def test_bounds_hold_on_nasty_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.envelope.MAX_SHARE", 1.0)
+    monkeypatch.setattr("hcssp.ssp.envelope.MAX_ENVELOPE_SHARE", 1.0)
     problem = random_cssp(seed)
     balance = Balance(prepare(problem).problem)
     if balance.num_live == 0:

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.sparse import csr_array
 
-from hcssp.cssp import factorisation
-from hcssp.cssp.fill import Layers
+from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import CSSP, IntArray
-from hcssp.ssp import factoriser as module
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factoriser import Factoriser
+from hcssp.ssp.policy_evaluation import Factoriser
 
 COUNT = 3_000
 
@@ -32,50 +29,12 @@ def line_or_jumps() -> CSSP:
     )
 
 
-@pytest.fixture
-def orderings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How each system is ordered from now on; those of more than ten states keep their ordering."""
-    monkeypatch.setattr(module, "MIN_STATES_TO_KEEP_ORDERING", 10)
-    found: list[str] = []
-    eliminate = module.eliminate
-
-    def noting(system: csr_array, ordering: str = "anew") -> object:
-        found.append(ordering)
-        return eliminate(system) if ordering == "anew" else eliminate(system, ordering)  # type: ignore[arg-type]
-
-    for user in (module, factorisation):
-        monkeypatch.setattr(user, "eliminate", noting)
-    return found
-
-
 def falling(often: float, seed: int) -> IntArray:
     """A policy that may fall back in some states."""
     return 2 * np.arange(COUNT) + (np.random.default_rng(seed).random(COUNT) < often)
 
 
-def test_an_ordering_serves_policies_that_resemble_its_own(orderings: list[str]) -> None:
-    factoriser = Factoriser(Balance(line_or_jumps()))
-    rows = falling(0.5, seed=1)
-    factoriser.factorise(rows)
-    rows[:20] = 2 * np.arange(20)
-    factoriser.factorise(rows)
-    assert orderings == ["anew", "NATURAL"]
-
-
-def test_an_ordering_that_would_fill_the_factors_of_another_policy_is_found_anew(
-    orderings: list[str],
-) -> None:
-    balance = Balance(line_or_jumps())
-    factoriser = Factoriser(balance)
-    factoriser.factorise(falling(0.1, seed=1))
-    rows = falling(0.9, seed=2)
-    costs = balance.costs[0][rows]
-    values = factoriser.factorise(rows).solve(costs)
-    assert orderings == ["anew", "anew"]
-    np.testing.assert_allclose(balance.matrix[rows] @ values, costs, rtol=1e-9)
-
-
-def test_one_ordering_serves_all_policies_along_a_line(orderings: list[str]) -> None:
+def test_one_ordering_serves_all_policies_along_a_line() -> None:
     balance = Balance(line_or_jumps())
     order = Layers(balance.graph).narrow_order()
     assert order is not None
@@ -88,4 +47,3 @@ def test_one_ordering_serves_all_policies_along_a_line(orderings: list[str]) -> 
         np.testing.assert_allclose(
             factors.solve_transposed(costs) @ balance.matrix[rows], costs, rtol=1e-9, atol=1e-9
         )
-    assert orderings == ["NATURAL"] * 3

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import block_diag, csr_array, eye_array, kron, lil_array
 
-from hcssp.cssp.factorisation import OrderedFactors, eliminate
+from hcssp.cssp.factorisation import MAX_HUBS, OrderedFactors, eliminate, flow_order
 from hcssp.scenarios.racetrack import racetrack
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factoriser import Factors
-from hcssp.ssp.flow_order import MAX_HUBS, flow_order
+from hcssp.ssp.policy_evaluation import MAX_NEW_COLUMNS_IN_FLOW, Factors, PolicySystem
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import MAX_NEW_COLUMNS_IN_FLOW, PolicySystem
 
 COUNT = 400
 

@@ -8,20 +8,16 @@ from scipy.sparse import csr_array
 
 from brute_force import BruteForce, brute_force
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.fill import Layers
+from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.preprocessing import prepare
 from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.dense_system import DenseSystem
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, PolicySystem, SweepSystem
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum, safe_rows
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from hcssp.ssp.start import safe_rows, starting_policy
-from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT
 from policy_systems import circle
 from proper_problems import proper_problem, random_rows
 from random_problems import random_cssp
@@ -173,9 +169,9 @@ def test_sweeps_and_factorisation_find_the_same_optimum_on_a_grid() -> None:
 def test_the_size_of_the_problem_chooses_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     balance = Balance(proper_problem(0))
     assert isinstance(PolicyIteration(balance).system, DenseSystem)
-    monkeypatch.setattr("hcssp.ssp.dense_system.MAX_DENSE_STATES", 2)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_DENSE_STATES", 2)
     assert type(PolicyIteration(balance).system) is PolicySystem
-    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 10)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 10)
     assert isinstance(PolicyIteration(balance).system, SweepSystem)
 
 
@@ -206,7 +202,7 @@ def cube(side: int) -> CSSP:
 
 def test_the_width_of_a_large_problem_chooses_not_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hcssp.ssp.policy_iteration.LARGE_PROBLEM", 100)
-    monkeypatch.setattr("hcssp.ssp.system_choice.MAX_FACTORISED_STATES", 300)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_FACTORISED_STATES", 300)
     corridor = PolicyIteration(Balance(prepare(hazard_grid(300, 3)).problem))
     square = PolicyIteration(Balance(prepare(hazard_grid(30, 30)).problem))
     block = PolicyIteration(Balance(cube(10)))
@@ -237,7 +233,7 @@ def test_improvements_that_are_left_alone_are_paid_for_by_the_bound(monkeypatch:
     stopped_early = 0
     afar, _ = safe_rows(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     # From afar and without sweeps: otherwise the first policy is as good as exact.
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_SWEEPS", 0)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_BELLMAN_SWEEPS", 0)
     for price in (0.0, 0.4, 3.0, 50.0):
         coarse = rough.minimise(np.array([1.0, price]), warm=afar)
         best = exact.minimise(np.array([1.0, price]), warm=afar)
@@ -390,31 +386,6 @@ def test_where_few_states_improve_nothing_is_swept() -> None:
     assert best is not None
     estimate, _ = solver._evaluate(problem, best.rows, best.values)
     assert solver._sweep(problem, estimate, problem.improvable(estimate)) is estimate
-
-
-def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
-    solver, problem = grid_problem()
-    best = solver.minimise(problem.weights)
-    rows = solver._cold_start(problem)
-    assert best is not None
-    assert rows is not None
-    cost = float(problem.balance.initial @ solver.system.values(rows) @ problem.weights)
-    assert cost == pytest.approx(best.bound, rel=1e-3)
-    # A circle without cost could pass for a shortest path.
-    assert solver._cold_start(ScalarProblem(problem.balance, np.array([0.0, 1.0]))) is None
-
-
-def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_come_to_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    solver, problem = grid_problem(price=20.0)
-    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_SWEEPS", 1)
-    everything = np.ones(problem.balance.num_rows, dtype=np.bool_)
-    paths, value = starting_policy(problem.balance, problem.row_costs, everything, likeliest_only=True)
-    greedy = problem.estimate(value)
-    assert np.abs(greedy.least).max() > problem.least_cost
-    # The first rows of shortest paths are proper, whatever their lengths are worth.
-    assert np.array_equal(solver._cold_start(problem), paths)
 
 
 def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None:

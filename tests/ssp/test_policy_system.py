@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.model import FloatArray, IntArray
-from hcssp.cssp.preprocessing import prepare
+from hcssp.cssp.model import IntArray
 from hcssp.errors import ImproperPolicy
-from hcssp.scenarios.hazard_grid import hazard_grid
 from hcssp.ssp.balance import MAX_WIDTH, Balance
-from hcssp.ssp.factoriser import Factoriser, Factors
-from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import MAX_CHANGED_STATES, MAX_CORRECTED, PolicySystem
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.policy_evaluation import (
+    EXACT,
+    MAX_CHANGED_STATES,
+    MAX_CORRECTED,
+    Factoriser,
+    Factors,
+    PolicySystem,
+)
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
 
@@ -101,7 +103,7 @@ def test_only_a_smaller_tolerance_than_rounding_is_worth_a_factorisation(factori
     assert len(factorised) == 2
 
 
-def test_what_led_to_a_policy_is_kept_but_not_beyond_its_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_not_kept_beyond_their_reference() -> None:
     problem = proper_problem(10, num_states=60)
     balance = Balance(problem)
     system = PolicySystem(balance)
@@ -115,11 +117,8 @@ def test_what_led_to_a_policy_is_kept_but_not_beyond_its_reference(monkeypatch: 
     )
     near_first[state] = near_second[state] = other
     system.values(first, 0.0)
-    values = system.values(near_first)
-    with monkeypatch.context() as patch:
-        patch.setattr(system, "_columns_of", None)
-        assert system.values(near_first) is values
-        np.testing.assert_allclose(system.visits(near_first), dense_visits(balance, near_first), rtol=1e-10)
+    np.testing.assert_allclose(system.values(near_first), dense_values(balance, near_first), rtol=1e-10)
+    np.testing.assert_allclose(system.visits(near_first), dense_visits(balance, near_first), rtol=1e-10)
     system.values(second, 0.0)
     np.testing.assert_allclose(system.values(near_second), dense_values(balance, near_second), rtol=1e-10)
     np.testing.assert_allclose(system.visits(near_second), dense_visits(balance, near_second), rtol=1e-10)
@@ -151,38 +150,7 @@ def test_a_policy_that_ends_late_ends() -> None:
     assert system.visits(late) == pytest.approx([0.25, 1.0], rel=1e-8)
 
 
-@pytest.mark.parametrize("max_fill", [0.0, 2.0])
-def test_an_ordering_that_is_used_again_changes_no_answer(
-    max_fill: float, monkeypatch: pytest.MonkeyPatch, factorised: list[IntArray]
-) -> None:
-    balance = Balance(prepare(hazard_grid(15, 15, seed=4)).problem)
-    policies = []
-    for price in (0.0, 0.3, 2.0, 50.0):
-        optimum = PolicyIteration(balance).minimise(np.array([1.0, price]))
-        assert optimum is not None
-        policies.append(optimum.rows)
-
-    def answers(system: PolicySystem) -> list[FloatArray]:
-        found = []
-        for rows in policies:
-            neighbour = rows.copy()
-            neighbour[0] = balance.row_start[0]
-            found += [system.values(rows, 0.0), system.values(neighbour)]
-            found += [system.visits(rows)[:, np.newaxis], system.visits(neighbour)[:, np.newaxis]]
-        return found
-
-    plain = answers(PolicySystem(balance))
-    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10)
-    monkeypatch.setattr("hcssp.ssp.factoriser.MAX_FILL", max_fill)
-    factorised.clear()
-    for kept, expected in zip(answers(PolicySystem(balance)), plain, strict=True):
-        np.testing.assert_allclose(kept, expected, rtol=1e-9, atol=1e-12)
-    assert len(factorised) > 2
-
-
-@pytest.mark.parametrize("keep", [False, True])
-def test_factors_solve_the_system_and_its_transpose(keep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hcssp.ssp.factoriser.MIN_STATES_TO_KEEP_ORDERING", 10 if keep else 10_000)
+def test_factors_solve_the_system_and_its_transpose() -> None:
     problem = proper_problem(5, num_states=40)
     balance = Balance(problem)
     factoriser = Factoriser(balance)
@@ -232,7 +200,7 @@ def test_a_cost_that_all_but_vanishes_is_as_exact_as_if_it_was_factorised(
 def test_a_cost_whose_corrections_do_not_settle_is_factorised(
     factorised: list[IntArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hcssp.ssp.policy_system.MAX_CORRECTIONS", 0)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_CORRECTIONS", 0)
     test_what_large_numbers_leave_of_one_another_is_not_believed()
     assert len(factorised) == 2
 

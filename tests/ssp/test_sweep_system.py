@@ -6,12 +6,9 @@ import pytest
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.errors import ImproperPolicy
 from hcssp.scenarios.hazard_grid import hazard_grid
-from hcssp.ssp import sweep_system
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_system import PolicySystem
-from hcssp.ssp.start import starting_policy
-from hcssp.ssp.sweep_system import MAX_FAILURES, ROUGH, SweepSystem
-from hcssp.ssp.system import EXACT
+from hcssp.ssp.policy_evaluation import EXACT, MAX_FAILURES, ROUGH, PolicySystem, SweepSystem
+from hcssp.ssp.policy_iteration import starting_policy
 from policy_systems import altered, circle, dense_values, dense_visits
 from proper_problems import proper_problem, random_rows
 
@@ -56,7 +53,7 @@ def test_what_products_do_not_solve_is_swept_and_after_some_of_it_they_are_not_t
     system = SweepSystem(balance, mixes=True)
     endless, late = np.array([0, 2]), np.array([0, 4])
     with pytest.MonkeyPatch.context() as patience:
-        patience.setattr(sweep_system, "MAX_SWEEPS", 1000)
+        patience.setattr("hcssp.ssp.policy_evaluation.MAX_GAUSS_SEIDEL_SWEEPS", 1000)
         with pytest.raises(ImproperPolicy, match="does not reach a goal"):
             system.values(endless, EXACT)
         with pytest.raises(ImproperPolicy, match="does not reach a goal"):
@@ -80,7 +77,7 @@ def test_a_rough_answer_is_rough() -> None:
 def test_sweeps_agree_with_the_factorisation_on_a_grid() -> None:
     problem = hazard_grid(20, 20, seed=3)
     balance = Balance(problem)
-    rows, _ = starting_policy(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
+    rows = starting_policy(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     exact, sweeps = PolicySystem(balance), SweepSystem(balance)
     np.testing.assert_allclose(sweeps.values(rows, EXACT), exact.values(rows), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(sweeps.visits(rows), exact.visits(rows), rtol=1e-9, atol=1e-11)
@@ -95,7 +92,7 @@ def test_a_policy_that_ends_late_ends() -> None:
 
 
 def test_a_policy_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_system, "MAX_SWEEPS", 1000)
+    monkeypatch.setattr("hcssp.ssp.policy_evaluation.MAX_GAUSS_SEIDEL_SWEEPS", 1000)
     endless = np.array([0, 2])
     with pytest.raises(ImproperPolicy, match="does not reach a goal"):
         SweepSystem(Balance(circle())).values(endless, EXACT)

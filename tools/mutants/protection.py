@@ -19,7 +19,7 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "evaluation/test_by_activity.py",
         "procedure/test_executions.py",
     ),
-    "cssp/likeness.py": ("dual/test_alike_activities.py", "solving/test_replan.py"),
+    "cssp/identical_problems.py": ("dual/test_alike_activities.py", "solving/test_replan.py"),
     "ssp/balance.py": ("ssp/test_policy_system.py", "ssp/test_start.py", "dual/test_repair.py"),
     "ssp/mending.py": ("ssp/test_potential.py", "proofs/test_feasibility.py", "proofs/test_assembly.py"),
     "ssp/potential.py": (

@@ -19,7 +19,7 @@ from hcssp.contract.progress import Budgets, Policy
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
 from hcssp.contract.stop import Gap
 from hcssp.contract.trace import Trace
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import RandomisedPolicy
 from hcssp.cssp.reward import RewardInterval

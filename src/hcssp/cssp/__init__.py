@@ -9,8 +9,7 @@ from __future__ import annotations
 from hcssp.cssp.arrays import from_arrays
 from hcssp.cssp.builder import ActionHandle, CSSPBuilder, StateHandle
 from hcssp.cssp.exploration import explore, explore_in_batches
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_drawing import render_policy
+from hcssp.cssp.grid import GridWorld, Hazard, render_policy
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy, RandomisedPolicy

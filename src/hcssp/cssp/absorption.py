@@ -38,9 +38,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, eye_array, tril
 from scipy.sparse.csgraph import breadth_first_order
 
-from hcssp.cssp.factorisation import OrderedFactors, eliminate, factorise
-from hcssp.cssp.fill import SMALL, Layers
-from hcssp.cssp.fill_sample import fills_in_nearby
+from hcssp.cssp.factorisation import SMALL, Layers, OrderedFactors, eliminate, factorise, fills_in_nearby
 from hcssp.cssp.krylov import solve_by_products
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.numerics import ROUNDING

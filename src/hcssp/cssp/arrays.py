@@ -27,10 +27,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 
-from hcssp.cssp.conversion import as_array, as_sequence
+from hcssp.cssp.conversion import as_array, as_sequence, tidy
 from hcssp.cssp.labels import RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.pattern import tidy
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import bound_array, violations
 from hcssp.errors import InvalidProblem

@@ -10,11 +10,12 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from hcssp.cssp.conversion import tidy
 from hcssp.cssp.decimals import sum_of_decimals
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.pattern import Pattern
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import bound_array, capped, unknown_cost, violations
 from hcssp.errors import InvalidProblem
@@ -33,8 +34,6 @@ class Table:
         The state of each row.
     origin
         The number that each row was given when it was added.
-    pattern
-        Which transitions there are, if the matrix has exactly those; None if that is not known.
     transitions, costs, cost_names, state_labels, action_labels, transition_costs
         As in :class:`~hcssp.cssp.model.CSSP`.
     """
@@ -46,7 +45,6 @@ class Table:
     state_labels: Sequence[Hashable]
     action_labels: Sequence[Hashable]
     origin: IntArray
-    pattern: Pattern | None = None
     transition_costs: TransitionCosts | None = None
 
     @property
@@ -68,7 +66,6 @@ class Table:
             costs=self.costs[:, kept],
             action_labels=SelectedLabels(self.action_labels, kept),
             origin=self.origin[kept],
-            pattern=None,
             transition_costs=None if self.transition_costs is None else self.transition_costs.take(kept),
         )
 
@@ -200,44 +197,30 @@ class Assembly:
             vector[0] = self.number(f"{place}: the cost {names[0]!r}", costs)
         return vector
 
-    @property
-    def wiring(self) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """What a :class:`~hcssp.cssp.pattern.Pattern` is made of, as it came."""
-        return len(self.state_labels), tuple(self._row_states), tuple(self._rows), tuple(self._successors)
-
-    @property
-    def content(self) -> tuple[tuple[Hashable, ...], ...]:
-        """Everything besides the :attr:`wiring`, as it came."""
-        numbers = [tuple(each) for each in (self._costs, self._probabilities, self._arrival_costs)]
-        labels = tuple(self.state_labels), tuple(self._action_labels)
-        return (self.cost_names, *labels, *numbers, tuple(self._paid_on_arrival))
-
-    def table(self, pattern: Pattern | None = None) -> Table:
-        """Everything so far, sorted by states.
-
-        Parameters
-        ----------
-        pattern
-            That of the :attr:`wiring`, if it is known.
-        """
-        if pattern is None:
-            pattern = Pattern(len(self.state_labels), self._row_states, self._rows, self._successors)
-        num_rows, order = len(self._row_states), pattern.origin
+    def table(self) -> Table:
+        """Everything so far, sorted by states."""
+        num_rows, states = len(self._row_states), np.array(self._row_states, dtype=np.int64)
+        # Stable, so that the actions of a state keep the order in which they were added.
+        order = np.argsort(states, kind="stable")
+        position = np.argsort(order)
         probabilities = np.array(self._probabilities, dtype=np.float64)
         costs = np.array(self._costs, dtype=np.float64).reshape(num_rows, len(self.cost_names)).T
         paid: TransitionCosts | None = None
         if self._paid_on_arrival:
-            costs, paid = self._with_arrivals(costs, probabilities, np.argsort(order))
-        filled = pattern.filled(probabilities)
+            costs, paid = self._with_arrivals(costs, probabilities, position)
+        rows, successors = (np.array(each, dtype=np.int64) for each in (self._rows, self._successors))
+        transitions = csr_array(
+            (probabilities, (position[rows], successors)), shape=(num_rows, len(self.state_labels))
+        )
+        tidy(transitions)
         return Table(
-            transitions=pattern.tidied(probabilities) if filled is None else filled,
-            row_states=pattern.row_states,
+            transitions=transitions,
+            row_states=states[order],
             costs=costs[:, order],
             cost_names=self.cost_names,
             state_labels=tuple(self.state_labels),
             action_labels=tuple([self._action_labels[row] for row in order.tolist()]),
             origin=order,
-            pattern=None if filled is None else pattern,
             transition_costs=paid,
         )
 

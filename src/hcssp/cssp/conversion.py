@@ -71,3 +71,21 @@ def _first_fraction(given: Any) -> float | None:
         return None
     wrong = array[~(np.isfinite(array) & (array == np.floor(array)))]
     return float(wrong.flat[0]) if wrong.size else None
+
+
+def tidy(transitions: csr_array) -> None:
+    """Sum repeated successors and drop impossible ones, so that the pattern means reachability."""
+    transitions.sum_duplicates()
+    transitions.eliminate_zeros()
+
+
+def index_type(largest: int) -> type[np.int32 | np.int64]:
+    """The narrowest integers that hold indices up to the `largest`.
+
+    Most of the time of a sparse product goes into reading the matrix, and wide integers make up half of it.
+    Sparse factorisations take narrow ones only.
+
+    >>> index_type(1_000).__name__, index_type(2**40).__name__
+    ('int32', 'int64')
+    """
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64

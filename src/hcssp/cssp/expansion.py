@@ -1,33 +1,30 @@
-r"""The part of an implicit problem that has been looked into, and how it grows.
+"""The part of an implicit problem that has been expanded, and how it grows.
 
 A *known* state is a goal, has been *expanded* (its rows are here) or lies on the *frontier*: something leads
-there, and nobody has asked yet what can be done. States, rows and transitions are numbered as they come, and
+there, and its actions are not known yet. States, rows and transitions are numbered as they come, and
 keep their numbers.
 
 **The part as a problem of its own.** Let every state :math:`s` of the frontier have one action, which ends
 everything at once for the costs :math:`h_k(s)` of the heuristic. If no :math:`h_k(s)` is above the
 :math:`k`-th expected cost to go of any policy that ends, then every policy of the whole problem has one in
 the part that costs no more, whatever the prices. So every lower bound on the part is one on the whole; and a
-policy of the part that never comes to the frontier is a policy of the whole, with the same costs.
+policy of the part that never reaches the frontier is a policy of the whole, with the same costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.expanded_part import BEYOND, ExpandedCSSP, under_bounds_of
-from hcssp.cssp.gathered import Gathered
-from hcssp.cssp.growing import Growing
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
-from hcssp.cssp.spans import joined_spans
-from hcssp.cssp.to_come import ToCome
+from hcssp.cssp.spans import first_in_each, joined_spans
+from hcssp.cssp.state_space import GrowingArray
 from hcssp.cssp.transition_batch import SortedBatch, sorted_batch
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.cssp.validation import validated
@@ -35,6 +32,72 @@ from hcssp.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from hcssp.cssp.implicit import ImplicitCSSP
+
+
+BEYOND = "(beyond what was expanded)"
+"""The label of the goal that stands for all that was not looked into, and of the action that leads there."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedCSSP(CSSP):
+    """What was expanded of an implicit problem, as a problem of its own.
+
+    Attributes
+    ----------
+    source
+        The implicit problem; None if nobody knows it any more, as after unpickling.
+    frontier
+        The states that were not expanded. Each has one action, which costs what the heuristic says.
+    priced_at
+        The weights under which the heuristic knows more about all costs together; then each state of the
+        frontier has an action for every cost (:func:`priced_part`). None if it does not.
+    """
+
+    source: ImplicitCSSP | None = field(default=None, repr=False)
+    frontier: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
+    priced_at: tuple[float, ...] | None = field(default=None, repr=False)
+
+    @property
+    def num_expanded(self) -> int:
+        """How many states were expanded."""
+        return int(np.count_nonzero(np.diff(self.row_start)) - np.count_nonzero(self.frontier))
+
+    def derive(self, **changes: Any) -> CSSP:
+        """As of any problem; with other rows, another start or other goals it is no part of its source."""
+        if changes.keys() & {"transitions", "costs", "initial", "goals"}:
+            changes = {"source": None} | changes
+        return super().derive(**changes)
+
+    def unexpanded(self) -> ImplicitCSSP:
+        """The implicit problem under the bounds of this part.
+
+        Raises
+        ------
+        InvalidProblem
+            If it is not known any more.
+        """
+        if self.source is None:
+            raise InvalidProblem(
+                ["the implicit problem behind this part is not known any more; give it instead of the part"]
+            )
+        bounds = dict(zip(self.constraint_names, self.bounds.tolist(), strict=True))
+        return self.source.with_bounds(bounds)
+
+
+def under_bounds_of(part: ExpandedCSSP, problem: ImplicitCSSP) -> ExpandedCSSP:
+    """The same part under the bounds of `problem`."""
+    changed = part.derive(bounds=problem.bounds, source=problem)
+    if not isinstance(changed, ExpandedCSSP):
+        raise TypeError("a part of another kind")
+    return changed
+
+
+def lifted(policy: DeterministicPolicy, part: ExpandedCSSP) -> DeterministicPolicy:
+    """A policy of an earlier part of the same expansion, as one of `part`."""
+    rows = np.full(part.num_states, NO_ROW, dtype=np.int64)
+    states = np.flatnonzero(policy.rows != NO_ROW)
+    rows[states] = policy.rows[states] - policy.problem.row_start[states] + part.row_start[states]
+    return DeterministicPolicy(part, rows)
 
 
 CONSISTENCY_TOLERANCE = 1e-9
@@ -55,8 +118,8 @@ class Expansion:
         The known states.
     initial
         The numbers of the initial states, and how probable each is.
-    to_come
-        What is to come at least under weights.
+    weighted_heuristic
+        Lower bounds on the cost-to-go under weights.
     proven_under
         The weights under which the best bound was proven with heuristics that know prices; None for others.
     """
@@ -66,22 +129,22 @@ class Expansion:
         self._space = problem.space
         self.numbers = problem.space.numbers()
         num_costs = len(problem.cost_names)
-        self._heuristic = Growing(np.float64, num_costs)
-        self._goal = Growing(np.bool_)
-        self._first_row = Growing(np.int64)
-        self._num_rows = Growing(np.int64)
-        self._row_state = Growing(np.int64)
-        self._action = Growing(np.int64)
-        self._cost = Growing(np.float64, num_costs)
-        self._first_entry = Growing(np.int64)
-        self._num_entries = Growing(np.int64)
-        self._successor = Growing(np.int64)
-        self._probability = Growing(np.float64)
+        self._heuristic = GrowingArray(np.float64, num_costs)
+        self._goal = GrowingArray(np.bool_)
+        self._first_row = GrowingArray(np.int64)
+        self._num_rows = GrowingArray(np.int64)
+        self._row_state = GrowingArray(np.int64)
+        self._action = GrowingArray(np.int64)
+        self._cost = GrowingArray(np.float64, num_costs)
+        self._first_entry = GrowingArray(np.int64)
+        self._num_entries = GrowingArray(np.int64)
+        self._successor = GrowingArray(np.int64)
+        self._probability = GrowingArray(np.float64)
         # Of the rows whose transitions cost differently, batch by batch.
         self._paid: list[TransitionCosts] = []
         self.num_expanded = 0
         self._part: tuple[int, ExpandedCSSP, IntArray] | None = None
-        self.to_come = ToCome(self)
+        self.weighted_heuristic = WeightedHeuristic(self)
         self.proven_under: FloatArray | None = None
         states, probabilities = problem.space.initial
         self.initial: tuple[IntArray, FloatArray] = (self.numbers.of(states), np.array(probabilities))
@@ -152,7 +215,7 @@ class Expansion:
     @property
     def nbytes(self) -> int:
         """The memory that the arrays take, about."""
-        return sum(each.nbytes for each in vars(self).values() if isinstance(each, Growing))
+        return sum(each.nbytes for each in vars(self).values() if isinstance(each, GrowingArray))
 
     def expand(self, states: IntArray) -> IntArray:
         """Look into some known states; those that are goals or were expanded before are left alone.
@@ -242,7 +305,7 @@ class Expansion:
 
     def _require_consistency(self, states: IntArray) -> None:
         """No heuristic may promise more than a step and the heuristic after it."""
-        part = Gathered(self, states)
+        part = GatheredRows(self, states)
         for cost, name in enumerate(self.problem.cost_names):
             here = self.heuristic[cost, self.row_state[part.rows]]
             after = self.costs[cost, part.rows] + part.expected(self.heuristic[cost])
@@ -414,3 +477,203 @@ class _Asked(LazyLabels):
 
     def _label(self, position: int) -> Any:
         return self._expansion.label(int(self._states[position]))
+
+
+class GatheredRows:
+    """The rows of some expanded states, and their transitions, side by side.
+
+    Attributes
+    ----------
+    rows
+        The rows, state by state.
+    begins
+        Where the rows of each state begin among them; a state without rows must not be among the states.
+    starts, lengths, successors, probabilities
+        Where the transitions of each row begin, how many they are, and what they are.
+    """
+
+    def __init__(
+        self, expansion: Expansion, states: IntArray, probabilities: FloatArray | None = None
+    ) -> None:
+        counts = expansion.rows_of_state[states]
+        self.counts: IntArray = counts
+        self.rows, self.begins = joined_spans(expansion.first_row[states], counts)
+        self.lengths: IntArray = expansion.entries_of_row[self.rows]
+        entries, self.starts = joined_spans(expansion.first_entry[self.rows], self.lengths)
+        self.successors: IntArray = expansion.successor[entries]
+        shares = expansion.probability if probabilities is None else probabilities
+        self.probabilities: FloatArray = shares[entries]
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """For each row, the expected value of the next state."""
+        if not len(self.rows):
+            return np.zeros(0)
+        expected: FloatArray = np.add.reduceat(self.probabilities * values[self.successors], self.starts)
+        return expected
+
+    def least(self, options: FloatArray) -> tuple[FloatArray, IntArray]:
+        """For each state the least of its rows' options, and the position of the first row that has it."""
+        least = np.minimum.reduceat(options, self.begins)
+        return least, first_in_each(options == np.repeat(least, self.counts), self.begins)
+
+
+MAX_KEPT = 3
+"""So many vectors of weights are remembered for all states: each takes as much memory as their values."""
+
+
+class WeightedHeuristic:
+    """Lower bounds on the weighted cost-to-go of the known states, asked once for each state.
+
+    The heuristics of single costs are kept in :attr:`Expansion.heuristic`. Heuristics that know prices say
+    more about all costs together, and are asked for each vector of weights.
+
+    Parameters
+    ----------
+    expansion
+        What is known of the problem; it grows.
+
+    Attributes
+    ----------
+    apart
+        Whether only what is known of each cost by itself is asked for, for whoever cannot use more.
+    """
+
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
+        self._kept: dict[bytes, GrowingArray] = {}
+        self._told_together = True
+        self.apart = False
+
+    @property
+    def knows_prices(self) -> bool:
+        """Whether the heuristics are asked for all costs together; found out with the first question."""
+        return self._told_together and not self.apart
+
+    def under(self, weights: FloatArray, first: int = 0) -> FloatArray:
+        """For the known states from number `first` on, what is to come at least under `weights`."""
+        if self.apart:
+            apart: FloatArray = weights @ self._expansion.heuristic[:, first:]
+            return apart
+        return self.together(weights, first)
+
+    def together(self, weights: FloatArray, first: int = 0) -> FloatArray:
+        """As :meth:`under`, with all that is known."""
+        expansion = self._expansion
+        if not self._told_together:
+            apart: FloatArray = weights @ expansion.heuristic[:, first:]
+            return apart
+        key = weights.tobytes()
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            if first > 0:
+                # Who asks about the latest states alone asks about weights of some time ago.
+                return self._told(weights, first)
+            kept = GrowingArray(np.float64)
+        # The latest comes last.
+        self._kept[key] = kept
+        while len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        if len(kept) < expansion.num_states:
+            kept.append(self._told(weights, len(kept)))
+        return kept.view[first:]
+
+    def _told(self, weights: FloatArray, first: int) -> FloatArray:
+        expansion = self._expansion
+        apart: FloatArray = weights @ expansion.heuristic[:, first:]
+        new = np.arange(first, expansion.num_states)
+        if not len(new):
+            return apart
+        together = expansion.problem.space.together(weights, expansion.numbers.states(new))
+        if together is None:
+            self._told_together = False
+            return apart
+        wrong = np.flatnonzero(
+            ~((together >= 0.0) & (together < np.inf)) | (expansion.goal[first:] & (together != 0.0))
+        )
+        if len(wrong):
+            place = int(wrong[0])
+            wanted = "0, since nothing is to come in a goal" if expansion.goal[first + place] else "finite"
+            raise InvalidProblem(
+                [
+                    f"state {expansion.label(first + place)!r}: under the weights {weights.tolist()} the "
+                    f"heuristic of all costs together is {together[place]}; it must be {wanted} and not "
+                    "negative"
+                ]
+            )
+        return np.maximum(together, apart)
+
+
+ROUNDED_DOWN = 1.0 - 1e-12
+"""What is to come under the weights is lowered by this factor before it is taken apart: no rounding makes an
+action dearer than it."""
+
+
+def settled_part(expansion: Expansion, problem: ImplicitCSSP) -> ExpandedCSSP:
+    """The part on which the best bound that was found is proven, under the bounds of `problem`."""
+    part = expansion.part_of(problem)
+    weights = expansion.proven_under
+    return (
+        part
+        if weights is None
+        else priced_part(part, weights, expansion.weighted_heuristic.together(weights))
+    )
+
+
+def priced_part(part: ExpandedCSSP, weights: FloatArray, cost_to_go: FloatArray) -> ExpandedCSSP:
+    r"""The part with one action at the frontier for each cost that has a weight.
+
+    **Problem.** In the part a state :math:`s` of the frontier ends everything for the costs :math:`h_k(s)`.
+    Heuristics that know prices say more: under weights :math:`w^*` no policy pays less than :math:`H(s) \ge
+    w^* \cdot h(s)`. Wanted is a problem whose Lagrangian at :math:`w^*` says so, too.
+
+    **Method.** Let :math:`s` have one action for every cost :math:`k` with :math:`w^*_k > 0`. It ends
+    everything for :math:`h(s)` and, of that one cost, :math:`(H(s) - w^* \cdot h(s)) / w^*_k` more.
+
+    **Guarantee.** Under whatever weights :math:`w \ge 0` the cheapest of these actions is no more expensive
+    than any policy from :math:`s`. With :math:`\alpha = \min_k w_k / w^*_k`, a policy that pays :math:`v`
+    pays :math:`w \cdot v = \alpha w^* \cdot v + (w - \alpha w^*) \cdot v \ge \alpha H + (w - \alpha w^*)
+    \cdot h`, which is what the cheapest action costs. So every Lagrangian bound on this part is one on the
+    whole, at whatever prices. That holds for randomised policies, and not if some actions are forbidden: such
+    a part is to be proven in one piece, and not split into regions of policies.
+
+    Parameters
+    ----------
+    part
+        The part whose frontier costs what the heuristics say about each cost by itself.
+    weights
+        The weights, one for each cost.
+    cost_to_go
+        For each known state, a lower bound on its cost-to-go under them.
+    """
+    paid = np.flatnonzero(weights > 0.0)
+    edge = np.flatnonzero(part.frontier)
+    last = part.row_start[edge]
+    copies = np.ones(part.num_rows, dtype=np.int64)
+    copies[last] = len(paid)
+    rows = np.repeat(np.arange(part.num_rows), copies)
+    first = (np.cumsum(copies) - copies)[last]
+    apart = weights @ part.costs[:, last]
+    more = np.maximum(cost_to_go[edge] * ROUNDED_DOWN - apart, 0.0)
+    costs = part.costs[:, rows]
+    labels = part.action_labels
+    if not isinstance(labels, RepeatedNames):
+        raise TypeError("labels of another kind")
+    names, codes = list(labels.names), labels.codes[rows]
+    for position, cost in enumerate(paid.tolist()):
+        costs[cost, first + position] += more / weights[cost]
+        codes[first + position] = len(names)
+        names.append(f"{BEYOND[:-1]}, for {part.cost_names[cost]})")
+    row_start = np.append(0, np.cumsum(copies))[part.row_start]
+    priced = part.derive(
+        transitions=part.transitions[rows],
+        row_start=row_start,
+        costs=costs,
+        action_labels=RepeatedNames(names, codes),
+        transition_costs=None if part.transition_costs is None else part.transition_costs.take(rows),
+        priced_at=tuple(weights.tolist()),
+        # What is beyond is told otherwise; what was expanded of it is the same.
+        source=part.source,
+    )
+    if not isinstance(priced, ExpandedCSSP):
+        raise TypeError("a part of another kind")
+    return priced

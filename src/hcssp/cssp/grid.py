@@ -32,19 +32,157 @@ The same room as a map:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array, hstack
 
-from hcssp.cssp.grid_exits import exit_names, exit_probabilities, exit_violations, with_exits
-from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
-from hcssp.cssp.grid_steps import DIRECTIONS, step_transitions
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix
-from hcssp.cssp.validation import bound_array, unknown_cost, violations
+from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
+from hcssp.cssp.validation import bound_array, capped, unknown_cost, violations
 from hcssp.errors import InvalidProblem, Located
+from hcssp.numerics import PROBABILITY_TOLERANCE
+
+Cell = tuple[int, int]
+"""Column and row."""
+
+Rectangle = tuple[int, int, int, int]
+"""Column and row of the top-left cell, width and height."""
+
+WALL, FREE, START, GOAL = "#", ".", "S", "G"
+_MOST_VIOLATIONS = 10
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What an ASCII map shows; cells count from the wall ring, which is column 0 and row 0."""
+
+    width: int
+    height: int
+    walls: tuple[Rectangle, ...]
+    hazards: dict[str, tuple[Rectangle, ...]]
+    starts: tuple[Cell, ...]
+    goals: tuple[Cell, ...]
+    places: dict[str, tuple[Cell, ...]] = field(default_factory=dict)
+
+
+def read_map(
+    text: str | Sequence[str], hazards: Collection[str] = (), places: Collection[str] = ()
+) -> Drawing:
+    """Read an ASCII map.
+
+    The legend: ``#`` is a wall, ``.`` free, ``S`` a start, ``G`` a goal, and any other character a hazard or
+    a place that the caller names. If the outermost characters are all walls, starts, goals or places, they
+    are the wall ring with its openings; otherwise the map shows the interior alone, and the ring around it is
+    closed.
+
+    >>> drawing = read_map('''
+    ... #####
+    ... S.~.#
+    ... #.~.G
+    ... #####
+    ... ''', {"~"})
+    >>> drawing.width, drawing.height, drawing.starts, drawing.goals
+    (3, 2, ((0, 1),), ((4, 2),))
+    >>> drawing.hazards
+    {'~': ((2, 1, 1, 2),)}
+
+    Parameters
+    ----------
+    text
+        The map, or its lines; space around it and around each line does not matter.
+    hazards, places
+        The characters that draw hazards and places.
+
+    Raises
+    ------
+    InvalidProblem
+        If lines differ in length or a character has no meaning. Each violation knows the line, counted
+        from 0 in what was given.
+    """
+    given = [line.strip() for line in (text.split("\n") if isinstance(text, str) else text)]
+    drawn = [number for number, line in enumerate(given) if line]
+    if not drawn:
+        raise InvalidProblem(["the map is empty"])
+    lines = given[drawn[0] : drawn[-1] + 1]
+    found = list(capped(_violations(lines, drawn[0], {*hazards, *places}), _MOST_VIOLATIONS))
+    if found:
+        raise InvalidProblem(found)
+    ring = {*lines[0], *lines[-1], *(line[0] for line in lines), *(line[-1] for line in lines)}
+    if min(len(lines), len(lines[0])) < 3 or not ring <= {WALL, START, GOAL, *places}:
+        closed = WALL * (len(lines[0]) + 2)
+        lines = [closed, *(WALL + line + WALL for line in lines), closed]
+    height, width = len(lines) - 2, len(lines[0]) - 2
+    interior = [line[1:-1] for line in lines[1:-1]]
+    hazardous = sorted(set("".join(interior)) & set(hazards))
+    return Drawing(
+        width=width,
+        height=height,
+        walls=_rectangles(interior, WALL),
+        hazards={letter: _rectangles(interior, letter) for letter in hazardous},
+        starts=_cells(lines, START),
+        goals=_cells(lines, GOAL),
+        places={letter: _cells(lines, letter) for letter in places},
+    )
+
+
+def _violations(lines: list[str], before: int, named: set[str]) -> Iterator[Located]:
+    known = {WALL, FREE, START, GOAL, *named}
+    for number, line in enumerate(lines):
+        unknown = set(line) - known
+        place = f"line {number + 1}"
+        if len(line) != len(lines[0]):
+            told = f"this line of the map has {len(line)} characters, but the first has {len(lines[0])}"
+        elif unknown:
+            told = (
+                f"{min(unknown)!r} in the map has no meaning; it must be '#', '.', 'S', 'G', "
+                "a hazard or a place of the grid"
+            )
+            place += f", character {line.index(min(unknown)) + 1}"
+        else:
+            continue
+        yield Located((before + number,), told, place)
+
+
+def _cells(lines: list[str], letter: str) -> tuple[Cell, ...]:
+    return tuple(
+        (column, row)
+        for row, line in enumerate(lines)
+        if letter in line
+        for column, character in enumerate(line)
+        if character == letter
+    )
+
+
+def _rectangles(interior: list[str], letter: str) -> tuple[Rectangle, ...]:
+    """Cover the cells drawn as `letter` with disjoint rectangles: runs, joined with equal runs below."""
+    closed: list[Rectangle] = []
+    # From the column and width of a run to the row where its rectangle began.
+    open_runs: dict[tuple[int, int], int] = {}
+    for row, line in enumerate([*interior, ""], start=1):
+        runs = _runs(line, letter)
+        for (column, width), top in list(open_runs.items()):
+            if (column, width) not in runs:
+                closed.append((column, top, width, row - top))
+                del open_runs[column, width]
+        for run in runs:
+            open_runs.setdefault(run, row)
+    return tuple(closed)
+
+
+def _runs(line: str, letter: str) -> set[tuple[int, int]]:
+    runs = set()
+    column = 0
+    while (column := line.find(letter, column)) >= 0:
+        end = column
+        while end < len(line) and line[end] == letter:
+            end += 1
+        runs.add((column + 1, end - column))
+        column = end
+    return runs
 
 
 @dataclass(frozen=True)
@@ -141,7 +279,7 @@ class GridWorld:
         exits: Mapping[str, float] | None = None,
         hazard_exits: Mapping[str, Mapping[str, float]] | None = None,
     ) -> GridWorld:
-        """A grid world from an ASCII map; see :mod:`hcssp.cssp.grid_map` for the legend.
+        """A grid world from an ASCII map; see :func:`read_map` for the legend.
 
         Parameters
         ----------
@@ -343,3 +481,174 @@ class GridWorld:
         if inside.any():
             return f"{shown} lies in the wall {walls[inside.argmax()].tolist()}; move one of them"
         return None
+
+
+# Steps: where each of the four directions leads from every cell.
+
+DIRECTIONS = ("north", "east", "south", "west")
+"""The actions in every cell, clockwise, so that a neighbour in the list is a side."""
+
+_STEPS = ((0, -1), (1, 0), (0, 1), (-1, 0))
+# States are numbered row by row, so neighbours in this order (4 is the cell itself) have increasing
+# numbers, and the transition matrix is born sorted.
+_IN_ORDER = (0, 3, 4, 1, 2)
+
+
+def step_transitions(
+    cells: IntArray, states: IntArray, acting: IntArray, left: float, right: float
+) -> csr_array:
+    """Transitions of the states `acting`, four rows each.
+
+    Parameters
+    ----------
+    cells
+        The column and row of every state.
+    states
+        The number of each cell's state, -1 in walls; one cell wider all around than the wall ring.
+    acting
+        The states that are no goals.
+    left, right
+        The probabilities of slipping to either side.
+    """
+    columns, rows = cells[acting].T
+    neighbours = [states[rows + 1 + down, columns + 1 + across] for across, down in _STEPS]
+    open_to = [neighbour >= 0 for neighbour in neighbours]
+    # For each action, three neighbours and the cell itself; entries of zero are left out below.
+    indices = np.empty((len(acting), 4, 4), dtype=np.int32)
+    data = np.empty((len(acting), 4, 4))
+    for action in range(4):
+        chance = {action: 1.0 - left - right, (action - 1) % 4: left, (action + 1) % 4: right}
+        slots = [direction for direction in _IN_ORDER if direction == 4 or direction in chance]
+        stays = np.zeros(len(acting))
+        for slot, direction in enumerate(slots):
+            if direction != 4:
+                indices[:, action, slot] = neighbours[direction]
+                data[:, action, slot] = chance[direction] * open_to[direction]
+                stays += chance[direction] * ~open_to[direction]
+        own = slots.index(4)
+        indices[:, action, own] = acting
+        data[:, action, own] = stays
+    possible = data > 0.0
+    starts = np.zeros(4 * len(acting) + 1, dtype=np.int32)
+    np.cumsum(sum(possible[:, :, slot].ravel() for slot in range(4)), dtype=np.int32, out=starts[1:])
+    shape = (4 * len(acting), len(cells))
+    return csr_array((data[possible], indices[possible], starts), shape=shape)
+
+
+# Exits other than goals. An exit is a state of its own behind those of the cells. The probabilities with
+# which the steps from a cell end in exits add up over its hazards; the rest is a step as without them.
+
+
+def exit_names(exits: Mapping[str, float], hazards: Sequence[Hazard]) -> tuple[str, ...]:
+    """All exits of a grid, in the order in which they are named."""
+    return tuple(dict.fromkeys([*exits, *(name for hazard in hazards for name in hazard.exits)]))
+
+
+def exit_probabilities(
+    shape: tuple[int, ...], exits: Mapping[str, float], hazards: Sequence[Hazard]
+) -> FloatArray:
+    """For each exit, the probability that a step ends there: ``[exit, row, column]``, the wall ring included.
+
+    Parameters
+    ----------
+    shape
+        The rows and columns, the wall ring included.
+    exits
+        The probabilities of every step, wherever it is taken.
+    hazards
+        Those of the steps from some cells, besides.
+    """
+    names = exit_names(exits, hazards)
+    found = np.zeros((len(names), *shape))
+    for position, name in enumerate(names):
+        found[position] = exits.get(name, 0.0)
+        for hazard in hazards:
+            column, row, width, height = hazard.rectangle
+            found[position, row : row + height, column : column + width] += hazard.exits.get(name, 0.0)
+    return found
+
+
+def with_exits(transitions: SparseMatrix, probabilities: FloatArray) -> SparseMatrix:
+    """Transitions to cells, and behind them to exits, of which `probabilities` has a column each."""
+    # Three thirds may sum to a little more than one.
+    staying = np.maximum(1.0 - probabilities.sum(axis=1), 0.0)
+    data = transitions.data * np.repeat(staying, np.diff(transitions.indptr))
+    inside = csr_array((data, transitions.indices, transitions.indptr), shape=transitions.shape)
+    joined = csr_array(hstack([inside, csr_array(probabilities)]))
+    joined.eliminate_zeros()
+    joined.sort_indices()
+    return joined
+
+
+def exit_violations(
+    exits: Mapping[str, float], hazards: Sequence[Hazard], shape: tuple[int, ...]
+) -> Iterator[Located]:
+    """What is wrong with the exits of a grid whose rectangles lie inside."""
+    named: dict[tuple[str | int, ...], Mapping[str, float]] = {("exits",): exits}
+    named |= {("hazards", at, "exits"): hazard.exits for at, hazard in enumerate(hazards)}
+    sound = True
+    for at, given in named.items():
+        for name, probability in given.items():
+            if not 0.0 <= probability <= 1.0:
+                yield Located((*at, name), f"{probability} is not a probability between 0 and 1")
+                sound = False
+    if not sound:
+        return
+    total = exit_probabilities(shape, exits, hazards).sum(axis=0)
+    row, column = np.unravel_index(int(np.argmax(total)), total.shape)
+    if total[row, column] > 1.0 + PROBABILITY_TOLERANCE:
+        covering = [
+            at
+            for at, hazard in enumerate(hazards)
+            if hazard.exits
+            and hazard.rectangle[0] <= column < hazard.rectangle[0] + hazard.rectangle[2]
+            and hazard.rectangle[1] <= row < hazard.rectangle[1] + hazard.rectangle[3]
+        ]
+        place: tuple[str | int, ...] = ("hazards", covering[-1], "exits") if covering else ("exits",)
+        told = f"the probabilities of the exits at [{column}, {row}] sum to {total[row, column]:.10g}"
+        yield Located(place, f"{told}, which is more than 1")
+
+
+_ARROWS = dict(zip(DIRECTIONS, "↑→↓←", strict=True))
+_HAZARDOUS_ARROWS = dict(zip(DIRECTIONS, "⇑⇒⇓⇐", strict=True))
+
+
+def render_policy(grid: GridWorld, policy: DeterministicPolicy) -> str:
+    r"""Draw `policy` as arrows on the map of `grid`.
+
+    ``#`` is a wall and ``G`` a goal; an arrow is where the policy heads, a double arrow the same from a
+    hazardous cell; where the policy says nothing, ``·`` is free and ``~`` hazardous.
+
+    >>> from hcssp.cssp.policy import DeterministicPolicy, NO_ROW
+    >>> world = GridWorld.from_map("S~G\n...", hazards={"~": {"damage": 1.0}})
+    >>> problem = world.to_cssp()
+    >>> rows = np.array([1, 5, NO_ROW, NO_ROW, NO_ROW, NO_ROW])  # east, east
+    >>> print(render_policy(world, DeterministicPolicy(problem, rows)))
+    #####
+    #→⇒G#
+    #···#
+    #####
+
+    Parameters
+    ----------
+    grid
+        The grid world.
+    policy
+        A policy of the problem made from it, or of one whose states still carry its cells as labels.
+    """
+    problem = policy.problem
+    hazardous = np.zeros(grid.free.shape, dtype=np.bool_)
+    for hazard in grid.hazards:
+        column, row, width, height = hazard.rectangle
+        hazardous[row : row + height, column : column + width] = True
+    canvas = np.where(grid.free, np.where(hazardous, "~", "·"), "#")
+    for state in np.flatnonzero(policy.rows != NO_ROW).tolist():
+        label, action = problem.state_labels[state], problem.action_labels[int(policy.rows[state])]
+        # States and actions that are not of the grid (giving up, say) have no arrow.
+        if isinstance(label, tuple) and isinstance(action, str) and action in _ARROWS:
+            column, row = label
+            arrows = _HAZARDOUS_ARROWS if hazardous[row, column] else _ARROWS
+            canvas[row, column] = arrows[action]
+    for column, row in grid.goals:
+        canvas[row, column] = "G"
+    return "\n".join("".join(line) for line in canvas.tolist())

@@ -13,12 +13,12 @@ when asked for it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from hcssp.cssp.model import IntArray
+from hcssp.cssp.model import BoolArray, IntArray
 
 
 class LazyLabels(Sequence[Any]):
@@ -133,3 +133,36 @@ class TupleLabels(LazyLabels):
         except ValueError:
             return False
         return True
+
+
+Groups: TypeAlias = Mapping[str, Sequence[Hashable]]
+"""From names to the labels of the states that are meant."""
+
+
+class MaskedGroups(Mapping[str, Sequence[Hashable]]):
+    """Named sets of states, such as the labels of a model, looked up when one is asked for.
+
+    >>> groups = MaskedGroups(("a", "b", "c"), {"early": np.array([True, True, False])})
+    >>> groups["early"], list(groups)
+    (['a', 'b'], ['early'])
+
+    Parameters
+    ----------
+    labels
+        What the states are called.
+    masks
+        By the names of groups, which states belong to each.
+    """
+
+    def __init__(self, labels: Sequence[Hashable], masks: Mapping[str, BoolArray]) -> None:
+        self._labels = labels
+        self._masks = masks
+
+    def __getitem__(self, name: str) -> list[Hashable]:
+        return [self._labels[state] for state in np.flatnonzero(self._masks[name]).tolist()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._masks)
+
+    def __len__(self) -> int:
+        return len(self._masks)

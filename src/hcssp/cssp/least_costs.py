@@ -16,15 +16,12 @@ from scipy.sparse import csr_array
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.reachability import almost_sure
 
-ROUNDED_DOWN = 1.0 - 1e-12
-"""Costs of paths are lowered by this factor, so that rounding makes none too high."""
-
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 """For each term of a sum and each sweep, values are lowered by this share. A probability is divided once,
 multiplied once and added once, each time to half a unit in the last place: this is more than twice that."""
 
-MAX_SWEEPS = 20_000
-SETTLED = 1e-12
+MAX_VALUE_ITERATIONS = 20_000
+VALUE_ITERATION_TOLERANCE = 1e-12
 """So many sweeps of value iteration, or until no value rises by more than this share of the largest."""
 
 
@@ -52,18 +49,21 @@ class ShortestPaths:
         owner = problem.row_state[self._moving]
         self._begins = np.flatnonzero(np.diff(owner, prepend=-1))
         self._states = owner[self._begins]
+        self._terms = 2 + int(np.diff(transitions.indptr).max(initial=0))
 
     def least(self, row_costs: FloatArray) -> FloatArray:
         """For each state the cost of the shortest path, by sweeps from the goals; 0 where there is none."""
         value = np.where(self._goals, 0.0, np.inf)
         paid = row_costs[self._moving] / (self._leaving if self._repeated else 1.0)
+        sweeps = 0
         while len(self._moving):
+            sweeps += 1
             after = np.minimum.reduceat(value[self._heads], self._starts)
             least = np.minimum.reduceat(paid + after, self._begins)
             if not np.any(least < value[self._states]):
                 break
             value[self._states] = np.minimum(least, value[self._states])
-        return np.where(np.isfinite(value), value * ROUNDED_DOWN, 0.0)
+        return np.where(np.isfinite(value), value * max(1.0 - ROUNDING * (self._terms + sweeps), 0.0), 0.0)
 
 
 class ExpectedCosts:
@@ -117,13 +117,13 @@ class ExpectedCosts:
         acting = slice(0, self._having[0])
         certain = self._certain[acting]
         sweeps = 0
-        for sweeps in range(1, MAX_SWEEPS + 1):
+        for sweeps in range(1, MAX_VALUE_ITERATIONS + 1):
             least = self._least_rows(paid + self._matrix @ value)
             rise = float(np.max(least - value[acting], where=certain, initial=0.0))
             np.maximum(value[acting], least, out=value[acting])
             # Where nothing can be done any number is right: no policy ends.
             value[self._stuck] = sweeps * float(paid.max())
-            if rise <= SETTLED * float(np.max(least, where=certain, initial=0.0)):
+            if rise <= VALUE_ITERATION_TOLERANCE * float(np.max(least, where=certain, initial=0.0)):
                 break
         found = np.empty(len(value))
         found[self._order] = value * max(1.0 - ROUNDING * self._terms * sweeps, 0.0)

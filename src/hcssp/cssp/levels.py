@@ -1,4 +1,4 @@
-r"""Capacities: amounts that are carried in the state, so that no run ever uses more than there is.
+"""Capacities: amounts that are carried in the state, so that no run ever uses more than there is.
 
 A bound on an expected cost lets single runs exceed it. A capacity does not: the amount used so far, in whole
 steps, becomes a part of the state, actions that would exceed it cannot be taken, and what an action gives
@@ -567,3 +567,30 @@ class LevelledGrid(GridWorld):
         rows, columns = np.nonzero(self.free)
         cells = np.column_stack((columns, rows)).astype(np.int64)
         return np.repeat(cells, self.states_of_a_cell, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedGrid(LevelledGrid):
+    """A grid world for the pictures of a problem with any number of states in a cell.
+
+    >>> room = GridWorld(width=2, height=1, start=(1, 1), goal=(2, 1))
+    >>> placed = PlacedGrid.on(room, np.array([[1, 1], [2, 1], [1, 1]]))
+    >>> placed.cells.tolist(), placed.width
+    ([[1, 1], [2, 1], [1, 1]], 2)
+    """
+
+    places: IntArray = field(kw_only=True)
+
+    @classmethod
+    def on(cls, world: GridWorld, places: IntArray) -> PlacedGrid:
+        """The same grid with a cell, its column and row, for every state of a problem.
+
+        States for which there is none are exits of the grid, and lie where its goal does.
+        """
+        given = {each.name: getattr(world, each.name) for each in fields(GridWorld)}
+        return cls(**given, places=np.asarray(places, dtype=np.int64))
+
+    @cached_property
+    def cells(self) -> IntArray:
+        """The column and row of every state."""
+        return self.places

@@ -156,34 +156,6 @@ class CSSP:
             changes = {"reward": None} | changes
         return self.unchecked(**(self.__getstate__() | changes))
 
-    def filled(
-        self,
-        *,
-        transitions: SparseMatrix,
-        costs: FloatArray,
-        state_labels: Sequence[Hashable],
-        action_labels: Sequence[Hashable],
-        transition_costs: TransitionCosts | None = None,
-    ) -> CSSP:
-        """A problem of the same pattern with other numbers and names, unchecked; the rest is shared.
-
-        Parameters
-        ----------
-        transitions, costs, state_labels, action_labels, transition_costs
-            As the attributes, read-only already; the transitions are where this problem has them.
-        """
-        problem = object.__new__(CSSP)
-        problem.__dict__.update(
-            self.__getstate__(),
-            row_state=self.row_state,
-            transitions=transitions,
-            costs=costs,
-            state_labels=state_labels,
-            action_labels=action_labels,
-            transition_costs=transition_costs,
-        )
-        return problem
-
     def _freeze(self, copy: bool) -> None:
         """Bring every array into its form, read-only; a copy is nobody else's to change."""
         found: list[str] = []

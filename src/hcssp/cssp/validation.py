@@ -72,14 +72,6 @@ def violations(problem: CSSP) -> list[str]:
     return [violation for rule in rules for violation in capped(rule(problem))]
 
 
-def numbers_and_names_are_sound(problem: CSSP) -> bool:
-    """Whether no rule about probabilities, costs or labels is broken, of arrays that fit together."""
-    if _some_bad(problem.transitions.data) or _some_bad(problem.costs):
-        return False
-    rules = (_duplicate_states, _duplicate_actions, _sums, _transition_costs)
-    return next((told for rule in rules for told in rule(problem)), None) is None
-
-
 def bound_array(
     bounds: Mapping[str, float] | None, cost_names: Sequence[str], found: list[str]
 ) -> FloatArray:

@@ -25,9 +25,9 @@ import numpy as np
 from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.foresight import Turns, turns_of
 from hcssp.dual.vertex import CLEARLY_VISITED, estimated_rounding
+from hcssp.ssp.policy_evaluation import System
 from hcssp.ssp.policy_iteration import ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS
-from hcssp.ssp.system import System
 
 POINT_TOLERANCE = 1e-13
 """Plans whose costs differ by no more than this share of the cost are one point of a curve."""

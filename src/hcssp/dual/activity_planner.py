@@ -22,9 +22,9 @@ from hcssp.dual.price_interval import price_interval
 from hcssp.dual.value_surface import ValueSurface
 from hcssp.errors import DeadEnd
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import System
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.region import Region
-from hcssp.ssp.system import System
 
 MAX_CURVES = 400
 """Of so many regions a curve, or a surface, is kept; then all but that of the whole activity are dropped."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.likeness import are_alike, is_dearer, sizes_of
+from hcssp.cssp.identical_problems import are_alike, is_dearer, sizes_of
 from hcssp.cssp.model import BoolArray, FloatArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.dual.alike_activities import Counts, first_alike

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hcssp.cssp.likeness import are_alike, digest_of, sizes_of
+from hcssp.cssp.identical_problems import are_alike, digest_of, sizes_of
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.dual.activity_planner import ActivityPlanner
 from hcssp.ssp.region import Region

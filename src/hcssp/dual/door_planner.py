@@ -25,9 +25,9 @@ import numpy as np
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.dual.vertex import own_bytes
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import System
 from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum
 from hcssp.ssp.potential import ROUNDINGS, SCALING_LOSS, Certificate, levels_of
-from hcssp.ssp.system import System
 
 MAX_ANSWERS = 400
 """So many answers of one activity are kept; then all are dropped."""

@@ -20,7 +20,7 @@ from hcssp.dual.oracle import Minimum
 from hcssp.dual.vertex import estimated_rounding
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.envelope import EnvelopeOptimum, envelope_reached, envelope_visits, minimise_above
-from hcssp.ssp.policy_system import PolicySystem
+from hcssp.ssp.policy_evaluation import PolicySystem, System
 from hcssp.ssp.region import Region
 from hcssp.ssp.scalar_problem import ScalarProblem
 
@@ -29,9 +29,7 @@ MIN_STATES = 100
 
 
 MAX_REACHED_SHARE = 0.4
-MAX_REACHED_BY_A_PASS = 0.2
-"""Where policies touch more than this share of the states, the whole problem is planned as fast as a part;
-the latter where one pass backwards through all of them is a plan."""
+"""Where policies touch more than this share of the states, the whole problem is planned as fast as a part."""
 
 
 MAX_KNOWN_VALUES = 8
@@ -56,7 +54,7 @@ class EnvelopeVertex(FlatVertex):
         Evaluates policies of the whole problem.
     """
 
-    def __init__(self, balance: Balance, optimum: EnvelopeOptimum, system: object) -> None:
+    def __init__(self, balance: Balance, optimum: EnvelopeOptimum, system: System) -> None:
         self.costs = balance.initial[optimum.states] @ optimum.values
         self.optimum = optimum
         self._balance = balance
@@ -153,8 +151,7 @@ class EnvelopeOracle(FlatOracle):
         """The best policy of the region, from the states that `near` touches; None if not to be had so."""
         balance = self._balance
         reached = near.reached
-        share = MAX_REACHED_BY_A_PASS if self._solver.passes_once else MAX_REACHED_SHARE
-        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > share * balance.num_live:
+        if balance.num_live < MIN_STATES or np.count_nonzero(reached) > MAX_REACHED_SHARE * balance.num_live:
             return None
         problem = ScalarProblem(balance, weights, region.allowed(balance.num_rows))
         floor = self._floors.at(weights, region.forbidden)

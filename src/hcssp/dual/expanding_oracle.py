@@ -2,8 +2,8 @@ r"""The oracle of an implicit C-SSP: it expands what the prices make good, and t
 
 For weights :math:`w` the problem is expanded where its best policy goes (:mod:`hcssp.ssp.guided_expansion`).
 The bound is that of the expanded part, certified on all its rows; the policy is the best that never leaves
-the part (:mod:`hcssp.ssp.closing`). What is learnt at some weights is a floor under the values at all others
-(:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
+the part (:mod:`hcssp.ssp.closed_policies`). What is learnt at some weights is a floor under the values at all
+others (:mod:`hcssp.dual.floors`), and what is expanded serves all of them.
 
 The oracle answers for all policies together, under weights with a primary weight of 1 and where nobody can go
 in circles for nothing: that is enough for the dual. It leaves all else to the exact method on the part.
@@ -24,8 +24,7 @@ from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.vertex import Vertex
 from hcssp.errors import OutOfPrecision
 from hcssp.numerics import is_feasible
-from hcssp.ssp.caution import close_cautiously, share_of_sure_states
-from hcssp.ssp.closing import ClosedPolicy, Closing, close_by_policy, is_acyclic, widen
+from hcssp.ssp.closed_policies import ClosedPolicies, ClosedPolicy, close_by_policy, is_acyclic, widen
 from hcssp.ssp.guided_expansion import DEAD, EVERYWHERE, Departures, GuidedExpansion
 from hcssp.ssp.potential import Certifier
 from hcssp.ssp.region import Region
@@ -50,14 +49,6 @@ RINGS_AT_ONCE = 6
 
 MOST_CLOSING = 3
 """To close a policy, no more states are expanded than so many times those that are known."""
-
-FIRST_CAUTION, LEAST_CAUTION = 0.02, 1e-4
-LESS_CAUTION = 0.2
-"""How much dearer than its heuristic a state is taken to be while a policy is closed, as a share of the cost
-from the start: the first time, at least, and the factor from one time to the next."""
-
-MOSTLY_SURE = 0.5
-"""Policies are closed with caution where this share of the states has a row that leads to one state alone."""
 
 HOPELESS = 0.2
 """Where less mass raises the value by less than this share of the precision, it is left as it is."""
@@ -150,9 +141,8 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         self._departures = Departures(expansion)
         self._known: list[tuple[FloatArray, FloatArray]] = []
         self._dead: BoolArray = np.zeros(0, dtype=np.bool_)
-        self._closing: tuple[int, Closing] | None = None
+        self._closing: tuple[int, ClosedPolicies] | None = None
         self._mass = FIRST_MASS
-        self._caution = FIRST_CAUTION
         # Whether policies have come to an end when they were followed wherever they go.
         self._closable = True
         self._last: GuidedExpansion | None = None
@@ -193,7 +183,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         """Keep a bound on the optimum, and where heuristics that know prices have proven it."""
         if proven > self.proven:
             self.proven = proven
-            known = self.expansion.to_come.knows_prices
+            known = self.expansion.weighted_heuristic.knows_prices
             self.expansion.proven_under = weights.copy() if known else None
 
     def closed_at(self, weights: FloatArray, near: ClosedPolicy | None) -> ClosedPolicy | None:
@@ -253,24 +243,17 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
         best = self._closings().best(search, enough, near)
         if best is not None and float(search.weights @ best.costs) <= enough:
             return best
-        if best is not None and not (self._caution or self._closable):
+        if best is not None and not self._closable:
             return best
-        closed = self._close(search)
-        candidates = [best, self._closings().best(search, enough, closed or best)]
+        self._close(search)
+        candidates = [best, self._closings().best(search, enough, best)]
         found = [each for each in candidates if each is not None]
         return min(found, key=lambda policy: float(search.weights @ policy.costs), default=None)
 
-    def _close(self, search: GuidedExpansion) -> ClosedPolicy | None:
-        """Expand until some policy stays inside: carefully, then after the greedy one, then all around."""
-        caution, self._caution = self._caution, 0.0
-        most = MOST_CLOSING * self.expansion.num_states
-        if caution and share_of_sure_states(self.expansion, self._departures) >= MOSTLY_SURE:
-            rows = close_cautiously(search, caution * search.start_value, most, self._is_over)
-            search.follow()
-            if rows is not None:
-                self._caution = caution * LESS_CAUTION if caution > LEAST_CAUTION else 0.0
-                return self._closings().evaluated(search, rows)
+    def _close(self, search: GuidedExpansion) -> None:
+        """Expand until some policy stays inside: where the greedy one goes, then all around."""
         if self._closable:
+            most = MOST_CLOSING * self.expansion.num_states
             self._closable = close_by_policy(search, most, self._is_over)
         for _ in range(MAX_RINGS):
             closing = self._closings()
@@ -278,12 +261,11 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
                 break
             if not widen(search, closing.outside(), RINGS_AT_ONCE):
                 break
-        return None
 
-    def _closings(self) -> Closing:
+    def _closings(self) -> ClosedPolicies:
         size = self.expansion.num_expanded
         if self._closing is None or self._closing[0] != size:
-            self._closing = size, Closing(self.expansion)
+            self._closing = size, ClosedPolicies(self.expansion)
         return self._closing[1]
 
     def _require_costs(self, search: GuidedExpansion) -> None:
@@ -308,7 +290,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             return None
         floors = Floors()
         for known, values in self._known:
-            beyond = self.expansion.to_come.under(known, len(values))
+            beyond = self.expansion.weighted_heuristic.under(known, len(values))
             floors.add(known, np.append(np.where(values < DEAD, values, 0.0), beyond))
         return floors.at(weights)
 
@@ -334,7 +316,7 @@ class ExpandingOracle(Oracle[ExpandedVertex]):
             potential = np.where(dead, 0.0, values)[live]
             costs = search.weights @ part.costs
             edge = np.flatnonzero(part.frontier)
-            costs[part.row_start[edge]] = self.expansion.to_come.under(search.weights)[edge]
+            costs[part.row_start[edge]] = self.expansion.weighted_heuristic.under(search.weights)[edge]
             loss = CERTIFIED_LOSS * self._precision
             bound = max(bound, certifier.certify(costs, potential, forbidden, loss).bound)
             if bound >= (1.0 - FINEST) * search.start_value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,11 +22,9 @@ from hcssp.dual.repair import improve
 from hcssp.dual.vertex import CLEARLY_VISITED, Vertex, estimated_rounding
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
+from hcssp.ssp.policy_evaluation import EXACT, PolicySystem, SweepSystem, System
 from hcssp.ssp.policy_iteration import PolicyIteration
-from hcssp.ssp.policy_system import PolicySystem
 from hcssp.ssp.region import Region
-from hcssp.ssp.sweep_system import SweepSystem
-from hcssp.ssp.system import EXACT
 
 Evaluation = Literal["auto", "factorise", "sweep"]
 
@@ -56,10 +54,10 @@ class FlatVertex(Vertex):
     costs, values
         Its expected costs, and those to go from every live state.
     system
-        Computes the expected visits of the live states under such rows, see :class:`hcssp.ssp.system.System`.
+        Computes the expected visits of the live states under such rows.
     """
 
-    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: Any) -> None:
+    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: System) -> None:
         self.costs = costs
         self.values = values
         self._rows = rows
@@ -160,7 +158,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         optimum = self._solver.minimise(weights, allowed, rows, values)
         if optimum is None:
             return None
-        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver)
+        vertex = FlatVertex(optimum.rows, optimum.costs, optimum.values, self._solver.system)
         return Minimum(vertex, optimum.bound)
 
     def deviations(

@@ -11,7 +11,7 @@ from hcssp.cssp.model import FloatArray, IntArray
 from hcssp.dual.switch_sets import Couplings
 from hcssp.errors import ImproperPolicy
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.system import EXACT, System
+from hcssp.ssp.policy_evaluation import EXACT, System
 
 NEGATIVE_VALUE_TOLERANCE = 1e-6
 """A policy with a value below zero by more than this, relative to one plus the largest, is taken for one that

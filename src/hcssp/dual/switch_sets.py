@@ -37,7 +37,7 @@ class Couplings(NamedTuple):
 
     With the system ``A`` of a policy, a switch to a row ``b`` in state ``s`` answers to one in state ``t`` by
     ``b A^-1 e_t``; what a set of them changes is a solve with these answers, see
-    :mod:`hcssp.ssp.policy_system`.
+    :mod:`hcssp.ssp.policy_evaluation`.
 
     Attributes
     ----------

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from hcssp.cssp.groups import MaskedGroups
-from hcssp.cssp.labels import JoinedLabels, RepeatedNames, SelectedLabels
+from hcssp.cssp.labels import JoinedLabels, MaskedGroups, RepeatedNames, SelectedLabels
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, states_of_rows
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.cssp.reachability import free_groups

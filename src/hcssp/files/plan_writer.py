@@ -11,7 +11,7 @@ import numpy as np
 from hcssp.contract.ending import Reason
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import FileClaim
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.files.fingerprint import fingerprint as fingerprint_of

@@ -97,13 +97,13 @@ class _Search:
         self._iterations = 0
 
     def run(self) -> Iterator[Progress]:
-        self._expansion.to_come.apart = False
+        self._expansion.weighted_heuristic.apart = False
         yield from self._dual()
-        if self._expansion.to_come.knows_prices:
+        if self._expansion.weighted_heuristic.knows_prices:
             # What is known under prices is of no use to who splits policies: with less known, more is to be
             # expanded before the exact method begins.
             yield self._snapshot()
-            self._expansion.to_come.apart = True
+            self._expansion.weighted_heuristic.apart = True
             yield from self._dual()
         # Here a search whose time is over ends: the part may be large, and the exact method slow to begin.
         yield self._snapshot()

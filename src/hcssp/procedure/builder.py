@@ -39,7 +39,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NewType
 
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem

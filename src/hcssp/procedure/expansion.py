@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem

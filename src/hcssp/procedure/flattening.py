@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.indices import index_type
+from hcssp.cssp.conversion import index_type
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.spans import joined_spans
 from hcssp.cssp.transition_costs import TransitionCosts

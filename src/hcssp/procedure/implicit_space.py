@@ -28,14 +28,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from hcssp.cssp.growing import Growing
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.labels import LazyLabels
 from hcssp.cssp.least_costs import ExpectedCosts
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray
 from hcssp.cssp.spans import joined_spans
-from hcssp.cssp.state_numbers import RowNumbers
-from hcssp.cssp.state_space import ActionCodes
+from hcssp.cssp.state_space import ActionCodes, GrowingArray, RowNumbers
 from hcssp.cssp.transition_batch import TransitionBatch, sorted_batch
 from hcssp.cssp.transition_costs import outcomes_of_rows
 from hcssp.errors import InvalidProblem
@@ -68,7 +66,7 @@ class Inner:
         self.numbers = problem.space.numbers()
         self._counted, self._event_states, self._otherwise = list(counted), event_states, otherwise
         # Of each state that was met: the event state that it leads to, -1 where it is no goal.
-        self._leads_to = Growing(np.int64)
+        self._leads_to = GrowingArray(np.int64)
         states, probabilities = problem.space.initial
         self.initial: tuple[IntArray, FloatArray] = self.numbers.of(states), np.array(probabilities)
 

@@ -35,8 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hcssp.cssp.conversion import frozen
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell, GridWorld
 from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName

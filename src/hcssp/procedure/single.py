@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import refuse_implicit
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_steps import DIRECTIONS
-from hcssp.cssp.levels import LevelledGrid
+from hcssp.cssp.grid import DIRECTIONS, GridWorld
+from hcssp.cssp.levels import LevelledGrid, PlacedGrid
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.placed_grid import PlacedGrid
 from hcssp.cssp.policy import NO_ROW
 
 CellVisits = tuple[IntArray, IntArray, FloatArray]

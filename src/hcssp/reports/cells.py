@@ -1,7 +1,7 @@
 """The policy and the visits of a grid activity as one byte a cell, in base64, for a page's script.
 
 A byte is zero where the policy never goes, and otherwise ``4 * level + heading``: the heading a position in
-:data:`hcssp.cssp.grid_steps.DIRECTIONS`, the level from 1 to 63 the visits of one execution on a logarithmic
+:data:`hcssp.cssp.grid.DIRECTIONS`, the level from 1 to 63 the visits of one execution on a logarithmic
 scale, so that six powers of ten below the busiest cell are still told apart. Equal activities of different
 plans share one entry of the :class:`CellPool`.
 """

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell, GridWorld
 from hcssp.procedure import HCSSP
 
 _TABLE_HEIGHT = 6

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell, GridWorld
 from hcssp.reports.procedure_graph import shortened
 
 if TYPE_CHECKING:

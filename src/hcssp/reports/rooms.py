@@ -45,7 +45,7 @@ class Passage:
     cells
         The column and row of every cell that is visited.
     headings
-        The direction taken there, as a position in :data:`hcssp.cssp.grid_steps.DIRECTIONS`.
+        The direction taken there, as a position in :data:`hcssp.cssp.grid.DIRECTIONS`.
     visits
         The expected number of visits to it, over all executions.
     """

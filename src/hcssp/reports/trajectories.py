@@ -88,7 +88,7 @@ def run_data(flattening: Flattening, run: Run) -> dict[str, Any]:
     """A run for a page: its legs, what every step costs, and the sums.
 
     A leg through a grid is its first cell and a digit for each step: a position in
-    :data:`hcssp.cssp.grid_steps.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
+    :data:`hcssp.cssp.grid.DIRECTIONS`, or 4 for staying; one through a table only its number of steps.
     """
     legs: list[dict[str, Any]] = []
     events: list[int] = []

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import isqrt
 
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Cell, Rectangle
+from hcssp.cssp.grid import Cell, GridWorld, Hazard, Rectangle
 from hcssp.errors import InvalidProblem
 from hcssp.parallel import parallel_map
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder

@@ -32,8 +32,7 @@ from math import inf
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell, GridWorld, Hazard
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Rectangle
+from hcssp.cssp.grid import GridWorld, Hazard, Rectangle
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 

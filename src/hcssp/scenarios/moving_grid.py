@@ -29,13 +29,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.conversion import tidy
+from hcssp.cssp.grid import DIRECTIONS, GridWorld
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
-from hcssp.cssp.levels import LevelLabels
+from hcssp.cssp.levels import LevelLabels, PlacedGrid
 from hcssp.cssp.model import CSSP, FloatArray, IntArray
-from hcssp.cssp.pattern import tidy
-from hcssp.cssp.placed_grid import PlacedGrid
 from hcssp.cssp.validation import bound_array, validated
 
 GOAL = "goal"

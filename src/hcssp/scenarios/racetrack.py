@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Rectangle
+from hcssp.cssp.conversion import tidy
+from hcssp.cssp.grid import GridWorld, Hazard, Rectangle
 from hcssp.cssp.labels import JoinedLabels, RepeatedNames, TupleLabels
+from hcssp.cssp.levels import PlacedGrid
 from hcssp.cssp.model import CSSP, BoolArray, IntArray
-from hcssp.cssp.pattern import tidy
-from hcssp.cssp.placed_grid import PlacedGrid
 from hcssp.cssp.preprocessing import prepare
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem

@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Cell, Rectangle
+from hcssp.cssp.grid import Cell, GridWorld, Hazard, Rectangle
 from hcssp.cssp.model import CSSP
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.scenarios.dials import Dial, turned

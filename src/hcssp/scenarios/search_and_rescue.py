@@ -24,11 +24,9 @@ import numpy as np
 
 from hcssp.cssp.builder import CSSPBuilder
 from hcssp.cssp.exploration import explore
-from hcssp.cssp.grid import GridWorld, Hazard
-from hcssp.cssp.grid_map import Cell
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld, Hazard
+from hcssp.cssp.levels import PlacedGrid
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.placed_grid import PlacedGrid
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.scenarios.dials import Dial, turned
 from hcssp.scenarios.scenario import Scenario, Size, with_lengths

@@ -15,8 +15,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Policy, Progress
 from hcssp.contract.proof import Infeasible, Interval, Proof
 from hcssp.contract.trace import Trace, TracePoint
-from hcssp.cssp.expanded_part import ExpandedCSSP, lifted, under_bounds_of
-from hcssp.cssp.expansion import Expansion
+from hcssp.cssp.expansion import ExpandedCSSP, Expansion, lifted, under_bounds_of
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.cssp.reachability import almost_sure, reachable

@@ -25,10 +25,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from hcssp.cssp.absorption import Products, factorised
-from hcssp.cssp.fill import Layers
+from hcssp.cssp.factorisation import Layers
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
-from hcssp.ssp.start import SWALLOWED, path_lengths
+from hcssp.ssp.policy_iteration import SWALLOWED, path_lengths
 
 MAX_EVALUATIONS = 400
 MAX_SWEEPS = 200

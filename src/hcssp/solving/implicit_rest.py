@@ -22,7 +22,7 @@ import numpy as np
 
 from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy

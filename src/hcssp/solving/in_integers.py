@@ -24,7 +24,7 @@ from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Infeasible, Interval, Proof
 from hcssp.contract.trace import Trace, TracePoint
 from hcssp.cssp.decimals import decimal
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.model import IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.deadline import OutOfTime, keep_time

@@ -15,7 +15,7 @@ from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan
 from hcssp.contract.proof import Interval
 from hcssp.contract.stop import Gap, MaxRuntime, StopCriterion
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.proofs.assembly import certificate_of, claimed_interval
 from hcssp.proofs.search_record import SearchRecord
@@ -50,7 +50,7 @@ def _certificate(plan: Plan, record: SearchRecord, relaxed: bool) -> Certificate
     """What a record proves, beside the plan's policy."""
     if isinstance(plan.problem, ExpandedCSSP) and plan.problem.priced_at is not None:
         # What the search has split is a part whose frontier has other actions: this one is proven in one
-        # piece, see hcssp.cssp.priced_part.
+        # piece, see hcssp.cssp.expansion.
         record, relaxed = SearchRecord(), True
     rows = None if plan.found_policy is None else plan.found_policy.rows
     return certificate_of(plan.problem, record, rows, relaxed=relaxed)

@@ -28,10 +28,9 @@ from hcssp.contract.stop import (
     memory_limit_of,
     time_limit_of,
 )
-from hcssp.cssp.expanded_part import ExpandedCSSP
+from hcssp.cssp.expansion import ExpandedCSSP, settled_part
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
-from hcssp.cssp.priced_part import settled_part
 from hcssp.deadline import OutOfTime, until
 from hcssp.errors import UnsupportedProblem
 from hcssp.methods.open_duals import SHARE_OF_LIMIT

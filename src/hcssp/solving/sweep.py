@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from hcssp.contract.memory import Problem
+from hcssp.cssp.identical_problems import digest_of
 from hcssp.cssp.implicit import refuse_implicit
-from hcssp.cssp.likeness import digest_of
 from hcssp.errors import UnknownName
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import as_procedure

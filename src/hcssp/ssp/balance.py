@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.indices import index_type
+from hcssp.cssp.conversion import index_type
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray, SparseMatrix, states_of_rows
 from hcssp.cssp.reachability import closure
 from hcssp.cssp.spans import joined_spans

@@ -29,11 +29,10 @@ from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.reachability import closure
 from hcssp.cssp.spans import first_in_each
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.factoriser import Factors
-from hcssp.ssp.policy_system import LARGEST_VALUE
+from hcssp.ssp.policy_evaluation import LARGEST_VALUE, Factors
 from hcssp.ssp.scalar_problem import ScalarProblem, tie
 
-MAX_SHARE = 0.5
+MAX_ENVELOPE_SHARE = 0.5
 """An envelope with more than this share of the states is not worth it."""
 
 MAX_NEW_SHARE = 0.25
@@ -46,10 +45,10 @@ SMALL_ENVELOPE = 400
 """A factorisation of so few states takes no longer than sweeps do, and it does not pay to keep their rows."""
 
 SWEEPS = 60
-SWEEP_TOLERANCE = 1e-7
+ENVELOPE_SWEEP_TOLERANCE = 1e-7
 """So many sweeps bring values near a policy's, fewer if they change by no more than this, relatively."""
 
-RESIDUAL_TOLERANCE = 1e-9
+MAX_RESIDUAL = 1e-9
 """Values whose residual is larger, relative to the largest value, are not trusted: the policy hardly ends."""
 
 
@@ -111,7 +110,7 @@ def minimise_above(
         values = None
     for _ in range(MAX_ROUNDS):
         states = np.flatnonzero(envelope.inside)
-        if envelope.is_stuck or len(states) > MAX_SHARE * problem.balance.num_live:
+        if envelope.is_stuck or len(states) > MAX_ENVELOPE_SHARE * problem.balance.num_live:
             return None
         if values is None:
             if len(states) > SMALL_ENVELOPE:
@@ -182,7 +181,7 @@ class _Envelope:
             change = costs - system @ value
             value += change
             off = float(np.max(np.abs(change), initial=0.0))
-            if off <= SWEEP_TOLERANCE * float(np.max(value, initial=0.0)):
+            if off <= ENVELOPE_SWEEP_TOLERANCE * float(np.max(value, initial=0.0)):
                 break
         self.take(states, value)
         return 10.0 * off
@@ -274,7 +273,7 @@ def envelope_values(
         return None
     values = factors.solve(costs)
     largest = costs.max(axis=0, initial=0.0)
-    if not np.all((values >= -RESIDUAL_TOLERANCE * largest) & (values <= LARGEST_VALUE * largest)):
+    if not np.all((values >= -MAX_RESIDUAL * largest) & (values <= LARGEST_VALUE * largest)):
         return None
     return np.maximum(values, 0.0), _visits(factors, balance, states)
 

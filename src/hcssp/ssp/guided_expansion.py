@@ -24,12 +24,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.expansion import Expansion
-from hcssp.cssp.gathered import Gathered
-from hcssp.cssp.growing import Growing
-from hcssp.cssp.indices import index_type
+from hcssp.cssp.conversion import index_type
+from hcssp.cssp.expansion import Expansion, GatheredRows
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.spans import joined_spans
+from hcssp.cssp.state_space import GrowingArray
 
 DEAD = 1e200
 """The value of a state from which no goal can be reached: larger than any other, and a number still."""
@@ -50,8 +49,8 @@ class Departures:
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
-        self._probability = Growing(np.float64)
-        self._leaving = Growing(np.float64)
+        self._probability = GrowingArray(np.float64)
+        self._leaving = GrowingArray(np.float64)
         self._matrix: SparseMatrix = None
         self._begins: IntArray | None = None
         self._states: IntArray = np.zeros(0, dtype=np.int64)
@@ -117,7 +116,7 @@ class Layer:
 
     def __init__(self, search: GuidedExpansion, states: IntArray) -> None:
         self.states = states
-        self._gathered = Gathered(search.expansion, states, search.departures.probability)
+        self._gathered = GatheredRows(search.expansion, states, search.departures.probability)
         self._row_costs = search.row_costs(self._gathered.rows)
 
     def backed_up(self, values: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -168,16 +167,16 @@ class GuidedExpansion:
         self.expansion = expansion
         self.departures = departures
         self.weights = weights
-        self._values = Growing(np.float64)
+        self._values = GrowingArray(np.float64)
         if values is not None:
-            told = expansion.to_come.under(weights)[: len(values)]
+            told = expansion.weighted_heuristic.under(weights)[: len(values)]
             # At the frontier a proof has what the heuristics say under these weights, and no more.
             expanded = expansion.first_row[: len(values)] >= 0
             self._values.append(np.where(expanded, np.maximum(values, told), told))
         self.follow()
         if dead is not None:
             self.bury(dead)
-        self._row_cost = Growing(np.float64)
+        self._row_cost = GrowingArray(np.float64)
         self.on_the_way: IntArray = np.zeros(0, dtype=np.int64)
 
     @property
@@ -206,7 +205,7 @@ class GuidedExpansion:
         """Give the states that were met since the last time the value of their heuristic."""
         known = len(self._values)
         if known < self.expansion.num_states:
-            self._values.append(self.expansion.to_come.under(self.weights, known))
+            self._values.append(self.expansion.weighted_heuristic.under(self.weights, known))
 
     def expand(self, states: IntArray) -> int:
         """Expand those of `states` that are on the frontier; how many they were."""

@@ -5,8 +5,7 @@ with the least :math:`\sum_k w_k\, \mathbb{E}[\sum C_k]`.
 
 **Method.** Evaluate the policy by a linear solve, switch to better actions, repeat. Where many states still
 improve and every step costs something, a few Bellman sweeps are made in between: they carry an improvement
-across a grid for a fraction of a factorisation. Where no state can be entered twice, one pass backwards is
-all it takes (:mod:`hcssp.ssp.backward`).
+across a grid for a fraction of a factorisation.
 
 **Guarantee.** A state switches only for an improvement beyond a relative epsilon, so ties cannot make it
 cycle, and zero-cost loops cannot make it improper: a switch into a loop without cost gains nothing. The
@@ -22,19 +21,18 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
-from hcssp.cssp.model import BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
+from hcssp.cssp.reachability import Backwards
 from hcssp.deadline import keep_time
 from hcssp.errors import ImproperPolicy, OutOfPrecision
-from hcssp.ssp.backward import BackwardPass
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.dense_system import DenseSystem
+from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, System, layers_of, side_of, system_for
 from hcssp.ssp.potential import Certificate
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
-from hcssp.ssp.start import safe_rows, starting_policy
-from hcssp.ssp.system import EXACT, System
-from hcssp.ssp.system_choice import layers_of, side_of, system_for
 
 logger = logging.getLogger(__name__)
 
@@ -56,18 +54,11 @@ SWEEP_TOLERANCE = 1e-8
 SWEEP_SHARE = 0.03
 """Sweep while more than this share of the states improves; in large problems while any does."""
 
-PROPER_SHARE = 0.5
-"""A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
-share below one would do, and this leaves the rounding of the sweep far behind."""
-
-MIN_SWEEPS, MAX_SWEEPS = 3, 60
+MIN_BELLMAN_SWEEPS, MAX_BELLMAN_SWEEPS = 3, 60
 
 NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
 """A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
 each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
-
-MAX_UNSETTLED_STATES = 8
-"""Once no more states than these change their best row in a sweep, the policy is evaluated."""
 
 MAX_REPLACED_ROWS = 8
 MAX_ITERATIONS = 10_000
@@ -110,12 +101,11 @@ class PolicyIteration:
         The prepared problem.
     system
         How policies are evaluated: by factorisation or by sweeps. None chooses by the problem's graph, see
-        :mod:`hcssp.ssp.system_choice`.
+        :mod:`hcssp.ssp.policy_evaluation`.
     """
 
     def __init__(self, balance: Balance, system: System | None = None) -> None:
         self.balance = balance
-        self._backward = BackwardPass.of(balance) if system is None else None
         is_large = balance.num_live > LARGE_PROBLEM
         layers = layers_of(balance)
         side = side_of(balance, layers) if is_large else float(np.sqrt(balance.num_live))
@@ -125,15 +115,13 @@ class PolicyIteration:
         self._policy_sweeps = max(3, int(side / 12))
         # Along a line or a corridor factors carry it for next to nothing, as fast as a few sweeps.
         narrow = is_large and side <= NARROW_SIDE
-        self._sweeps_across = max(MIN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
+        self._sweeps_across = max(MIN_BELLMAN_SWEEPS, int(side / SIDE_OF_A_SWEEP if narrow else side))
         # Where a factorisation is expensive, sweep for as long as anything improves.
         self._sweep_share = 0.0 if is_large else SWEEP_SHARE
         if isinstance(self.system, DenseSystem):
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
-        # Where a factorisation is cheap, it settles what a few states have not.
-        self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -166,9 +154,6 @@ class PolicyIteration:
             nothing = np.zeros((0, len(weights)))
             return ScalarOptimum(np.zeros(0, dtype=np.int64), nothing, np.zeros(len(weights)), 0.0)
         problem = ScalarProblem(self.balance, weights, allowed)
-        passed = None if self._backward is None else self._backward.minimise(problem)
-        if passed is not None:
-            return self._proven(problem, *passed)
         if warm is not None:
             rows, values = self._warm_start(problem, warm, values)
             if rows is not None:
@@ -177,10 +162,6 @@ class PolicyIteration:
                 except (ImproperPolicy, OutOfPrecision):
                     # Replacing forbidden rows one by one has closed a circle.
                     logger.debug("a warm start was improper; starting from the goals")
-        elif allowed is None:
-            rows = self._cold_start(problem)
-            if rows is not None:
-                return self._improve(problem, rows)
         return self._from_the_goals(problem, partly)
 
     def _improve(
@@ -240,12 +221,10 @@ class PolicyIteration:
         problem: ScalarProblem,
         rows: IntArray,
         values: FloatArray,
-        estimate: Estimate | None = None,
+        estimate: Estimate,
         dead: BoolArray | None = None,
     ) -> ScalarOptimum:
         """The policy `rows` with its exact `values`, and the bound that they prove."""
-        if estimate is None:
-            estimate = problem.estimate(values @ problem.weights)
         proof = problem.certificate(estimate, self.precision)
         costs = self.balance.initial @ values
         return ScalarOptimum(rows, values, costs, proof.bound, dead, proof)
@@ -274,7 +253,7 @@ class PolicyIteration:
         Where every sweep lowers the values, a policy that is best for them costs less than they say.
         """
         count, sweeps = np.count_nonzero(improvable), 0
-        most = min(MAX_SWEEPS, self._sweeps_across)
+        most = min(MAX_BELLMAN_SWEEPS, self._sweeps_across)
         while count / self.balance.num_live > self._sweep_share and sweeps < most:
             greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
             estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
@@ -299,39 +278,6 @@ class PolicyIteration:
         switched = rows.copy()
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
-
-    def _shortest_paths(self, problem: ScalarProblem) -> tuple[IntArray, FloatArray] | None:
-        """A proper policy and the lengths of its likeliest paths; None if not to be had so."""
-        if not problem.every_step_costs:
-            return None
-        everything = np.ones(self.balance.num_rows, dtype=np.bool_)
-        rows, value = starting_policy(self.balance, problem.row_costs, everything, likeliest_only=True)
-        return None if (rows == NO_ROW).any() else (rows, value)
-
-    def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
-        """A proper policy close to the best one, from shortest paths and sweeps; None if not to be had so."""
-        paths = self._shortest_paths(problem)
-        return None if paths is None else self._swept_policy(problem, *paths)
-
-    def _swept_policy(self, problem: ScalarProblem, rows: IntArray, value: FloatArray) -> IntArray:
-        """A proper policy that is best for what sweeps make of some values; `rows` if they lead to none.
-
-        A greedy policy is proper if one more sweep would change all values by less than any step costs: on a
-        closed set without a goal the average cost would be at most the average change.
-        """
-        balance, estimate = self.balance, problem.estimate(value)
-        greedy = balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-        change = _largest_change(estimate)
-        for _ in range(min(MAX_SWEEPS, self._sweeps_across) - 1):
-            if change <= SWEEP_TOLERANCE * problem.least_cost:
-                break
-            estimate = problem.estimate(self._swept_value(problem, estimate, greedy))
-            before, greedy = greedy, balance.least_rows(estimate.reduced, estimate.least, self._every_state)
-            change = _largest_change(estimate)
-            is_proper = change < PROPER_SHARE * problem.least_cost
-            if is_proper and np.count_nonzero(before != greedy) <= self._settled:
-                break
-        return greedy if change < PROPER_SHARE * problem.least_cost else rows
 
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
@@ -372,15 +318,6 @@ class PolicyIteration:
         rows = np.where(lost, self.proper_policy(problem.row_costs), rows)
         return self._improve(ScalarProblem(balance, problem.weights, safe), rows, dead=lost)
 
-    @property
-    def passes_once(self) -> bool:
-        """Whether one pass backwards is all it takes, see :mod:`hcssp.ssp.backward`."""
-        return self._backward is not None
-
-    def visits(self, rows: IntArray) -> FloatArray:
-        """Expected visits of each live state under the policy `rows`."""
-        return self.system.visits(rows) if self._backward is None else self._backward.visits(rows)
-
     def proper_policy(self, row_costs: FloatArray) -> IntArray:
         """Some policy that ends from every live state; `row_costs` only say which is preferred."""
         if self._proper is None:
@@ -389,6 +326,94 @@ class PolicyIteration:
         return self._proper
 
 
-def _largest_change(estimate: Estimate) -> float:
-    """By how much one Bellman sweep would change a value at most."""
-    return float(np.max(np.abs(estimate.least), initial=0.0))
+STEP_SHARE = 1e-6
+"""A step is at least this share of the largest cost long (of one, if all are free), so that paths get shorter
+with every step even where steps are free. Only the choice among proper policies depends on it."""
+
+SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
+"""A step that is no longer than this share of a path may be lost in the rounding of the path's length."""
+
+
+def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> IntArray:
+    """Rows that begin shortest paths of allowed rows to a goal: where policy iteration begins.
+
+    A step from ``s`` to ``s'`` by a row has the length of the row's cost divided by the probability of
+    ``s'``. Each state reaches the next state of its path with positive probability, so the policy is proper;
+    and where actions mostly have their intended outcome, it is close to optimal.
+
+    A live state without a path has NO_ROW. The policy is proper if every state has a row and every allowed
+    row stays among the live states, which holds for prepared problems without a region. Otherwise see
+    :func:`safe_rows`.
+    """
+    live = balance.num_live
+    matrix = balance.matrix
+    row_of_entry = np.repeat(np.arange(balance.num_rows), np.diff(matrix.indptr))
+    # Below zero at a row's own state.
+    probability = -matrix.data
+    to_goal = balance.goal_probability
+    entry = np.flatnonzero(probability > 0.0)
+    goal_row = np.flatnonzero(to_goal > 0.0)
+    step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
+    step = np.where(allowed, step, np.inf)
+    row = np.concatenate([row_of_entry[entry], goal_row])
+    head = np.concatenate([matrix.indices[entry], np.full(len(goal_row), live, dtype=matrix.indices.dtype)])
+    length = step[row] / np.concatenate([probability[entry], to_goal[goal_row]])
+    distance = path_lengths(live, balance.row_state[row], head, length)
+    usable = allowed[row]
+    longest = max(
+        distance.max(where=np.isfinite(distance), initial=0.0), length.max(where=usable, initial=0.0)
+    )
+    if SWALLOWED * longest >= length.min(where=usable, initial=np.inf):
+        # Every step counts the same, or rounding might let a path run in circles.
+        length = np.where(usable, 1.0, np.inf)
+        distance = path_lengths(live, balance.row_state[row], head, length)
+    through = np.full(balance.num_rows, np.inf)
+    np.minimum.at(through, row, distance[head] + length)
+    least = balance.least_of_state(through)
+    rows = balance.least_rows(through, least, np.arange(live))
+    return np.where(np.isfinite(least), rows, NO_ROW)
+
+
+def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
+    """The length of a shortest path from each state, and from the goals at last, to the goals.
+
+    Parameters
+    ----------
+    live
+        The number of states without the goals, which are one more.
+    tail, head, length
+        From where each edge leads, where to, and how long it is.
+    """
+    # The search goes backwards, from heads to tails. Parallel edges do no harm, but must not be added up.
+    by_head = np.argsort(head, kind="stable")
+    pointers = np.append(0, np.cumsum(np.bincount(head, minlength=live + 1)))
+    backwards: SparseMatrix = csr_array(
+        (length[by_head], tail[by_head], pointers), shape=(live + 1, live + 1)
+    )
+    distances: FloatArray = dijkstra(backwards, indices=[live])[0]
+    return distances
+
+
+def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tuple[IntArray, BoolArray]:
+    """A proper policy of a region, where it has one, and the rows that keep out of its dead ends.
+
+    Returns
+    -------
+    rows
+        A row for each live state, NO_ROW in those from which the region cannot reach a goal surely.
+    safe
+        The allowed rows that can never lead to such a state.
+    """
+    search: Backwards | None = None
+    while True:
+        rows = starting_policy(balance, row_costs, allowed)
+        lost = rows == NO_ROW
+        if not lost.any():
+            return rows, allowed
+        if search is None:
+            # Through the diagonal of the matrix a row leads to its own state too: lost states lose theirs.
+            search = Backwards(balance.matrix, balance.row_state, np.zeros(balance.num_live, dtype=np.bool_))
+        safe = search.spread(lost, allowed)
+        if np.array_equal(safe, allowed):
+            return rows, allowed
+        allowed = safe

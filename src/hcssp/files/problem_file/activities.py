@@ -10,8 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hcssp.cssp.alike_tables import AlikeTables
-from hcssp.cssp.grid_map import Cell
+from hcssp.cssp.grid import Cell
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.preprocessing import with_giving_up
 from hcssp.cssp.validation import unknown_cost
@@ -144,7 +143,6 @@ class ActivityReader:
         self._states_left = limits.states
         self._transitions_left = limits.transitions
         self._used_as_goals: dict[TableModel, set[int]] = {}
-        self._tables = AlikeTables()
         # Activities that agree in model, start and goal share their arrays.
         self._made: dict[tuple[object, ...], CSSP] = {}
         # Where the references of each model and activity lead; None if to nothing.
@@ -215,7 +213,7 @@ class ActivityReader:
         if part.grid is not None:
             return read_grid(part.grid, costs, self._limits)
         if part.table is not None:
-            return read_table(part.table, part.where("table"), costs, self._tables)
+            return read_table(part.table, part.where("table"), costs)
         if part.file is None:
             return None
         if part.file.lower().endswith(MODEL_SUFFIXES):

@@ -13,9 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.grid_map import Cell
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS, Cell, GridWorld
 from hcssp.cssp.levels import Capacity, LevelledGrid, Uses
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.transition_costs import TransitionCosts

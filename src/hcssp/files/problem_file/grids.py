@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hcssp.cssp.grid import GridWorld, Hazard, drawn_hazards
-from hcssp.cssp.grid_map import Cell, Drawing, Rectangle, read_map
-from hcssp.cssp.grid_steps import DIRECTIONS
+from hcssp.cssp.grid import DIRECTIONS, Cell, Drawing, GridWorld, Hazard, Rectangle, drawn_hazards, read_map
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.errors import InvalidProblem, Located, did_you_mean
 from hcssp.files.problem_file.format import Target

@@ -13,11 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from hcssp.cssp.alike_tables import AlikeTables
 from hcssp.cssp.assembly import Assembly, Table
 from hcssp.cssp.levels import Uses
 from hcssp.cssp.model import CSSP
-from hcssp.cssp.validation import unknown_cost, unsound_rows
+from hcssp.cssp.validation import unknown_cost, unsound_rows, validated
 from hcssp.errors import did_you_mean
 from hcssp.files.problem_file.format import Table as WrittenTable
 from hcssp.files.problem_file.format import Target
@@ -47,8 +46,6 @@ class TableModel:
         The states that are only led to, each with what to call if that turns out to be a mistake.
     capacities
         The last of the table's costs, which are only used up.
-    alike
-        The other tables of the document.
     """
 
     table: Table
@@ -58,7 +55,6 @@ class TableModel:
     goals: tuple[int, ...] = ()
     unlisted: Mapping[int, Callable[[], None]] = field(default_factory=dict)
     capacities: tuple[str, ...] = ()
-    alike: AlikeTables = field(default_factory=AlikeTables)
 
     @property
     def cost_names(self) -> tuple[str, ...]:
@@ -109,7 +105,7 @@ class TableModel:
         table = self.table
         if self.capacities or table.gives_back:
             table = table.with_costs(self.cost_names)
-        made = self.alike.problem(table, starts, goals)
+        made = validated(table.without_actions_of(goals).cssp(starts, goals))
         if not self.places:
             return made
         labels = table.state_labels
@@ -137,13 +133,10 @@ class TableDraft:
         The primary cost, then the others.
     wrong
         Notes a mistake.
-    alike
-        The other tables of the document; None if this is none of many.
     """
 
-    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong, alike: AlikeTables | None = None) -> None:
+    def __init__(self, cost_names: tuple[str, ...], wrong: Wrong) -> None:
         self._assembly = Assembly(cost_names)
-        self._alike = alike
         self.places: dict[str, list[int]] = {}
         self._wrong = wrong
         # Most texts come many times, and turning them into labels takes a while.
@@ -194,8 +187,7 @@ class TableDraft:
 
     def model(self, starts: Sequence[int] = (), goals: Sequence[int] = ()) -> TableModel:
         """The table; rows that lead nowhere or whose probabilities do not sum to one are noted."""
-        alike = self._alike
-        table = self._assembly.table() if alike is None else alike.table(self._assembly)
+        table = self._assembly.table()
         for row, told in unsound_rows(table.transitions):
             self._note(int(table.origin[row]), told)
         return TableModel(
@@ -209,7 +201,6 @@ class TableDraft:
                 for state, row in self._led_from.items()
                 if state not in self._listed
             },
-            alike=AlikeTables() if alike is None else alike,
         )
 
     def _note_unlisted(self, state: int, row: int) -> None:
@@ -228,11 +219,9 @@ class TableDraft:
             where.wrong(told)
 
 
-def read_table(
-    table: WrittenTable, where: Field, cost_names: tuple[str, ...], alike: AlikeTables
-) -> TableModel:
+def read_table(table: WrittenTable, where: Field, cost_names: tuple[str, ...]) -> TableModel:
     """A table that is written into the problem file; mistakes are noted."""
-    draft = TableDraft(cost_names, where.findings.add, alike)
+    draft = TableDraft(cost_names, where.findings.add)
     # First all that are listed, then those that are only led to: so the file decides on their order.
     numbers = [draft.state(text, listed=True) for text in table]
     for number, actions in zip(numbers, table.values(), strict=True):

@@ -27,7 +27,7 @@ def arrow(middle: Point, heading: int, band: int, size: float) -> str:
     middle
         Where it lies.
     heading
-        A position in :data:`hcssp.cssp.grid_steps.DIRECTIONS`.
+        A position in :data:`hcssp.cssp.grid.DIRECTIONS`.
     band
         That of the expected visits, as a position in :data:`BANDS`.
     size

@@ -1,9 +1,9 @@
-"""From values of an expanded part to a policy that never leaves it.
+"""Policies of an implicit problem that never leave its expanded part.
 
-The greedy policy of a part may come to the frontier, however seldom: where steps slip, it does so almost
+The greedy policy of a part may reach the frontier, however seldom: where steps slip, it does so almost
 always. A *closed* policy takes the best of the rows that stay among the expanded states from which a goal is
 reached with certainty. It is a policy of the whole problem, whatever lies beyond, and its costs come from a
-linear solve on the states that it touches.
+linear solve on the states that it visits.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from hcssp.cssp.expansion import Expansion
 from hcssp.cssp.model import BoolArray, FloatArray, IntArray, SparseMatrix
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import Backwards, closure
-from hcssp.cssp.spans import joined_spans
+from hcssp.cssp.spans import first_in_each, joined_spans
 from hcssp.numerics import is_feasible
-from hcssp.ssp.envelope import RESIDUAL_TOLERANCE
-from hcssp.ssp.factoriser import Factors
+from hcssp.ssp.envelope import MAX_RESIDUAL
 from hcssp.ssp.guided_expansion import DEAD, GuidedExpansion
-from hcssp.ssp.policy_rows import best_rows, greedy_rows, policy_chain
+from hcssp.ssp.policy_evaluation import Factors
 
 MAX_IMPROVEMENTS = 2
 """So often a closed policy is improved by policy iteration among the closed ones."""
@@ -77,7 +76,7 @@ class ClosedPolicy:
         return rows
 
 
-class Closing:
+class ClosedPolicies:
     """Finds closed policies in an expansion as it is now."""
 
     def __init__(self, expansion: Expansion) -> None:
@@ -241,7 +240,7 @@ class Closing:
                 return None
         largest = values.max(axis=0, initial=0.0)
         off = np.abs(system @ values - costs).max(axis=0, initial=0.0)
-        if not np.all(off <= RESIDUAL_TOLERANCE * np.maximum(largest, TINY)):
+        if not np.all(off <= MAX_RESIDUAL * np.maximum(largest, TINY)):
             return None
         values = np.maximum(values, 0.0)
         begin = np.zeros(expansion.num_states)
@@ -359,3 +358,39 @@ def _on_the_frontier(expansion: Expansion, states: IntArray) -> IntArray:
 
 def _identity(size: int) -> SparseMatrix:
     return csr_array((np.ones(size), np.arange(size), np.arange(size + 1)), shape=(size, size))
+
+
+def greedy_rows(search: GuidedExpansion, values: FloatArray) -> IntArray:
+    """For each known state the best of its rows if `values` are to come after it; -1 where it has none."""
+    options = search.row_costs(slice(None)) + search.departures.after(values)
+    return best_rows(search.expansion, options)
+
+
+def best_rows(expansion: Expansion, options: FloatArray) -> IntArray:
+    """For each known state the first of its rows with the least option; -1 where all are infinite."""
+    owner = expansion.row_state
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    counts = np.diff(np.append(begins, len(owner)))
+    least = np.minimum.reduceat(options, begins)
+    first = first_in_each(options == np.repeat(least, counts), begins)
+    rows = np.full(expansion.num_states, NO_ROW, dtype=np.int64)
+    rows[owner[begins]] = np.where(np.isfinite(least), first, NO_ROW)
+    return rows
+
+
+def policy_chain(search: GuidedExpansion, rows: IntArray) -> SparseMatrix:
+    """Where a policy leads from each known state when it leaves it; nowhere without a row."""
+    expansion = search.expansion
+    states = np.flatnonzero(rows != NO_ROW)
+    own = rows[states]
+    lengths = np.zeros(expansion.num_states, dtype=np.int64)
+    lengths[states] = expansion.entries_of_row[own]
+    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
+    entries, _ = joined_spans(expansion.first_entry[own], lengths[states])
+    count = expansion.num_states
+    chain = csr_array(
+        (search.departures.probability[entries], expansion.successor[entries], starts), shape=(count, count)
+    )
+    chain.sum_duplicates()
+    chain.eliminate_zeros()
+    return chain
