@@ -26,6 +26,7 @@ from hcssp.methods.paper import BudgetAllocation
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import OPTIMALITY_TOLERANCE, allowance
 from hcssp.procedure.model import HCSSP
+from hcssp.solving.in_integers import ENUMERATED
 from hcssp.solving.solve import solve
 from hcssp.solving.trade_off import trade_off
 from referee.exact_policies import Costs, EveryPolicy, ExactProblem, round_up
@@ -248,6 +249,8 @@ class Referee:
         low = verdict.lower_bound
         if self.optimum is not None and (low == inf or Fraction(low) > self.optimum):
             yield Said("certificate", f"it proves {low!r}, but {_shown(self.optimum)} is possible")
+        elif plan.ending.detail == ENUMERATED:
+            return
         # What was found out is proven, but for the last digits.
         elif plan.status is Status.OPTIMAL and low < plan.lower_bound * (1.0 - PROVEN):
             yield Said("certificate", f"it proves {low!r} only, and the plan says {plan.lower_bound!r}")

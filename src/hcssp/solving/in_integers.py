@@ -33,6 +33,9 @@ from hcssp.numerics import FEASIBILITY_TOLERANCE, at_least
 from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import policy_of
 
+ENUMERATED = "all policies were enumerated in rational numbers, which a certificate cannot show"
+"""The detail of an ending."""
+
 MOST_STATES = 40
 MOST_POLICIES = 4_000
 """A problem is small if its procedure has no more flat states than this. Enumeration is given up after so
@@ -72,9 +75,9 @@ def _enumerated(plan: Plan, asked: float) -> Plan:
     best = search.run()
     if best is None:
         if plan.found:
-            return _proven(plan, plan.upper_bound, asked)
+            return _proven(plan, plan.upper_bound, asked, ENUMERATED)
         trace = Trace([*plan.trace, TracePoint(plan.seconds, inf, inf)])
-        return replace(plan, proof=Infeasible(), ending=Ending(Reason.INFEASIBLE), trace=trace)
+        return replace(plan, proof=Infeasible(), ending=Ending(Reason.INFEASIBLE, ENUMERATED), trace=trace)
     cost, rows = best
     lower = at_least(float(cost))
     if lower < plan.upper_bound:
@@ -85,7 +88,7 @@ def _enumerated(plan: Plan, asked: float) -> Plan:
         if upper < plan.upper_bound and evaluation.keeps_bounds(plan.tolerances.feasibility):
             proof: Proof = Interval(min(lower, upper), upper, plan.tolerances.optimality)
             plan = replace(plan, found_policy=policy, evaluation=evaluation, proof=proof, budgets={})
-    return _proven(plan, lower, asked)
+    return _proven(plan, lower, asked, ENUMERATED)
 
 
 def _certified(plan: Plan, asked: float) -> Plan:
@@ -100,12 +103,12 @@ def _certified(plan: Plan, asked: float) -> Plan:
     return _proven(plan, check(plan.problem, plan.certificate).lower_bound, asked)
 
 
-def _proven(plan: Plan, lower_bound: float, asked: float) -> Plan:
+def _proven(plan: Plan, lower_bound: float, asked: float, detail: str = "") -> Plan:
     """The plan with a lower bound, if that is more than it had."""
     lower = min(max(lower_bound, plan.lower_bound), plan.upper_bound)
     trace = Trace([*plan.trace, TracePoint(plan.seconds, lower, plan.upper_bound)])
     proven = replace(plan, proof=Interval(lower, plan.upper_bound, plan.tolerances.optimality), trace=trace)
-    return replace(proven, ending=Ending(Reason.PROVED)) if proven.gap <= asked else proven
+    return replace(proven, ending=Ending(Reason.PROVED, detail)) if proven.gap <= asked else proven
 
 
 class Enumeration:
