@@ -18,7 +18,6 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hcssp.verbs import bind
 from hcssp.version import __version__
 
 if TYPE_CHECKING:
@@ -370,35 +369,7 @@ _HOME = {
     "Workers": "hcssp.workers.crew",
 }
 
-# Where the verbs live that a record of a low layer has and a higher one knows how to do.
-_VERBS = {
-    "plan.resolve": "hcssp.solving.solve:resolve",
-    "plan.replan": "hcssp.solving.replan:replan",
-    "plan.replan_implicit": "hcssp.solving.implicit_rest:replan_implicit",
-    "plan.certificate": "hcssp.solving.proving:plan_certificate",
-    "plan.stochastic_certificate": "hcssp.solving.proving:stochastic_certificate",
-    "plan.save": "hcssp.files.plan_file:save_plan",
-    "plan.verified": "hcssp.files.certificate:verified_plan",
-    "plan.save_certificate": "hcssp.files.certificate:save_certificate",
-    "plan.report": "hcssp.reports.report:save_report",
-    "plan.plot": "hcssp.reports.report:save_plot",
-    "plan.in_words": "hcssp.reports.plan_words:plan_in_words",
-    "plan.html": "hcssp.reports.notebook:plan_html",
-    "plan.to_frame": "hcssp.reports.frames:policy_frame",
-    "plan.activities_frame": "hcssp.reports.frames:activities_frame",
-    "plan.why": "hcssp.solving.why:why",
-    "reasons.in_words": "hcssp.reports.why_words:reasons_in_words",
-    "problem.html": "hcssp.reports.notebook:problem_html",
-    "curve.html": "hcssp.reports.notebook:curve_html",
-    "sweep.problem": "hcssp.files.named_problem:find_problem",
-    "sweep.file": "hcssp.files.sweep_file:SweepFile",
-    "sweep.report": "hcssp.reports.sweep_page:save_sweep_page",
-    "sweep.plot": "hcssp.reports.sweep_picture:save_sweep_picture",
-}
-
 __all__ = ["__version__", *_HOME]
-
-bind(_VERBS)
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
