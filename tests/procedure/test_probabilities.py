@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp import HCSSP, CSSPBuilder, InvalidProblem, UnknownName, small_building, solve, with_probability
+from hcssp import HCSSP, CSSPBuilder, InvalidProblem, small_building, solve, with_probability
 from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import FloatArray
+from hcssp.errors import UnknownName
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.numerics import is_feasible

@@ -14,23 +14,17 @@ import pytest
 from hcssp import (
     CSSP,
     HCSSP,
-    Context,
     DeterministicPolicy,
-    Ending,
     FirstPlan,
-    Infeasible,
     Interrupter,
     MaxIterations,
-    Progress,
     Reason,
-    Solver,
     Status,
-    UnsoundResult,
     evaluate,
-    is_proper,
     load_plan,
     solve,
 )
+from hcssp.extend import Context, Ending, Infeasible, Progress, Solver, UnsoundResult, is_proper
 from known_optima import KNOWN, knapsack, roads
 
 

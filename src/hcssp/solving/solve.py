@@ -105,8 +105,8 @@ def solve(
         :mod:`concurrent.futures`. It stays open. By default this process does it alone.
     record
         Where the search writes down its regions, for who looks at them while it goes on. One with regions,
-        such as :func:`hcssp.load_search` reads from a file, is gone on from; what is known of them is proven
-        anew.
+        such as :func:`hcssp.extend.load_search` reads from a file, is continued; what is known of them is
+        proven again.
 
     Raises
     ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Problem
@@ -137,10 +137,10 @@ class Sweep:
         """What plans are judged by, for people: the reward that is maximised, or the primary cost."""
         return self.called.get(self.primary, self.primary) if self.reward is None else self.reward
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[object]]:
         """The points as columns of equal length, for tables of any kind."""
         points = self.points
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[object]] = {}
         for axis in self.axes:
             kind = "bound" if axis.is_bound else "set"
             columns[f"{kind}_{axis.name}"] = [point.at(axis) for point in points]
