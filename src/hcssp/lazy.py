@@ -42,5 +42,6 @@ def _elsewhere(module: str, name: str) -> str:
     """Where a name is that is not in `module`, for the message."""
     if module != "hcssp" or name.startswith("_"):
         return ""
-    found = [home for home in ("hcssp.extend", "hcssp.errors") if name in dir(import_module(home))]
+    homes = ("hcssp.extend", "hcssp.errors", "hcssp.scenarios")
+    found = [home for home in homes if name in dir(import_module(home))]
     return f"; it is {found[0]}.{name}" if found else ""
