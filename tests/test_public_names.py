@@ -135,6 +135,7 @@ def test_whatever_a_public_name_speaks_of_is_public(name: str) -> None:
 
 RECORDS = [
     *(hcssp.CSSP, hcssp.HCSSP, hcssp.Plan, hcssp.Run, hcssp.Decision),
+    *(hcssp.DeterministicPolicy, extend.ProcedurePolicy, extend.RandomisedPolicy),
     *(extend.Evaluation, extend.ProcedureEvaluation, extend.Simulation, extend.Robustness, extend.TradeOff),
     *(extend.Sweep, extend.Reasons, extend.Trace, extend.ProcedurePlan, extend.ExpandedCSSP),
 ]
