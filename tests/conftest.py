@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.stop import MaxRuntime
 from tiny_caches import shrink_caches
-from volume import QUICK, examples
+from volume import FULL, QUICK, examples
 
 settings.register_profile(
     "repeatable",
@@ -37,6 +38,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage what is there to stay: thousands of tests and all that they import."""
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """In a full run, how many forgeries of each rule the checker refused, and how many were true."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            counts.update(value if FULL and name == "forgeries" else {})
+    for rule, count in sorted(counts.items()):
+        terminalreporter.write_line(f"forgeries, {rule}: {count}")
 
 
 @pytest.fixture

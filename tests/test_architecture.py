@@ -171,27 +171,30 @@ def test_no_module_is_a_drawer_for_everything() -> None:
 
 
 # What the checker of proofs may use besides itself: the problem, its layout, and what is said of both.
-TRUSTED = (
+TRUSTED = {
     "hcssp.cssp.decimals",
     "hcssp.cssp.model",
     "hcssp.cssp.spans",
-    "hcssp.cssp.dominated",
-    "hcssp.procedure",
-    "hcssp.numerics",
     "hcssp.errors",
-    "hcssp.checker",
-)
+    "hcssp.numerics",
+    "hcssp.procedure.flattening",
+    "hcssp.procedure.limits",
+    "hcssp.procedure.model",
+    "hcssp.procedure.nesting",
+    "hcssp.procedure.single",
+}
 FOREIGN = {
     "__future__",
     "collections",
     "dataclasses",
     "fractions",
     "functools",
-    "hashlib",
     "itertools",
-    "json",
+    "math",
+    "numbers",
+    "numpy",
+    "typing",
 }
-FOREIGN |= {"math", "numpy", "typing", "zlib"}
 
 
 def foreign_imports(source: str) -> Iterator[str]:
@@ -205,13 +208,13 @@ def foreign_imports(source: str) -> Iterator[str]:
 def test_the_checker_takes_no_solver_s_word(module: str) -> None:
     source = MODULES[module].read_text(encoding="utf-8")
     used = [name for _, name in imported_modules(module, source, MODULES[module].name == "__init__.py")]
-    assert [name for name in used if not name.startswith(TRUSTED)] == []
+    assert {name for name in used if not name.startswith("hcssp.checker")} <= TRUSTED
     assert set(foreign_imports(source)) - FOREIGN <= {"hcssp"}
 
 
 def test_the_checker_can_be_read_in_an_hour() -> None:
     paths = [path for module, path in MODULES.items() if module.startswith("hcssp.checker")]
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths) <= 600
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths) <= 700
 
 
 def test_every_folder_is_a_package() -> None:

@@ -20,7 +20,7 @@ from griffe import Alias, Extension, GriffeError, Module, Object
 
 SYMBOLS = {
     "Delta": "Δ", "Gamma": "Γ", "Psi": "Ψ", "alpha": "α", "delta": "δ", "epsilon": "ε", "lambda": "λ",
-    "mu": "μ", "phi": "φ", "pi": "π", "rho": "ρ", "sigma": "σ", "varepsilon": "ε",
+    "mu": "μ", "phi": "φ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "varepsilon": "ε",
     "cdot": "·", "dots": "…", "ge": "≥", "in": "∈", "infty": "∞", "le": "≤", "mid": "|", "rightarrow": "→",
     "sum": "∑", "top": "⊤", "max": "max", "min": "min", "quad": " ", "qquad": "  ", ",": "",
 }  # fmt: skip

@@ -102,6 +102,8 @@ def awaited(work: Callable[[], Answer]) -> Answer:
     ------
     OutOfTime
         If the deadline passes first.
+    MemoryError
+        If there is not enough memory for another thread.
     """
     keep_time()
     answers: list[Answer] = []
@@ -116,7 +118,11 @@ def awaited(work: Callable[[], Answer]) -> Answer:
         finally:
             done.set()
 
-    threading.Thread(target=run, name=_THREAD, daemon=True).start()
+    try:
+        threading.Thread(target=run, name=_THREAD, daemon=True).start()
+    except RuntimeError as error:
+        # The stack of a thread takes memory.
+        raise MemoryError(str(error)) from error
     deadline = _DEADLINE.get()
     while not done.wait(min(_HEARD, max(0.0, deadline.seconds_left))):
         keep_time()

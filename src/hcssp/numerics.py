@@ -14,6 +14,7 @@ A user who wants it stricter or looser gives :class:`Tolerances` to ``solve``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf, isfinite
 
 import numpy as np
@@ -187,10 +188,19 @@ def broken(
 ) -> npt.NDArray[np.intp]:
     """Which bounds are not kept by secondary costs as an evaluation computes them: the rule for all methods.
 
-    >>> broken(np.array([2.0000000019, 1.1, 1e-300, 5.0]), np.array([2.0, 1.0, 0.0, np.inf])).tolist()
+    Numbers are compared as the decimals that they stand for, as the checker of certificates reads bounds.
+
+    >>> broken(np.array([2.000000002, 1.1, 1e-300, 5.0]), np.array([2.0, 1.0, 0.0, np.inf])).tolist()
     [1, 2]
     """
-    return np.flatnonzero(np.isfinite(bounds) & ~(costs - bounds <= allowance(bounds, tolerance)))
+    over = np.isfinite(bounds) & (costs > bounds)
+    # No cost that is not finite keeps a bound.
+    over |= np.isfinite(bounds) & ~np.isfinite(costs)
+    share = Fraction(repr(float(tolerance)))
+    for index in np.flatnonzero(over & np.isfinite(costs)).tolist():
+        cost, bound = (Fraction(repr(float(each[index]))) for each in (costs, bounds))
+        over[index] = cost > bound + share * abs(bound)
+    return np.flatnonzero(over)
 
 
 def excess(costs: FloatArray, bounds: FloatArray) -> float:

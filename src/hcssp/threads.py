@@ -1,8 +1,12 @@
-"""One thread for linear algebra, for as long as a search runs.
+"""One thread for linear algebra, for as long as a search runs, and memory for it before the search begins.
 
 The matrices of a search are many and small. Shared among threads, each of them takes longer than alone, and
 the threads wait for the next one by turning in circles: on two cores a search took two to four times as long.
 Whoever imports the library keeps his own threads before and after.
+
+OpenBLAS takes its working memory at the first call, and never stops trying if there is none, as under
+``ulimit -v``.
+So it is made to take it before the search begins, after a look at whether it is there.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
@@ -22,20 +28,44 @@ OF_ALL = "OMP_NUM_THREADS"
 OF_ONE = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 """What libraries of linear algebra read when they are loaded: all of them, and some before that."""
 
+WORKING_MEMORY = 2**26
+"""Bytes that NumPy's and SciPy's OpenBLAS take together, 32 MiB each."""
+
 
 @contextmanager
 def single_threaded_algebra() -> Iterator[None]:
-    """Linear algebra uses one thread meanwhile.
+    """Linear algebra uses one thread meanwhile, and has its working memory.
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough left for that.
 
     >>> with single_threaded_algebra():
     ...     {library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"}
     {1}
     """
+    _take_working_memory()
     if _is_single_anyway():
         yield
         return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _take_working_memory() -> None:
+    """Call each library of linear algebra once: what it takes, it keeps."""
+    from scipy.linalg.blas import dtrsv
+
+    try:
+        np.empty(WORKING_MEMORY, dtype=np.uint8)
+    except MemoryError as error:
+        needed = f"linear algebra needs {WORKING_MEMORY / 2**20:.0f} MiB of working memory"
+        raise MemoryError(needed) from error
+    one = np.ones((1, 1))
+    dtrsv(one, one[0])
+    np.linalg.solve(one, one)
 
 
 def _is_single_anyway() -> bool:

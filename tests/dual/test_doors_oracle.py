@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -25,6 +26,7 @@ from hcssp.ssp.potential import UNIT_ROUNDOFF
 from hcssp.ssp.region import Region
 from random_nestings import random_limits
 from random_procedures import random_procedure
+from referee.wild_problems import make_case
 from small_procedures import corridor, drone, fork, fork_in_the_middle, forking, with_a_pit
 from volume import some
 
@@ -472,3 +474,48 @@ def test_no_row_is_taken_that_may_lead_to_any_exit_without_a_way_to_the_end() ->
         assert answer is not None
         assert answer.levels.tolist() == pytest.approx([expected])
     assert planner.plan(np.ones(1), np.full(3, np.inf), frozenset()) is None
+
+
+@pytest.mark.parametrize("order", [("back", "on"), ("on", "back")])
+def test_a_plan_that_is_as_good_does_not_return_to_its_own_event(order: tuple[str, str]) -> None:
+    """Where nothing is counted, a room that leads back is as good as one that leads on, and never ends."""
+    plan = CSSPBuilder(cost_names=("time", "risk"))
+    here, there = plan.add_state("here"), plan.add_state("there")
+    exits = {"back": plan.add_goal("back"), "on": plan.add_goal("on")}
+    for name in order:
+        plan.add_action(here, name, to=exits[name], costs={"time": 1.0})
+    plan.add_action(here, "detour", to=there, costs={"time": 1.0})
+    plan.add_action(there, "on", to=exits["on"], costs={"time": 1.0, "risk": 1.0})
+    plan.set_initial(here)
+    room = plan.build()
+    procedure = ProcedureBuilder()
+    start, end = procedure.add_event("start"), procedure.add_event("end")
+    first = procedure.add_activity("room", room)
+    procedure.add_choice(start, "go", to=[Outcome(1.0, end, runs=first, exits={"back": start, "on": end})])
+    procedure.add_constraint("risk", at_most=1.0, counts={first: "risk"})
+    oracle = DoorsOracle(procedure.build(start=start, end=end).flattening)
+    # Without the row of the state that the detour leads to, no plan may enter it.
+    flat = oracle.flattening.cssp
+    rows = range(len(oracle.row_state))
+    dead = [row for row in rows if flat.costs[1, oracle.original_row(row)] > 0.0]
+    for region in (Region(), Region(frozenset(dead))):
+        minimum = oracle.minimise(np.array([0.0, 1.0]), region)
+        assert minimum is not None
+        assert minimum.bound == 0.0 == minimum.vertex.costs[1]
+
+
+@pytest.mark.parametrize(("style", "seed"), [("free", 8), ("free", 12), ("free", 28), ("odd", 1)])
+def test_bounds_of_regions_asked_in_turn_are_sharp(style: str, seed: int) -> None:
+    """A region may close a state that the next one opens again; what was known of it must not be kept."""
+    case = make_case(f"cycles of exits: {style}", seed)
+    assert isinstance(case.problem, HCSSP)
+    oracle = DoorsOracle(case.problem.flattening)
+    for row in range(len(oracle.row_state)):
+        used = oracle.original_row(row)
+        left = [policy.costs[1] for policy in case.truth.policies if used not in policy.rows]
+        minimum = oracle.minimise(np.eye(1 + len(case.bounds))[1], Region(frozenset([row])))
+        assert (minimum is None) == (not left)
+        if minimum is not None:
+            least = min(left)
+            assert float(least) * (1.0 - 1e-9) <= minimum.bound
+            assert Fraction(minimum.bound) <= least

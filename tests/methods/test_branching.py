@@ -78,7 +78,8 @@ def test_choices_that_are_too_dear_or_lead_nowhere_are_left_out_with_what_is_pro
     assert sorted(told) == pytest.approx([root.bound + 50.0, root.bound + 60.0, inf, inf], rel=1e-6)
     # Nothing that was left out is forgotten: the search proves no more than it does.
     assert branching.search.pruned_bound == pytest.approx(root.bound + 50.0, rel=1e-6)
-    kept = branching._dual_of(node)
+    kept = branching.duals.take(node.region)
+    assert kept is not None
     assert kept.bound == root.bound
     assert all(vertex.lies_in(node.region, branching.oracle.row_state) for vertex in kept.vertices)
 
@@ -119,8 +120,8 @@ def test_where_one_policy_carries_the_bound_there_is_nothing_to_split() -> None:
     reporter = Reporter(None, menu, search, 0.0)
     branching = Branching(menu, search, reporter, SearchRecord(menu), root, OpenDuals())
     branching.expand(4.5, Node(Region(), root.prices, root.bound))
-    # What was proven of it stays the bound of the search.
-    assert (len(search), search.pruned_bound, search.lower_bound) == (0, 4.5, 4.5)
+    # What its dual proves is the bound of the search, and not what it was open with.
+    assert (len(search), search.pruned_bound, search.upper_bound) == (0, 5.0, 5.0)
 
 
 def test_a_region_of_which_nothing_is_known_is_proven_once() -> None:

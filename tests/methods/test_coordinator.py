@@ -22,9 +22,12 @@ from hcssp.errors import UnsupportedProblem
 from hcssp.methods import coordinator
 from hcssp.methods.best_first import BestFirst
 from hcssp.methods.highs.linear_program import LinearProgram
-from hcssp.methods.subtrees import Findings, OpenNode, be_ready
+from hcssp.methods.subtrees import Findings, OpenNode, Order, Root, Search, be_ready, work_on
+from hcssp.numerics import PRUNE_TOLERANCE
 from hcssp.procedure.model import HCSSP
+from hcssp.scenarios.evacuation import small_building
 from hcssp.scenarios.stages import stages
+from hcssp.solving import in_integers
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from hcssp.workers import Task, Workers, open_workers
@@ -128,6 +131,23 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(processes: Workers) -> N
     assert plan.ending.reason is Reason.PROVED
 
 
+@pytest.mark.parametrize("problem", [small_building(2.0), stages(7, seed=1), random_procedure(1)])
+def test_a_worker_prunes_a_region_at_the_bound_that_it_proves(problem: Problem) -> None:
+    """It has not solved the dual itself, and knows a better plan than whoever has."""
+    plan = solve(problem, stop=[])
+    prices = plan.record.claim(plan.record.root).weights[1:]
+    for leaf in plan.record.leaves():
+        claim = plan.record.claim(leaf)
+        if claim.weights is None or claim.bound == inf:
+            continue
+        root = Root(plan.record.region(leaf).forbidden, claim.weights[1:], 0.0, proven=True, waiting=0.0)
+        order = Order((root,), 0.9 * claim.bound, 0, 0, seconds=inf)
+        findings = work_on(problem, Search("", "auto", None, prices, 2.0**30), order)
+        known_cost = min(order.known_cost, findings.cost)
+        left = [node.waiting for node in findings.open_nodes]
+        assert min([findings.pruned_bound, *left]) >= known_cost * (1.0 - PRUNE_TOLERANCE)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_what_workers_wrote_down_is_a_certificate(inline: Workers, seed: int) -> None:
     problem = stages(7, seed=seed)
@@ -180,7 +200,11 @@ def test_what_workers_have_is_open_as_well() -> None:
     assert min(counts) > 0
 
 
-def test_what_kills_every_worker_is_left_and_its_bound_with_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_kills_every_worker_is_left_and_its_bound_with_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A problem as small as this is decided in rational numbers otherwise.
+    monkeypatch.setattr(in_integers, "MOST_STATES", 0)
     problem = stages(8, seed=4)
     optimum = solve(problem, stop=[]).upper_bound
     told = Told(optimum)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,18 +11,23 @@ import pytest
 from brute_force import brute_force
 from hcssp.contract.proof import Status
 from hcssp.contract.stop import MaxMemory, memory_limit_of
+from hcssp.cssp.model import CSSP
 from hcssp.dual.ascent import Dual, maximise
 from hcssp.dual.oracles import oracle_of
 from hcssp.dual.procedure_oracle import ProcedureOracle
 from hcssp.dual.procedure_vertex import ProcedureVertex
-from hcssp.methods.open_duals import OVERHEAD, OpenDuals
+from hcssp.methods.branching import undecided_row
+from hcssp.methods.open_duals import HELD, NODE, OVERHEAD, OpenDuals
 from hcssp.methods.policy_branching import PolicyBranching, branch
+from hcssp.procedure import HCSSP
 from hcssp.scenarios import small_building
 from hcssp.scenarios.hazard_grid import hazard_grid
+from hcssp.scenarios.stages import stages
 from hcssp.solving.solve import solve
 from hcssp.ssp.region import Region
 from menus import Dish
 from random_problems import random_cssp
+from random_procedures import random_procedure
 from volume import some
 
 
@@ -37,10 +45,10 @@ def test_what_fits_is_kept_and_a_policy_counts_once() -> None:
     first, second = dual(shared), dual(shared, own)
     shelf.put(1, first)
     shelf.put(2, second)
-    assert shelf.occupied == shared.nbytes + own.nbytes + 2 * OVERHEAD
+    assert shelf.occupied == shared.nbytes + own.nbytes + 2 * OVERHEAD + 3 * HELD
     assert shelf.take(1) is first
     assert shelf.take(1) is None
-    assert shelf.occupied == shared.nbytes + own.nbytes + OVERHEAD
+    assert shelf.occupied == shared.nbytes + own.nbytes + OVERHEAD + 2 * HELD
     assert shelf.take(2) is second
     assert shelf.occupied == 0
 
@@ -51,7 +59,7 @@ def test_what_was_asked_for_in_between_is_counted_too() -> None:
     shelf.put(1, dual(shared))
     shared.costs = np.zeros(3000)
     shelf.put(2, dual(shared))
-    assert shelf.occupied == shared.nbytes + 2 * OVERHEAD
+    assert shelf.occupied == shared.nbytes + 2 * OVERHEAD + 2 * HELD
     shelf.take(1)
     shelf.take(2)
     assert shelf.occupied == 0
@@ -65,7 +73,9 @@ def test_a_plan_of_an_activity_counts_once_for_all_policies() -> None:
     assert len(plans) < len(first.parts[1:]) + len(second.parts[1:])
     shelf: OpenDuals[ProcedureVertex] = OpenDuals()
     shelf.put(1, replace(found, vertices=found.support))
-    assert shelf.occupied == OVERHEAD + sum(each.nbytes for each in (first, second, *plans.values()))
+    held = HELD * (len(first.parts) + len(second.parts))
+    sizes = sum(each.nbytes for each in (first, second, *plans.values()))
+    assert shelf.occupied == OVERHEAD + held + sizes
     # What a search has asked for is given back, and the same when it is asked for again.
     before, rows, visits = first.nbytes, first.rows.copy(), first.visits.copy()
     assert first.nbytes > before
@@ -76,12 +86,43 @@ def test_a_plan_of_an_activity_counts_once_for_all_policies() -> None:
 
 
 def test_the_oldest_are_dropped_for_lack_of_room() -> None:
-    shelf: OpenDuals[Dish] = OpenDuals(capacity=3 * (dish(1000).nbytes + OVERHEAD))
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=3 * (dish(1000).nbytes + OVERHEAD + HELD))
     duals = [dual(dish(1000)) for _ in range(5)]
     for number, each in enumerate(duals):
         shelf.put(number, each)
-        assert shelf.occupied <= 3 * (dish(1000).nbytes + OVERHEAD)
+        assert shelf.occupied <= 3 * (dish(1000).nbytes + OVERHEAD + HELD)
     assert [shelf.take(number) is not None for number in range(5)] == [False, False, True, True, True]
+
+
+def test_open_nodes_leave_less_room() -> None:
+    shelf: OpenDuals[Dish] = OpenDuals(capacity=10 * NODE)
+    shelf.put(1, dual(dish(10)))
+    assert shelf.occupied > 0
+    shelf.num_nodes = 10
+    shelf.put(2, dual(dish(10)))
+    assert shelf.occupied == 0
+
+
+@pytest.mark.parametrize(
+    "problem", [stages(12, constraints=3, seed=3), random_procedure(3, several_exits=True, exits_part=True)]
+)
+def test_what_duals_of_small_problems_take_is_not_mostly_overlooked(problem: CSSP | HCSSP) -> None:
+    """Arrays of a few numbers take less than the objects around them."""
+    oracle = oracle_of(problem)
+    root = maximise(oracle, Region())
+    shelf: OpenDuals[Any] = OpenDuals()
+    tracemalloc.start()
+    for row in range(len(oracle.row_state)):
+        region = Region([row])
+        found = maximise(oracle, region, start=root.prices)
+        undecided_row(found)
+        shelf.put(region, found)
+    taken = tracemalloc.get_traced_memory()[0]
+    del shelf._duals, found
+    gc.collect()
+    taken -= tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert 0.75 * taken <= shelf.occupied <= 4.0 * taken
 
 
 @pytest.mark.parametrize("seed", some(range(40)))

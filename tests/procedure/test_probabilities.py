@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from brute_force_procedures import brute_force
-from hcssp import HCSSP, CSSPBuilder, InvalidProblem, small_building, solve, with_probability
+from brute_force_procedures import brute_force, brute_force_flat
+from hcssp import (
+    CSSP,
+    HCSSP,
+    CSSPBuilder,
+    InvalidProblem,
+    check,
+    small_building,
+    solve,
+    with_probability,
+)
 from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import FloatArray
 from hcssp.errors import UnknownName
@@ -17,10 +28,11 @@ from hcssp.files.problem_file.loading import load_text
 from hcssp.numerics import is_feasible
 from hcssp.procedure import Outcome, ProcedureBuilder
 from random_nestings import random_limits
-from random_procedures import random_procedure
+from random_procedures import combinations, random_procedure
 from volume import some
 
 MOST = 150
+MOST_COMBINATIONS = 4000
 
 
 def hit(problem: HCSSP, rows: FloatArray, target: set[int]) -> float:
@@ -143,6 +155,13 @@ def test_who_flies_again_crashes_once() -> None:
         "air, after lost",
     ]
     assert plan.upper_bound == pytest.approx((1 + 0.2 * 9) / 0.8)
+    # The mark is remembered, and no exit: each event is reached by one exit of an activity.
+    assert [(problem.events[event], entry) for event, entry in problem.flattening.event_states] == [
+        ("start", None),
+        ("start", "after lost"),
+        ("lost", "after lost"),
+        ("end", None),
+    ]
     # Counting entries would have called the same plan 25%, and forbidden it.
     careful = solve(problem.with_bounds(crash=0.1))
     assert careful.cost("crash") == pytest.approx(0.05)
@@ -290,3 +309,111 @@ def test_a_bound_of_everything_changes_no_optimum(seed: int) -> None:
         if best is not None:
             assert plan.upper_bound == pytest.approx(best[0], rel=1e-9)
             assert plan.lower_bound == pytest.approx(best[0], rel=2e-6)
+
+
+def remembering(problem: HCSSP, names: list[str], marked: list[bool]) -> CSSP:
+    """The flat problem without bounds on probabilities, beside which of the marked events have happened.
+
+    It has a cost for each of the events: 1 for entering it, if marked only for the first time. This is a
+    second construction: the package marks activities one by one and never sees the flat problem.
+    """
+    flat = problem.flattening.cssp
+    targets = [events_of(problem, name) for name in names]
+    marks = list(product(*([False, True] if each else [False] for each in marked)))
+    states = list(product(range(flat.num_states), marks))
+    place = {state: index for index, state in enumerate(states)}
+    rows, costs, row_start = [], [], [0]
+    for state, before in states:
+        for row in range(flat.row_start[state], flat.row_start[state + 1]):
+            chances, paid = np.zeros(len(states)), np.zeros(len(names))
+            for reached, chance in enumerate(flat.transitions[[row]].toarray()[0]):
+                entered = [reached in each for each in targets]
+                after = tuple(b or (e and m) for b, e, m in zip(before, entered, marked, strict=True))
+                chances[place[reached, after]] += chance
+                paid += chance * np.array([e and not b for b, e in zip(before, entered, strict=True)])
+            rows.append(chances)
+            costs.append([*flat.costs[:, row], *paid])
+        row_start.append(len(rows))
+    return CSSP(
+        transitions=csr_array(np.array(rows)),
+        row_start=np.array(row_start),
+        costs=np.array(costs).T,
+        initial=np.array([0.0 if any(before) else flat.initial[state] for state, before in states]),
+        goals=np.array([flat.goals[state] for state, _ in states]),
+        cost_names=(*flat.cost_names, *(f"p{number}" for number in range(len(names)))),
+        bounds=np.full(problem.num_constraints + len(names), np.inf),
+        state_labels=[str(state) for state in states],
+        action_labels=[str(row) for row in range(len(rows))],
+    )
+
+
+def carries_mark(problem: HCSSP, name: str) -> bool:
+    return any(str(label).endswith(f"after {name}") for label in problem.activities[0].cssp.state_labels)
+
+
+def returning_procedure(seed: int) -> HCSSP:
+    """Two events before the end to which runs return, by exits that may lead to one event or to several."""
+    rng = np.random.default_rng(seed)
+    plan, legs = ProcedureBuilder(), []
+    events = [plan.add_event(name) for name in ("start", "first", "second", "end")]
+    for event in events[:-1]:
+        for choice in range(int(rng.integers(1, 3))):
+            outcomes = []
+            for chance in ([1.0], [0.5, 0.5])[int(rng.integers(0, 2))]:
+                reached = [events[int(rng.integers(1, 4))] for _ in range(3)]
+                if rng.random() < 0.3:
+                    outcomes.append(Outcome(chance, reached[0]))
+                    continue
+                leg = CSSPBuilder(cost_names=("time", "damage"))
+                here, there = leg.add_state("here"), leg.add_state("there")
+                ends = [leg.add_goal(label) for label in ("left", "right")]
+                leg.set_initial(here)
+                for state, most in ((here, 2), (there, 1)):
+                    for action in range(int(rng.integers(1, most + 1))):
+                        to = (
+                            {ends[0]: 0.5, ends[1]: 0.5}
+                            if state == there
+                            else {ends[action]: 0.75, there: 0.25}
+                        )
+                        leg.add_action(state, str(action), to=to, costs=rng.integers(1, 9, 2).tolist())
+                entries = {"left": "here", "right": "there"}
+                name = f"leg {int(event)} {choice} {len(outcomes)}"
+                runs = plan.add_activity(name, leg.build(), entries=entries)
+                legs.append(runs)
+                exits = {"right": reached[1]} if rng.random() < 0.6 else {}
+                outcomes.append(Outcome(chance, reached[0], runs=runs, exits=exits))
+            plan.add_choice(event, str(choice), to=outcomes)
+    plan.add_constraint("damage", at_most=float(rng.integers(5, 30)), counts=dict.fromkeys(legs, "damage"))
+    return plan.build(start=events[0], end=events[-1])
+
+
+@pytest.mark.parametrize("seed", some(range(400), 40))
+def test_plans_remember_what_has_happened_and_nothing_else(seed: int) -> None:
+    try:
+        problem = returning_procedure(seed)
+    except InvalidProblem:
+        # Random events may never be reached, or the end cannot be.
+        return
+    for names in (["first"], ["second"], ["first", "second"]):
+        bounded, marked = problem, []
+        try:
+            for number, name in enumerate(names):
+                bounded = with_probability(bounded, f"p{number}", of=name, at_most=1.0 - 1e-12)
+                marked.append(carries_mark(bounded, name))
+        except InvalidProblem:
+            continue
+        if not any(marked) or combinations(bounded) > MOST_COMBINATIONS:
+            continue
+        expected = brute_force_flat(remembering(problem, names, marked))
+        found = brute_force(bounded)
+        # As many policies, at the same costs: nothing else can be remembered, and nothing is forgotten.
+        assert found.costs.shape == expected.costs.shape
+        order = [np.lexsort(np.round(each.costs, 7).T) for each in (found, expected)]
+        assert found.costs[order[0]] == pytest.approx(expected.costs[order[1]], rel=1e-7, abs=1e-9)
+        best = expected.optimum(bounded.bounds)
+        plan = solve(bounded)
+        assert plan.found == (best is not None)
+        if best is not None:
+            assert plan.upper_bound == pytest.approx(best[0], rel=1e-9)
+            assert check(bounded, plan.certificate, exact=True).lower_bound <= best[0] * (1.0 + 1e-9)
+        assert load_text(dump_problem(bounded)) == bounded

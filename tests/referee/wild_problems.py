@@ -126,12 +126,14 @@ PROCEDURES = (
     "procedure: rare",
     "procedure: odd",
     "exits: odd",
+    *(f"cycles of exits: {style}" for style in ("sure", "natural", "free", "dead ends", "odd")),
 )
 NESTED = (
     *(f"{shape}: {style}" for shape in SHAPES for style in ("natural", "free")),
     "nested: ties",
     "nested retries: loops",
     "nested: dead ends",
+    "nested limits: odd",
 )
 FAMILIES = (*FLAT, *PROCEDURES)
 """Those that every test run draws from; the full run has the nested ones, too."""
@@ -407,33 +409,42 @@ def _without_end(rng: np.random.Generator, num_costs: int, labels: tuple[str, ..
 
 
 def _procedure(rng: np.random.Generator, shape: str, style_name: str) -> HCSSP:
-    """Two to four events; choices with chance, which may lead back if the shape is to retry."""
+    """Two to four events; choices with chance, which may lead back if the shape is to retry.
+
+    In the shape "cycles of exits" each exit of an activity leads to an event of its own, onwards or back.
+    """
     plan = ProcedureBuilder()
     num_events = int(rng.integers(2, 5))
     events = [plan.add_event(f"e{index}") for index in range(num_events)]
     num_costs = 1 + int(rng.integers(1, 4))
     activities = []
 
-    def run() -> int | None:
+    parting = shape == "cycles of exits"
+
+    def outcome(probability: float, event: int) -> Outcome:
         if len(activities) >= 4 or (activities and rng.random() < 0.2):
-            return None
-        room = _activity(rng, style_name, num_costs, several_exits=shape == "exits")
+            return Outcome(probability, event)
+        room = _activity(rng, style_name, num_costs, several_exits=parting or shape == "exits")
         activities.append(plan.add_activity(f"A{len(activities)}", room))
-        return activities[-1]
+        exits = {}
+        if parting and room.goals.sum() > 1:
+            goals = np.flatnonzero(room.goals).tolist()
+            exits = {room.state_labels[goal]: events[int(rng.integers(num_events))] for goal in goals}
+        return Outcome(probability, event, runs=activities[-1], exits=exits)
 
     style = STYLES.get(style_name, STYLES["natural"])
     for position, event in enumerate(events[:-1]):
         for choice in range(int(rng.choice([1, 2, 2]))):
             target = events[int(rng.integers(position + 1, num_events))] if choice else events[position + 1]
             if rng.random() < 0.5 or not style.leaving:
-                outcomes = [Outcome(1.0, target, runs=run())]
+                outcomes = [outcome(1.0, target)]
             else:
-                back = shape == "retries" and rng.random() < 0.7
+                back = (parting or shape == "retries") and rng.random() < 0.7
                 exponents = style.leaving if back else (1, 2, 3)
                 share = 2.0 ** -float(rng.choice(exponents))
                 low, high = (0, position + 1) if back else (position + 1, num_events)
                 other = events[int(rng.integers(low, high))]
-                outcomes = [Outcome(share, target, runs=run()), Outcome(1.0 - share, other, runs=run())]
+                outcomes = [outcome(share, target), outcome(1.0 - share, other)]
             plan.add_choice(event, f"c{choice}", to=outcomes)
     if not activities:
         raise InvalidProblem(["a procedure without activities"])
@@ -446,10 +457,11 @@ def _procedure(rng: np.random.Generator, shape: str, style_name: str) -> HCSSP:
 def _nested_room(rng: np.random.Generator, style: str, num_costs: int, several_exits: bool) -> CSSP:
     """A room of one or two states: there are many of them, and all their policies are enumerated."""
     labels = LABELS[:3] if several_exits else None
+    if style == "odd" and rng.random() < 0.35:
+        return _without_end(rng, num_costs, labels)
     num_goals = 2 if several_exits and rng.random() < 0.5 else 1
-    return _room(
-        rng, STYLES[style], num_costs, most_states=3, most_actions=2, labels=labels, num_goals=num_goals
-    )
+    chosen = STYLES.get(style, STYLES["natural"])
+    return _room(rng, chosen, num_costs, most_states=3, most_actions=2, labels=labels, num_goals=num_goals)
 
 
 def _activity(rng: np.random.Generator, style_name: str, num_costs: int, *, several_exits: bool) -> CSSP:

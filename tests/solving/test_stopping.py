@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +95,30 @@ def test_the_time_of_the_last_improvement_is_kept() -> None:
             assert after.improved == after.seconds
         else:
             assert after.improved == before.improved
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+from hcssp import solve
+from hcssp.scenarios.hazard_grid import hazard_grid
+
+problem = hazard_grid(100, 100, seed=1)
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+limit = pages * resource.getpagesize() + int(sys.argv[1]) * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+try:
+    plan = solve(problem, stop=[])
+    print(plan.ending.reason)
+except MemoryError as error:
+    print("memory", error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="there is no limit on a process's memory")
+@pytest.mark.parametrize("mebibytes", [20, 80])
+def test_a_search_that_runs_out_of_memory_ends(mebibytes: int) -> None:
+    """OpenBLAS asks for its memory again and again if it has none when a factorisation begins."""
+    command = [sys.executable, "-c", SHORT_OF_MEMORY, str(mebibytes)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.stdout.startswith("memory")

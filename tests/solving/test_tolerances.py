@@ -188,7 +188,8 @@ def test_what_nearly_spends_the_tolerance_is_judged_alike_by_all_methods(
         if walks:
             room.add_action(inside, "walk", to=outside, costs={"time": 10.0})
         problem = room.build()
-        kept = Fraction(risk) - Fraction(bound) <= Fraction(bound) / 10**9
+        # As the decimals that the numbers stand for.
+        kept = Fraction(repr(risk)) <= Fraction(repr(bound)) * (1 + Fraction(1, 10**9))
         assert evaluate(problem, DeterministicPolicy(problem, np.array([0, -1]))).keeps_bounds() == kept
         optimum = 1.0 if kept else 10.0 if walks else inf
         plan = solve(as_procedure(problem) if method.name == "budget-allocation" else problem, method)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 
 from hcssp.checker.arithmetic import MAX_ROUNDINGS, UNIT, is_moderate
-from hcssp.cssp.decimals import decimal, exactly, integers
+from hcssp.cssp.decimals import decimal, exactly, integers, mean_costs
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.spans import joined_spans
-from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem, NotProven
 from hcssp.numerics import FEASIBILITY_TOLERANCE
 from hcssp.procedure.flattening import Flattening
@@ -257,17 +256,3 @@ class Layout:
                 return Fraction(gcd(*costs), divisor)
             reached[after] = True
         return Fraction(0)
-
-
-def mean_costs(given: TransitionCosts) -> dict[int, list[Fraction]]:
-    """The expected costs of the rows whose costs depend on the state that is reached."""
-    outcomes: dict[int, list[tuple[Fraction, list[Fraction]]]] = {}
-    for row, chance, *paid in np.vstack((given.rows, given.probabilities, given.costs)).T.tolist():
-        outcomes.setdefault(int(row), []).append((decimal(chance), [decimal(cost) for cost in paid]))
-    return {
-        row: [
-            sum((chance * paid[cost] for chance, paid in own), Fraction(0)) / sum(chance for chance, _ in own)
-            for cost in range(len(given.costs))
-        ]
-        for row, own in outcomes.items()
-    }

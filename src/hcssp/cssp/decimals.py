@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hcssp.cssp.model import FloatArray
+from hcssp.cssp.transition_costs import TransitionCosts
 
 
 def decimal(number: float) -> Fraction:
@@ -49,3 +50,17 @@ def integers(numbers: Iterable[Fraction]) -> tuple[Any, int]:
     fractions = list(numbers)
     divisor = lcm(*{each.denominator for each in fractions})
     return np.array([each.numerator * (divisor // each.denominator) for each in fractions], object), divisor
+
+
+def mean_costs(given: TransitionCosts) -> dict[int, list[Fraction]]:
+    """The expected costs of the rows whose costs depend on the state that is reached."""
+    outcomes: dict[int, list[tuple[Fraction, list[Fraction]]]] = {}
+    for row, chance, *paid in np.vstack((given.rows, given.probabilities, given.costs)).T.tolist():
+        outcomes.setdefault(int(row), []).append((decimal(chance), [decimal(cost) for cost in paid]))
+    return {
+        row: [
+            sum((chance * paid[cost] for chance, paid in own), Fraction(0)) / sum(chance for chance, _ in own)
+            for cost in range(len(given.costs))
+        ]
+        for row, own in outcomes.items()
+    }

@@ -365,7 +365,7 @@ class LevelLabel(str):
     Attributes
     ----------
     base
-        The label of the state without levels, such as a cell.
+        The label of the state without levels, such as a cell; None if there are levels only.
     levels
         The levels' texts; those of capacities are :class:`Level`.
     """
@@ -376,7 +376,7 @@ class LevelLabel(str):
 
     def __new__(cls, base: Hashable, levels: tuple[str, ...]) -> LevelLabel:
         before = base if isinstance(base, LevelLabel) else None
-        label = super().__new__(cls, f"{base}, {', '.join(levels)}")
+        label = super().__new__(cls, ", ".join(levels if base is None else (str(base), *levels)))
         label.base = base if before is None else before.base
         label.levels = levels if before is None else (*before.levels, *levels)
         return label
@@ -493,9 +493,9 @@ def joined_by_level(
 
 
 def _range_text(first: Hashable, last: Hashable, base: bool) -> str:
-    if not (isinstance(first, LevelLabel) and isinstance(last, LevelLabel)) or not first.amounts:
+    if not (isinstance(first, LevelLabel) and isinstance(last, LevelLabel)):
         return str(first) if base else ""
-    told = [str(first.base)] if base else []
+    told = [str(first.base)] if base and first.base is not None else []
     told += [level for level in first.levels if not isinstance(level, Level)]
     return ", ".join([*told, *map(_amount_text, first.amounts, last.amounts)])
 

@@ -126,7 +126,8 @@ class ActivityPlanners:
     def are_dearer(self, than: ActivityPlanners) -> bool:
         """Whether they are those of activities of the same names and rows, in which no step costs less."""
         mine, theirs = self._activities, than._activities
-        if [(each.name, each.entries) for each in mine] != [(each.name, each.entries) for each in theirs]:
+        labels = [[(each.name, each.entries, each.hands_over) for each in every] for every in (mine, theirs)]
+        if labels[0] != labels[1]:
             return False
         return all(
             planner is other

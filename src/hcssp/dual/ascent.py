@@ -32,7 +32,7 @@ from hcssp.dual.oracle import Minimum, Oracle
 from hcssp.dual.precision import CUTOFF_SHARE, DUAL_TOLERANCE
 from hcssp.dual.several_bounds import cut_planes
 from hcssp.dual.vertex import V
-from hcssp.errors import OutOfPrecision
+from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.numerics import tolerated
 from hcssp.ssp.potential import ROUNDINGS
 from hcssp.ssp.region import Region
@@ -147,7 +147,7 @@ def ascend(
     ascent = Ascent(oracle, region, known)
     try:
         yield from _ascend(ascent, start, cutoff, proven)
-    except OutOfPrecision as error:
+    except (OutOfPrecision, ImproperPolicy) as error:
         logger.info("the dual of a region is left as it is: %s", error)
         yield ascent.snapshot()
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import CSSP, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW
 from hcssp.cssp.reachability import AlmostSure, Backwards
 from hcssp.dual.door_layout import Component, DoorLayout
@@ -30,7 +30,7 @@ from hcssp.dual.door_planner import DoorPlan, DoorPlanner
 from hcssp.dual.event_rows import EventRows
 from hcssp.errors import ImproperPolicy, OutOfPrecision
 from hcssp.ssp.potential import Certifier, Steps, levels_of
-from hcssp.ssp.scalar_problem import tie_of
+from hcssp.ssp.scalar_problem import tie, tie_of
 
 MAX_ITERATIONS = 1_000
 
@@ -233,7 +233,8 @@ class Circle:
             return False
         places = np.searchsorted(self._event_rows, choices)
         return bool(sure.rows[places].all()) and all(
-            sure.rows[self.row_span[activity]][plan.rows].all() for activity, plan in plans.items()
+            plan.dead is None and sure.rows[self.row_span[activity]][plan.rows].all()
+            for activity, plan in plans.items()
         )
 
 
@@ -352,10 +353,28 @@ class _Iteration:
             )
             if optimum is None:
                 raise ImproperPolicy("an activity that can be ended has no plan")
-            if not np.array_equal(optimum.rows, plan.rows):
-                changed = True
-                self.plans[activity] = DoorPlan(optimum.rows, optimum.values, optimum.costs, optimum.dead)
+            # Which states are dead is decided on the graph, before the first plan.
+            found = DoorPlan(optimum.rows, optimum.values, optimum.costs, plan.dead)
+            rows = np.where(self._improved(activity, plan, found), found.rows, plan.rows)
+            if np.array_equal(rows, plan.rows):
+                continue
+            changed = True
+            if not np.array_equal(rows, found.rows):
+                values = planner.system.values(rows)
+                found = DoorPlan(rows, values, planner.balance.initial @ values, plan.dead)
+            self.plans[activity] = found
         return changed
+
+    def _improved(self, activity: int, plan: DoorPlan, found: DoorPlan) -> BoolArray:
+        """The states of an activity from which the plan `found` costs less than `plan`, beyond ties.
+
+        Only their rows may change: a plan that is as good may return to the event that it started from.
+        """
+        alive = slice(None) if plan.dead is None else ~plan.dead
+        before, after = (self._to_go(activity, each, slice(None))[alive] for each in (plan, found))
+        improved = np.zeros(len(plan.rows), dtype=np.bool_)
+        improved[alive] = after < before - tie(before)
+        return improved
 
     def _choose(self) -> bool:
         """Choose anew where that is better; says whether a choice has changed."""

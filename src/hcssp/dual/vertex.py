@@ -15,9 +15,16 @@ CLEARLY_VISITED = 1e-9
 """A state with more expected visits is visited. Below, they may be rounding, and the graph is asked."""
 
 
+RECORD_BYTES, ARRAY_BYTES = 500, 112
+"""What an object with its attributes takes besides its arrays, and an array besides its numbers."""
+
+
 def own_bytes(record: object) -> int:
-    """The memory that the arrays of a record take, about."""
-    return sum(value.nbytes for value in vars(record).values() if isinstance(value, np.ndarray))
+    """The memory that a record takes, about: itself and its arrays, also those that it keeps by key."""
+    kept = list(vars(record).values())
+    kept += [value for each in kept if isinstance(each, dict) for value in each.values()]
+    arrays = [value for value in kept if isinstance(value, np.ndarray)]
+    return RECORD_BYTES + sum(ARRAY_BYTES + array.nbytes for array in arrays)
 
 
 class Vertex(ABC):

@@ -165,7 +165,8 @@ def _limits(
     """What each use that has a limit costs, execution by execution."""
     problem, flattening = policy.problem, policy.problem.flattening
     for constraint in problem.constraints:
-        if constraint.per is None:
+        # A part of a procedure keeps the constraint of a limit, but not the uses.
+        if constraint.per is None or not problem.uses:
             continue
         use = problem.uses[constraint.per.use]
         executions = sum(

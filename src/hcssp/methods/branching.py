@@ -146,39 +146,41 @@ class Branching(Generic[V]):
         while len(search) and search.next_bound < search.cutoff:
             # While nothing feasible is known, dive; then always the node that holds the bound back.
             waiting, node = search.pop(newest=search.upper_bound == inf)
+            self.duals.num_nodes = len(search)
             self.reporter.iterations += 1
             try:
                 if node.proven:
                     self.expand(waiting, node)
                 else:
                     self.prove(waiting, node)
-            except (OutOfPrecision, ImproperPolicy, MemoryError) as error:
+            except (OutOfPrecision, ImproperPolicy) as error:
                 # What was proven about the region still holds; its parts are not looked at.
                 logger.info("a region is left as it is: %s", error)
                 search.prune(waiting)
             yield
 
     def prove(self, waiting: float, node: Node) -> None:
-        """Solve the dual of a node of which nothing but its region is known, and open it anew."""
-        oracle, search = self.oracle, self.search
+        """Solve the dual of a node of which nothing but its region is known, and open it again."""
         # Nothing is split, and so there is nothing new to improve.
         self.next_improving += 1
-        dual = self._dual_of(node)
-        write_down(self.record, node.number, dual)
-        if dual.infeasible:
+        solved = self._solved(waiting, node)
+        if solved is None:
             return
-        offer(oracle, self.reporter, dual, 0)
-        proven = max(dual.bound, node.bound)
-        prices = dual.prices if dual.bound > -inf else node.prices
-        bound = max(waiting, oracle.round_up(proven))
-        if bound < search.cutoff:
+        bound, proven, dual = solved
+        if bound < self.search.cutoff:
             self.duals.put(node.region, dual)
-        search.push(bound, replace(node, prices=prices, bound=proven, proven=True))
+        self.search.push(bound, proven)
 
     def expand(self, waiting: float, node: Node) -> None:
         """Split a node that was open with the bound `waiting`, and open its parts."""
         oracle, search = self.oracle, self.search
-        parent = self._dual_of(node)
+        parent = self.duals.take(node.region)
+        if parent is None:
+            # Its dual was dropped, or another process has it. What it proves now may be more than before.
+            solved = self._solved(waiting, node)
+            if solved is None:
+                return
+            waiting, node, parent = solved
         waiting = self._settle(waiting, node, parent)
         if self.guided and waiting < search.cutoff:
             self._improve(parent)
@@ -272,15 +274,24 @@ class Branching(Generic[V]):
             self.next_settling = 2 * self.expanded
         return waiting
 
-    def _dual_of(self, node: Node) -> Dual[V]:
-        """The dual of an open node; made again, from its prices, if it had to be dropped."""
-        dual = self.duals.take(node.region)
-        if dual is not None:
-            return dual
+    def _solved(self, waiting: float, node: Node) -> tuple[float, Node, Dual[V]] | None:
+        """The dual of an open node, solved from its prices, and the node with the bound that this proves.
+
+        None if the region holds no policy that keeps the bounds.
+        """
+        oracle = self.oracle
         # Prices that were found elsewhere are good ones, or policies from afar do not help either.
         vertices = self.root.vertices if node.proven else ()
-        known = [v for v in vertices if v.lies_in(node.region, self.oracle.row_state)]
-        return maximise(self.oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
+        known = [v for v in vertices if v.lies_in(node.region, oracle.row_state)]
+        dual = maximise(oracle, node.region, known, start=node.prices, cutoff=self.search.cutoff)
+        write_down(self.record, node.number, dual)
+        if dual.infeasible:
+            return None
+        offer(oracle, self.reporter, dual, 0)
+        bound = max(dual.bound, node.bound)
+        prices = dual.prices if dual.bound > -inf else node.prices
+        proven = replace(node, prices=prices, bound=bound, proven=True)
+        return max(waiting, oracle.round_up(bound)), proven, dual
 
 
 def split(oracle: Oracle[V], region: Region, orbit: Sequence[int], count: int = 1) -> tuple[Region, Region]:

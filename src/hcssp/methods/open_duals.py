@@ -1,8 +1,9 @@
 """The duals of a search's open nodes, kept within a budget of memory.
 
-An open node is a region, its prices and its bound: a few numbers. What its dual met on the way, whole
-policies, only saves work when its turn comes. So they are kept as long as there is room; beyond that, those
-that were put away first are dropped, and made again from the prices if they are wanted after all.
+An open node is a region, its prices and its bound: a few numbers, which are kept in any case. What its dual
+met on the way, whole policies, only saves work when its turn comes. So they are kept as long as nodes leave
+room for them; beyond that, the duals that were put away first are dropped, and solved again from the prices
+when their turn comes.
 
 >>> shelf: OpenDuals = OpenDuals(capacity=0)
 >>> shelf.put(7, Dual())
@@ -26,7 +27,12 @@ SHARE_OF_LIMIT = 0.5
 """Of a limit on the memory of the whole process, so much is for the duals of open nodes."""
 
 OVERHEAD = 1_000
-"""Bytes that a dual takes besides the arrays of its policies."""
+HELD = 200
+"""Bytes that a dual takes besides its policies, and for each of them or their parts that it refers to."""
+
+NODE = 1_500
+"""Bytes that an open node takes, with its place in the queue and the record; more if very many rows are
+forbidden in its region."""
 
 
 class OpenDuals(Generic[V]):
@@ -42,6 +48,8 @@ class OpenDuals(Generic[V]):
     ----------
     occupied
         Bytes that are taken.
+    num_nodes
+        How many nodes are open; what they take is not left for duals.
     """
 
     def __init__(self, capacity: float = DEFAULT_CAPACITY) -> None:
@@ -50,6 +58,7 @@ class OpenDuals(Generic[V]):
         # By identity: how often a policy, or a part of one, is held, and how large it was when it came last.
         self._held: dict[int, tuple[int, int]] = {}
         self.occupied = 0
+        self.num_nodes = 0
 
     def put(self, node: Hashable, dual: Dual[V]) -> None:
         """Keep the dual of a node, if there is room."""
@@ -61,9 +70,9 @@ class OpenDuals(Generic[V]):
                 count, before = self._held.get(id(part), (0, 0))
                 # What was asked for in between has made it larger.
                 size = part.nbytes
-                self.occupied += size - before
+                self.occupied += HELD + size - before
                 self._held[id(part)] = count + 1, size
-        while self.occupied > self._capacity and self._duals:
+        while self.occupied + NODE * self.num_nodes > self._capacity and self._duals:
             oldest = next(iter(self._duals))
             self.take(oldest)
 
@@ -76,6 +85,7 @@ class OpenDuals(Generic[V]):
         for vertex in dual.vertices:
             for part in vertex.parts:
                 count, size = self._held.pop(id(part))
+                self.occupied -= HELD
                 if count == 1:
                     self.occupied -= size
                 else:

@@ -24,6 +24,7 @@ from hcssp.methods.open_duals import OpenDuals
 from hcssp.methods.reporter import Reporter
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.ssp.region import Region
+from hcssp.threads import single_threaded_algebra
 from hcssp.workers.at_work import kept, replace_kept
 
 
@@ -147,6 +148,7 @@ def be_ready() -> None:
     """Nothing; whoever is asked for it has imported what work needs."""
 
 
+@single_threaded_algebra()
 def work_on(problem: Problem, search: Search, order: Order) -> Findings:
     """Expand what is under the roots of an order, best-first, until its time is up."""
     began = time.perf_counter()

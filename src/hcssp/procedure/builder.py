@@ -77,7 +77,7 @@ class ProcedureBuilder:
         self._positions = dict(positions or {})
         self._events: list[str] = []
         self._activities: list[tuple[str, CSSP | HCSSP | ImplicitCSSP, str]] = []
-        self._entries: list[Mapping[Hashable, Hashable]] = []
+        self._labels: list[tuple[Mapping[Hashable, Hashable], Mapping[Hashable, Hashable]]] = []
         self._choices: list[Choice] = []
         self._constraints: list[tuple[str, float, dict[ActivityHandle, str], str]] = []
         self._probabilities: list[tuple[str, What, float]] = []
@@ -93,6 +93,7 @@ class ProcedureBuilder:
         problem: CSSP | HCSSP | ImplicitCSSP,
         room: str = "",
         entries: Mapping[Hashable, Hashable] | None = None,
+        hands_over: Mapping[Hashable, Hashable] | None = None,
     ) -> ActivityHandle:
         """Add an activity, to be run by exactly one outcome.
 
@@ -111,9 +112,13 @@ class ProcedureBuilder:
         entries
             Where it starts when the activity before it hands over a label: from that label to the one of its
             own state. By default it starts in its state of the same label.
+        hands_over
+            What it hands over where several of its goals lead to one event: from the label of a goal to the
+            label with which that event is entered. Goals that are not named hand over nothing. By default
+            every goal hands over its own label.
         """
         self._activities.append((name, problem, room))
-        self._entries.append(entries or {})
+        self._labels.append((entries or {}, hands_over or {}))
         return ActivityHandle(len(self._activities) - 1)
 
     def add_choice(self, event: EventHandle, name: str, *, to: Iterable[Outcome]) -> None:
@@ -246,7 +251,7 @@ class ProcedureBuilder:
             start=start,
             end=end,
             activities=tuple(
-                Activity(name, self._standing(index, running[index]), room, entries=self._entries[index])
+                Activity(name, self._standing(index, running[index]), room, "", *self._labels[index])
                 for index, (name, _, room) in enumerate(self._activities)
             ),
             choices=self._outlined_choices(),

@@ -6,18 +6,18 @@ so that choices and policies may depend on what is left. What an activity handed
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
-from hcssp.cssp.levels import Capacity, LevelLabels, Uses, base_of, level_label, used_in, with_levels
+from hcssp.cssp.levels import Capacity, LevelLabel, LevelLabels, Uses, level_label, used_in, with_levels
 from hcssp.cssp.model import CSSP, FloatArray
 from hcssp.cssp.validation import validated
 from hcssp.errors import InvalidProblem
 from hcssp.procedure.elements import Activity, Choice, Constraint, Outcome
+from hcssp.procedure.entries import goal_event_states
 from hcssp.procedure.model import CAPACITY_MODEL, HCSSP
 from hcssp.procedure.rest import UNDER_WAY, Position, rest_of
 from hcssp.procedure.single import as_procedure
@@ -185,13 +185,25 @@ def _without_levels(
         labels = problem.activities[position.activity].cssp.state_labels
         count = len(labels) // model.problem.activities[position.activity].cssp.num_states
         return labels[position.state], replace(position, state=position.state // count)
-    base = base_of(position.entry)
+    base = _without_last_level(position.entry)
     is_entered = (position.event, base) in model.problem.entered_states[0]
     return position.entry, replace(position, entry=base if is_entered else None)
 
 
-def carried_over(problem: HCSSP, cssps: Sequence[CSSP], constraints: Sequence[Constraint]) -> HCSSP:
-    """The same procedure, whose activities carry something in their states and hand it over at their exits.
+def _without_last_level(label: Hashable | None) -> Hashable | None:
+    if not isinstance(label, LevelLabel):
+        return label
+    *others, _ = label.levels
+    return LevelLabel(label.base, tuple(others)) if others else label.base
+
+
+def carried_over(
+    problem: HCSSP,
+    cssps: Sequence[CSSP],
+    constraints: Sequence[Constraint],
+    unlabelled: str | None = None,
+) -> HCSSP:
+    """The same procedure, whose activities carry levels in their states and hand them over at their exits.
 
     Parameters
     ----------
@@ -201,16 +213,25 @@ def carried_over(problem: HCSSP, cssps: Sequence[CSSP], constraints: Sequence[Co
         Each activity with levels in its states; an activity that hands nothing over starts at the first.
     constraints
         What must be kept to besides.
+    unlabelled
+        The first level, if exits are handed over only where they were before: an activity that handed over
+        nothing then hands over its level alone, and still nothing at the first one. By default every exit is
+        handed over with its level.
 
     Raises
     ------
     InvalidProblem
         If an activity begins in one of several states after another.
     """
-    _check(problem)
-    entered = _entries(problem)
+    _check(problem, unlabelled)
+    entered = _entries(problem, unlabelled)
     activities = [
-        _entered(activity, cssp, entered[_event(problem, index)])
+        replace(
+            activity,
+            cssp=cssp,
+            entries=_entry_states(activity, cssp, entered[_event(problem, index)], unlabelled),
+            hands_over=_handed_over(problem, index, cssp, unlabelled),
+        )
         for index, (activity, cssp) in enumerate(zip(problem.activities, cssps, strict=True))
     ]
     return HCSSP(
@@ -227,8 +248,8 @@ def carried_over(problem: HCSSP, cssps: Sequence[CSSP], constraints: Sequence[Co
     )
 
 
-def _check(problem: HCSSP) -> None:
-    found = _violations(problem, _entries(problem))
+def _check(problem: HCSSP, unlabelled: str | None = None) -> None:
+    found = _violations(problem, _entries(problem, unlabelled))
     if found:
         raise InvalidProblem(found)
 
@@ -244,19 +265,27 @@ def _own_uses(activity: Activity, capacities: Sequence[Capacity]) -> Uses:
     return Uses.of_costs(activity.cssp, [capacity.name for capacity in capacities])
 
 
-_Handed = tuple[Hashable, bool]
-"""The label of an exit, and whether the next activity starts in its own state of that label."""
+_Handed = tuple[Hashable | None, bool]
+"""What is handed over besides a level, and whether the next activity starts in its state of that label."""
 
 
-def _entries(problem: HCSSP) -> list[set[_Handed]]:
+def _handed(problem: HCSSP, activity: int, unlabelled: str | None) -> dict[int, tuple[int, _Handed]]:
+    """For each goal of an activity the event that it leads to, and what it hands over besides a level."""
+    labels = problem.activities[activity].cssp.state_labels
+    found: dict[int, tuple[int, _Handed]] = {}
+    for goal, (event, label) in goal_event_states(problem, activity).items():
+        # The end may be an event of another procedure, to which every exit is handed over.
+        named = label is None and (unlabelled is None or event == problem.end)
+        found[goal] = event, (labels[goal] if named else label, label is not None)
+    return found
+
+
+def _entries(problem: HCSSP, unlabelled: str | None) -> list[set[_Handed]]:
     """What each event can be entered with, but for the very beginning."""
     found: list[set[_Handed]] = [set() for _ in problem.events]
-    for activity in problem.activities:
-        outcome = problem.activity_outcome[problem.activities.index(activity)]
-        reached = {label: outcome.event_after(label) for label in activity.exit_labels}
-        several = Counter(reached.values())
-        for label, event in reached.items():
-            found[event].add((label, several[event] > 1))
+    for index in range(problem.num_activities):
+        for event, handed in _handed(problem, index, unlabelled).values():
+            found[event].add(handed)
     passing = [
         (choice.event, outcome.event)
         for choice in problem.choices
@@ -297,18 +326,44 @@ def _event(problem: HCSSP, activity: int) -> int:
     return problem.choices[int(problem.activity_choice[activity])].event
 
 
-def _entered(activity: Activity, cssp: CSSP, handed: set[_Handed]) -> Activity:
-    """The activity with levels, and where it starts when it is entered with what is handed over."""
+def _levels(cssp: CSSP) -> Sequence[str]:
     labels = cssp.state_labels
     if not isinstance(labels, LevelLabels):
         raise TypeError("an activity with levels has labels with levels")
+    return labels.levels
+
+
+def _entry_states(
+    activity: Activity, cssp: CSSP, handed: set[_Handed], unlabelled: str | None
+) -> dict[Hashable, Hashable]:
+    """Where an activity with levels starts, by what is handed over to it."""
     start = activity.cssp.state_labels[int(np.argmax(activity.cssp.initial))]
     entries: dict[Hashable, Hashable] = {}
     for label, kept in handed:
         own = activity.entries.get(label, label) if kept else start
         if own != label:
-            entries |= {level_label(label, level): level_label(own, level) for level in labels.levels}
-    return replace(activity, cssp=cssp, entries=entries)
+            entries |= {
+                level_label(label, level): level_label(own, level)
+                for level in _levels(cssp)
+                if label is not None or level != unlabelled
+            }
+    return entries
+
+
+def _handed_over(
+    problem: HCSSP, activity: int, cssp: CSSP, unlabelled: str | None
+) -> dict[Hashable, Hashable]:
+    """What an activity with levels hands over, by the labels of its goals; empty if these labels."""
+    labels = problem.activities[activity].cssp.state_labels
+    handed = {goal: label for goal, (_, (label, _)) in _handed(problem, activity, unlabelled).items()}
+    if all(label == labels[goal] for goal, label in handed.items()):
+        return {}
+    return {
+        level_label(labels[goal], level): level_label(label, level)
+        for goal, label in handed.items()
+        for level in _levels(cssp)
+        if label is not None or level != unlabelled
+    }
 
 
 def _choice(problem: HCSSP, activities: Sequence[Activity], choice: Choice) -> Choice:
@@ -320,8 +375,7 @@ def _choice(problem: HCSSP, activities: Sequence[Activity], choice: Choice) -> C
 def _outcome(problem: HCSSP, activities: Sequence[Activity], outcome: Outcome) -> Outcome:
     if not outcome.exits or outcome.runs is None:
         return outcome
-    labels = activities[outcome.runs].cssp.state_labels
-    levels = labels.levels if isinstance(labels, LevelLabels) else ()
+    levels = _levels(activities[outcome.runs].cssp)
     before = problem.activities[outcome.runs].exit_labels
     return replace(
         outcome,

@@ -61,6 +61,10 @@ class Activity:
     entries
         Where it starts when its event was entered with a label: from that label to the one of its own state.
         By default it starts in its state of the same label.
+    hands_over
+        What it hands over where several goals lead to one event: from the label of a goal to the label with
+        which that event is entered. Goals that are not named hand over nothing. By default, if empty, every
+        goal hands over its own label.
     """
 
     name: str
@@ -68,15 +72,21 @@ class Activity:
     room: str = field(default="", compare=False)
     source: str = field(default="", compare=False, repr=False)
     entries: Mapping[Hashable, Hashable] = field(default_factory=dict, repr=False)
+    hands_over: Mapping[Hashable, Hashable] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not self.room:
             object.__setattr__(self, "room", self.name)
         object.__setattr__(self, "entries", Frozen(self.entries))
+        object.__setattr__(self, "hands_over", Frozen(self.hands_over))
 
     def entry_state(self, label: Hashable) -> int | None:
         """The state in which it starts when its event was entered with `label`; None if there is none."""
         return self.cssp.state_index.get(self.entries.get(label, label))
+
+    def handed_over(self, label: Hashable) -> Hashable | None:
+        """The label with which an event is entered from the goal `label`, if several goals lead to it."""
+        return self.hands_over.get(label) if self.hands_over else label
 
     @property
     def exit_labels(self) -> list[Hashable]:

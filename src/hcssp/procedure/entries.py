@@ -8,7 +8,7 @@ on the state it was entered in.
 
 - The start is entered with None; all entries to the end are one and the same.
 - A goal that is the only one of its activity to lead to its event enters it with None; where several do,
-  each enters it with its label.
+  each enters it with its label, or with what the activity's `hands_over` names instead.
 - An activity run from an event entered with None starts in its own initial distribution; entered with a
   label, it starts in its state of that label, unless its `entries` name another.
 - An outcome without an activity passes the label on.
@@ -105,12 +105,13 @@ def entry_distribution(activity: Activity, entry: Hashable | None) -> tuple[IntA
 
 def goal_event_states(problem: HCSSP, activity: int) -> dict[int, EventState]:
     """For each goal of an activity the event state that is entered from it."""
-    cssp, outcome = problem.activities[activity].cssp, problem.activity_outcome[activity]
-    labels = {goal: cssp.state_labels[goal] for goal in np.flatnonzero(cssp.goals).tolist()}
+    part, outcome = problem.activities[activity], problem.activity_outcome[activity]
+    labels = {goal: part.cssp.state_labels[goal] for goal in np.flatnonzero(part.cssp.goals).tolist()}
     events = {goal: outcome.event_after(label) for goal, label in labels.items()}
+    handed = {goal: part.handed_over(label) for goal, label in labels.items()}
     goals_before = Counter(events.values())
     return {
-        goal: (event, None if event == problem.end or goals_before[event] == 1 else labels[goal])
+        goal: (event, None if event == problem.end or goals_before[event] == 1 else handed[goal])
         for goal, event in events.items()
     }
 

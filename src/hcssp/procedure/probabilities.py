@@ -7,7 +7,9 @@ expected cost of a row is the probability that it leads there from elsewhere.
 A sum of such costs counts entries. It is the probability wherever no run can enter twice, which is looked at
 in the graph of the whole procedure: from nowhere that entering leads to can one enter again. Where one can,
 every state of every activity carries a mark, whether it has happened yet, and only the first entry counts;
-then there are twice as many states. So what is bounded is always a probability.
+then there are twice as many states. So what is bounded is always a probability. Activities hand the mark
+over, and nothing else that they did not hand over before: choices may depend on the mark, and on the exit by
+which an event was entered only where they may without a bound.
 
 An outcome that reaches an event without running anything gets an activity of one step and no cost, such as
 ``reach locked``, whose cost it is.
@@ -211,9 +213,6 @@ def _with_steps_to(problem: HCSSP, event: int) -> HCSSP:
                     name = f"reach {problem.events[event]} {number}"
                 names.add(name)
                 labels = [label for label in entered.get(choice.event, ()) if label is not None]
-                if labels and None in entered[choice.event]:
-                    told = f"event {problem.events[choice.event]!r} is entered with a label and without one"
-                    raise InvalidProblem([f"{told}; let all ways to it hand one over, or none"])
                 activities.append(free_step(name, problem.primary_name, labels))
                 outcome = Outcome(outcome.probability, event, runs=len(activities) - 1)
             outcomes.append(outcome)
@@ -229,9 +228,11 @@ def _kept_nesting(problem: HCSSP) -> Nesting | None:
 
 
 def free_step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
-    """An activity of one free step, which hands on what it is handed."""
-    # One that has a single goal hands nothing on.
-    goals: list[Hashable] = [*labels, "there"] if labels else ["there"]
+    """An activity of one free step, which hands over one of `labels`, or nothing, as it is entered."""
+    unlabelled = "there"
+    while unlabelled in labels:
+        unlabelled += "'"
+    goals: list[Hashable] = [*labels, unlabelled]
     count = len(goals)
     states = np.arange(2 * count + 1)
     steps = csr_array((np.ones(count), states[count:-1], np.arange(count + 1)), shape=(count, 2 * count))
@@ -246,7 +247,8 @@ def free_step(name: str, primary: str, labels: Sequence[Hashable]) -> Activity:
         state_labels=[*(f"at {goal}" for goal in goals), *goals],
         action_labels=["step"] * count,
     )
-    return Activity(name, cssp, entries={label: f"at {label}" for label in labels})
+    entries = {label: f"at {label}" for label in labels}
+    return Activity(name, cssp, entries=entries, hands_over={label: label for label in labels})
 
 
 def _entering(cssp: CSSP, marked: BoolArray) -> FloatArray:
@@ -329,7 +331,7 @@ def _marked(problem: HCSSP, name: str, marked: Sequence[BoolArray], told: str) -
         if key not in made:
             made[key] = _with_mark(activity.cssp, states, name, texts)
         cssps.append(made[key])
-    return replace(carried_over(problem, cssps, ()), nesting=_kept_nesting(problem))
+    return replace(carried_over(problem, cssps, (), unlabelled=texts[0]), nesting=_kept_nesting(problem))
 
 
 def _with_mark(cssp: CSSP, marked: BoolArray, name: str, texts: tuple[str, str]) -> CSSP:

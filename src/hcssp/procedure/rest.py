@@ -32,7 +32,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.grid import GridWorld
-from hcssp.cssp.levels import LevelLabel, LevelLabels, listed_by_level, with_used
+from hcssp.cssp.levels import Level, LevelLabel, LevelLabels, listed_by_level, with_used
 from hcssp.cssp.model import CSSP
 from hcssp.errors import BudgetSpent, InvalidProblem, UnknownName
 from hcssp.numerics import FEASIBILITY_TOLERANCE, allowance
@@ -139,6 +139,7 @@ def _at_every_level(problem: HCSSP, entries: list[Hashable | None]) -> list[Hash
         for activity in problem.activities
         if isinstance(activity.cssp.state_labels, LevelLabels)
         for level in activity.cssp.state_labels.levels
+        if isinstance(level, Level)
     )
     labels = dict.fromkeys((each.base, each.levels[1:]) for each in entries if isinstance(each, LevelLabel))
     return [LevelLabel(base, (level, *others)) for base, others in labels for level in every]

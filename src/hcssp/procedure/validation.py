@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 from scipy.sparse import csr_array
 
-from hcssp.cssp.model import bound_violations
+from hcssp.cssp.model import CSSP, bound_violations
 from hcssp.cssp.reachability import Backwards
 from hcssp.numerics import PROBABILITY_TOLERANCE
 from hcssp.procedure.elements import Choice, Constraint, Outcome
@@ -54,9 +54,20 @@ def _parts(problem: HCSSP) -> Iterator[str]:
                     f"activity {activity.name!r}: entered with {label!r} it starts in {state!r}, which it "
                     "does not have; name one of its states"
                 )
+        yield from (
+            f"activity {activity.name!r}: it hands over {handed!r} from {goal!r}, which is not one of its "
+            "goals; name a goal"
+            for goal, handed in activity.hands_over.items()
+            if not _is_goal(activity.cssp, goal)
+        )
     yield from _choices(problem)
     for constraint in problem.constraints:
         yield from _constraint(problem, constraint)
+
+
+def _is_goal(cssp: CSSP, label: Hashable) -> bool:
+    state = cssp.state_index.get(label)
+    return state is not None and bool(cssp.goals[state])
 
 
 def _duplicates(kind: str, names: Sequence[str], where: str = "") -> Iterator[str]:

@@ -89,7 +89,9 @@ def shortfall(
     moves = allowed[block.entry_row] & (block.entry_state != block.successors)
     missing = np.where(error > 0.0, margin * (2.0 * error + _noise(block, values, moves)), 0.0) - computed
     leaving = np.bincount(block.entry_row[moves], block.probabilities[moves], block.num_rows)
-    return missing + SOLVED * margin * leaving * float(np.max(np.abs(missing), where=allowed, initial=0.0))
+    most = float(np.max(np.abs(missing), where=allowed, initial=0.0))
+    # Where numbers are huge or tiny, every error is infinite.
+    return missing + SOLVED * margin * leaving * most if most < np.inf else missing
 
 
 def _mended(block: Block, weights: FloatArray, values: FloatArray, allowed: BoolArray) -> FloatArray | None:

@@ -243,13 +243,7 @@ def _shaped_flat(problem: HCSSP, weights: Mapping[str, float], by_program: bool 
 
 
 def _with_steps_of_nothing(problem: HCSSP) -> HCSSP:
-    """The procedure in which every choice runs something, if only a step that costs nothing so far.
-
-    Raises
-    ------
-    UnsupportedProblem
-        If an event of such a choice is entered in a state and without one, which a step would confuse.
-    """
+    """The procedure in which every choice runs something, if only a step that costs nothing so far."""
     entered: dict[int, list[Hashable | None]] = {}
     for event, entry in problem.flattening.event_states:
         entered.setdefault(event, []).append(entry)
@@ -258,8 +252,6 @@ def _with_steps_of_nothing(problem: HCSSP) -> HCSSP:
     for choice in problem.choices:
         if not any(outcome.runs is not None for outcome in choice.outcomes):
             name, labels = problem.events[choice.event], entered.get(choice.event, [])
-            if len(labels) > 1 and None in labels:
-                raise UnsupportedProblem(f"event {name!r} is entered in a state and without one; {_FLATTEN}")
             # What begins a use stays as it is, since executions are counted there; the use can pay.
             free = [at for at, each in enumerate(choice.outcomes) if each.event not in begun]
             if not free:

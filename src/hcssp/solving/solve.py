@@ -43,7 +43,7 @@ from hcssp.procedure.model import HCSSP
 from hcssp.procedure.single import refuse_parts
 from hcssp.proofs.search_record import SearchRecord
 from hcssp.solving.findings import Findings
-from hcssp.solving.in_integers import proven_in_integers
+from hcssp.solving.in_integers import decided
 from hcssp.threads import single_threaded_algebra
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ def solve(
     Returns
     -------
     Plan
-        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent.
+        What is proven, and the best policy with its independent evaluation. Ctrl-C returns the incumbent, and
+        so does a search that runs out of memory.
     """
     began = time.perf_counter()
     if isinstance(problem, ExpandedCSSP):
@@ -226,6 +227,8 @@ class _Search:
                         break
         except OutOfTime:
             ending = Ending(Reason.TIME_LIMIT)
+        except MemoryError as error:
+            ending = Ending(Reason.MEMORY, str(error))
         finally:
             self._close()
         return ending or Ending(Reason.EXHAUSTED)
@@ -244,9 +247,10 @@ class _Search:
         if isinstance(self._problem, ImplicitCSSP):
             known.settle(settled_part(memory.expansion(self._problem), self._problem))
         plan = known.conclude(self._method.name, ending, memory)
-        if ending.reason is Reason.ROUNDING:
-            return proven_in_integers(plan, _wanted_gap(self._criteria, tolerances))
-        return plan
+        if ending.reason not in (Reason.ROUNDING, Reason.FAILED):
+            return plan
+        with until(self._deadline):
+            return decided(plan, _wanted_gap(self._criteria, tolerances))
 
 
 def _solver(method: Solver | str | None, problem: Problem | ImplicitCSSP) -> Solver:

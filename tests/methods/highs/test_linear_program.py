@@ -116,7 +116,7 @@ def test_an_impossible_bound_is_proved_so_with_the_least_value() -> None:
 
 
 def test_a_bound_met_only_thanks_to_the_tolerance_is_met() -> None:
-    progress = last(walk_or_jump(0.5 - 5e-10))
+    progress = last(walk_or_jump(0.5 - 4.9e-10))
     assert progress.ending == Ending(Reason.RELAXATION)
     assert progress.upper_bound == 3.0
 

@@ -50,6 +50,8 @@ class LoadedActivity:
         Where the room lies on a map of them all; None if that is not said.
     entries
         Where it starts when another activity hands over a label, if not in its state of that label.
+    hands_over
+        From the labels of goals to what they hand over, if not their own labels.
     """
 
     field: Field
@@ -58,6 +60,7 @@ class LoadedActivity:
     exits: Mapping[str, tuple[Hashable, ...]]
     position: Cell | None
     entries: Mapping[Hashable, Hashable] | None = None
+    hands_over: Mapping[Hashable, Hashable] | None = None
 
     @property
     def cost_names(self) -> tuple[str, ...]:
@@ -291,10 +294,9 @@ class ActivityReader:
         except InvalidProblem as error:
             note_violations(error, ends.places, spec.part.place)
             return None
-        entries = _entries(spec.part, model, self._made[key])
-        return LoadedActivity(
-            spec.part.place, self._made[key], at.name, model.exits(ends.goals), _position(at.part), entries
-        )
+        entries, exits = _entries(spec.part, model, self._made[key]), model.exits(ends.goals)
+        handed, position = _hands_over(spec.part, exits), _position(at.part)
+        return LoadedActivity(spec.part.place, self._made[key], at.name, exits, position, entries, handed)
 
     def _followed(self, spec: _Spec, specs: _Specs) -> _Followed | None:
         """Where the references of `spec` lead; None, and the mistake noted, if to nothing or in a circle.
@@ -367,6 +369,17 @@ def _entries(part: Model, model: GridModel | TableModel, cssp: CSSP) -> dict[Has
             where.wrong(f"{target!r} are {len(states)} states; name one")
         for state in states[:1]:
             found[state_label(text)] = cssp.state_labels[state] if isinstance(state, int) else state
+    return found
+
+
+def _hands_over(part: Model, exits: Mapping[str, tuple[Hashable, ...]]) -> dict[Hashable, Hashable]:
+    """What an activity hands over, by the labels of its goals; a goal that does not exist is noted."""
+    found: dict[Hashable, Hashable] = {}
+    for text, label in ((part.hands_over if isinstance(part, Activity) else None) or {}).items():
+        if text not in exits:
+            part.where("hands_over", text).wrong(f"there is no goal {text!r}; {did_you_mean(text, [*exits])}")
+        elif label is not None:
+            found |= dict.fromkeys(exits[text], state_label(label))
     return found
 
 

@@ -208,8 +208,12 @@ class _Writer:
 
     def activity(self, activity: Activity) -> dict[str, Any]:
         world = activity.cssp.world
-        texts = {label_text(label): label_text(state) for label, state in activity.entries.items()}
-        entries = {"entries": Line(texts)} if texts else {}
+        labels = {"entries": activity.entries, "hands_over": activity.hands_over}
+        entries = {
+            key: Line({label_text(label): label_text(other) for label, other in given.items()})
+            for key, given in labels.items()
+            if given
+        }
         if world is None or isinstance(world, LevelledGrid) or not self._uses_are_of(world, activity):
             written = self._table(activity)
             return type(written)({**written, **entries})

@@ -187,7 +187,7 @@ class Activity(Model):
         CONSTANTS_OF_A_FILE,
         *(
             NotBeside(key, ("procedure",), f"a procedure has no {key} of its own; say it inside")
-            for key in ("costs", "start", "goal", "give_up", "entries")
+            for key in ("costs", "start", "goal", "give_up", "entries", "hands_over")
         ),
         *(
             NotBeside(key, ("model",), f"the {key} belongs to the model that is referred to; say it there")
@@ -209,6 +209,10 @@ class Activity(Model):
     entries: dict[str, Target | None] | None = optional(
         map_of("a mapping from exits to states", _target("a state")),
         description="From what another activity ended in and hands over to where this one then starts.",
+    )
+    hands_over: dict[str, str | None] | None = optional(
+        map_of("a mapping from exits to labels", name_text("a label")),
+        description="From goals to what they hand over instead of themselves; others hand over nothing.",
     )
     slip: float | Sides | None = optional(SLIP, description="Instead of the slip of the model's grid.")
     intended: float | None = optional(PROBABILITY, description="Instead of that of the model's grid.")

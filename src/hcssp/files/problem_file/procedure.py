@@ -42,7 +42,9 @@ class ProcedureReader:
         self._ends: tuple[str, str] | None = None
         self._constraints: dict[str, Field] = {}
         self._handles: dict[str, ActivityHandle] = {
-            name: self._builder.add_activity(name, activity.problem, activity.room, activity.entries)
+            name: self._builder.add_activity(
+                name, activity.problem, activity.room, activity.entries, activity.hands_over
+            )
             for name, activity in activities.items()
         }
         if problem.procedure is not None:

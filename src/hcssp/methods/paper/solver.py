@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -107,7 +107,8 @@ class BudgetAllocation:
         if self.mode == "sharp":
             # The sharp bound of all allocations, step by step; incumbents wait for Compute-UB.
             dual: Dual[Any] = Dual()
-            oracle = instance.oracle if grouping is None else given.memory.oracle(problem)
+            # Bounds are recorded for the problem that was asked, whatever part of it is planned.
+            oracle = instance.oracle if instance.problem is problem else given.memory.oracle(problem)
             record = given.record
             record.begin(oracle)
             for dual in ascend(oracle, Region()):
@@ -121,8 +122,7 @@ class BudgetAllocation:
                 yield Progress(seconds, 0, inf, infeasible=proof, ending=ending)
                 return
             lower_bound, reporter.prices = dual.bound, dual.prices
-            optimum = optimum_of(dual, oracle)
-            reporter.stochastic = optimum if grouping is not None else reporter.lifted(optimum)
+            reporter.stochastic = optimum_of(dual, oracle)
         box = mode.initial_box(instance)
         for partitions in branch_and_bound(instance, box, self.iterations, self.epsilon, mode, lower_bound):
             yield reporter.snapshot(partitions)
@@ -171,12 +171,6 @@ class _Reporter:
             ending=None if ending is None else Ending(ending),
             budgets=self._budgets,
         )
-
-    def lifted(self, optimum: StochasticOptimum) -> StochasticOptimum:
-        """The optimum in terms of the problem that was asked for."""
-        if self._pruned is None:
-            return optimum
-        return replace(optimum, policies=tuple(self._lift(rows).rows for rows in optimum.policies))
 
     def _lift(self, rows: IntArray) -> ProcedurePolicy:
         policy = ProcedurePolicy(self._instance.problem, rows)
