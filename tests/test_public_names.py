@@ -27,6 +27,7 @@ def test_names_are_few_and_have_one_home() -> None:
     """They are listed in the stubs; a change goes into the list of changes."""
     assert len(hcssp.__all__) <= 70
     assert not set(hcssp.__all__) & set(hcssp.extend.__all__)
+    assert set(re.findall(r"``(\w+)``", extend.__doc__ or "")) == {"hcssp", *extend.__all__}
     for place in (hcssp, hcssp.extend):
         assert set(place.__all__) <= set(dir(place)) | {"__version__"}
         assert [name for name in place.__all__ if getattr(place, name) is None] == []
