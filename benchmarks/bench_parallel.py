@@ -41,7 +41,8 @@ SEARCH_AIM, CURVE_AIM = 1.6, 1.8
 
 def measure_search(name: str, jobs: int, cap: float) -> dict[str, Any]:
     """Prove one problem by so many processes."""
-    from hcssp import Gap, MaxRuntime, evacuation, open_workers, solve
+    from hcssp import Gap, MaxRuntime, open_workers, solve
+    from hcssp.scenarios import evacuation
     from hcssp.scenarios.stages import stages
 
     dials = SEARCHES[name]
@@ -63,7 +64,8 @@ def measure_search(name: str, jobs: int, cap: float) -> dict[str, Any]:
 
 def measure_curve(name: str, jobs: int, cap: float) -> dict[str, Any]:
     """Trace one curve by so many processes."""
-    from hcssp import evacuation, open_workers, trade_off
+    from hcssp import open_workers, trade_off
+    from hcssp.scenarios import evacuation
 
     problem, bounds = evacuation(), [1.0 + 0.2 * step for step in range(21)]
     began = time.perf_counter()

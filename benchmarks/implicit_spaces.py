@@ -20,7 +20,8 @@ def slippery_grid(size: int, *, slip: float = 0.1, bound: float = 5.0, seed: int
     """
     import numpy as np
 
-    from hcssp import ImplicitCSSP, TransitionBatch
+    from hcssp import ImplicitCSSP
+    from hcssp.extend import TransitionBatch
 
     rng = np.random.default_rng(seed)
     blocks = size // BLOCK
@@ -78,7 +79,8 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     """
     import numpy as np
 
-    from hcssp import ImplicitCSSP, TransitionBatch
+    from hcssp import ImplicitCSSP
+    from hcssp.extend import TransitionBatch
     from hcssp.heuristics import highest
     from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK
 
@@ -162,7 +164,7 @@ def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: floa
     """
     import numpy as np
 
-    from hcssp import TransitionBatch, explore_in_batches
+    from hcssp.extend import TransitionBatch, explore_in_batches
     from hcssp.heuristics import expected_costs
 
     cells = ground if axis == 0 else ground.T

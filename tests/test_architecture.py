@@ -16,7 +16,7 @@ PACKAGE = Path(hcssp.__file__).parent
 
 # From top to bottom; a module may import from its own layer and from those below.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("hcssp",),  # the package itself re-exports from everywhere
+    ("hcssp", "hcssp.extend"),  # they re-export from everywhere
     ("hcssp.__main__", "hcssp.cli"),
     ("hcssp.comparison",),
     ("hcssp.reports",),
@@ -40,14 +40,28 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hcssp.deadline",
         "hcssp.errors",
         "hcssp.frames",
+        "hcssp.lazy",
         "hcssp.numerics",
         "hcssp.parallel",
         "hcssp.start",
         "hcssp.threads",
-        "hcssp.verbs",
         "hcssp.version",
     ),
 )
+# Modules of records whose methods call what lies above them, such as plan.save(). They import it inside the
+# method, or for type checkers, never when they are imported themselves.
+WITH_METHODS_ABOVE = {
+    "hcssp.contract.plan",
+    "hcssp.cssp.model",
+    "hcssp.execution.run",
+    "hcssp.procedure.model",
+    "hcssp.solving.sweep",
+    "hcssp.solving.sweep_maker",
+    "hcssp.solving.sweep_record",
+    "hcssp.solving.trade_off",
+    "hcssp.solving.why",
+}
+
 DEPTH = {prefix: depth for depth, prefixes in enumerate(LAYERS) for prefix in prefixes}
 
 LAZY = ("distributed", "highspy", "matplotlib", "networkx", "pandas", "yaml", "scipy.optimize")
@@ -74,9 +88,12 @@ def depth_of(module: str) -> int:
     raise LookupError(f"{module} has no layer; give it one in LAYERS of {Path(__file__).name}")
 
 
-def imported_modules(module: str, source: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Line and name of every module of this package that `source` imports, wherever it does so."""
-    for node in ast.walk(ast.parse(source)):
+def imported_modules(
+    module: str, source: str, is_package: bool, at_once: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Line and name of every module of this package that `source` imports, or only of those `at_once`."""
+    tree = ast.parse(source)
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -99,7 +116,7 @@ def imported_modules(module: str, source: str, is_package: bool) -> Iterator[tup
 def upward_imports(module: str, source: str, is_package: bool = False) -> list[str]:
     return [
         f"{module}, line {line}: imports {target}, which lies above it"
-        for line, target in imported_modules(module, source, is_package)
+        for line, target in imported_modules(module, source, is_package, module in WITH_METHODS_ABOVE)
         if depth_of(target) < depth_of(module)
     ]
 
@@ -116,6 +133,7 @@ def test_imports_point_downwards() -> None:
     [
         ("hcssp.errors", "from hcssp.cssp.model import CSSP"),
         ("hcssp.cssp.model", "import hcssp.ssp.region"),
+        ("hcssp.cssp.policy", "def later():\n    from hcssp.reports import notebook"),
         ("hcssp.cssp.model", "from hcssp import CSSP"),
         ("hcssp.cssp.model", "from ..ssp import region"),
         ("hcssp.ssp.region", "def later():\n    from hcssp.methods import best_first"),
@@ -132,6 +150,7 @@ def test_an_upward_import_is_found(module: str, source: str) -> None:
     [
         ("hcssp.cssp.model", "from hcssp.errors import InvalidProblem"),
         ("hcssp.cssp.model", "from . import policy"),
+        ("hcssp.cssp.model", "def later():\n    from hcssp.reports import notebook"),
         ("hcssp.methods.anytime", "from hcssp.contract.progress import Progress"),
         ("hcssp.methods.anytime", "from hcssp.contract import progress"),
         ("hcssp.cli.main", "import numpy, hcssp.errors"),
@@ -209,27 +228,10 @@ def test_importing_the_package_is_light() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_every_public_name_is_there() -> None:
-    assert [name for name in hcssp.__all__ if getattr(hcssp, name) is None] == []
-    assert set(hcssp.__all__) <= set(dir(hcssp))
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         hcssp.nonsense  # noqa: B018
-
-
-def test_type_checkers_see_the_names_that_exist_at_run_time() -> None:
-    tree = ast.parse(MODULES["hcssp"].read_text(encoding="utf-8"))
-    (block,) = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    ]
-    declared = {
-        alias.asname: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert declared == hcssp._HOME
+    with pytest.raises(AttributeError, match=r"no attribute 'Oracle'; it is hcssp\.extend\.Oracle$"):
+        hcssp.Oracle  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'DeadEnd'; it is hcssp\.errors\.DeadEnd$"):
+        hcssp.DeadEnd  # noqa: B018

@@ -70,7 +70,7 @@ def walk(heuristics: object) -> ImplicitCSSP:
 def test_a_coarser_grid_is_a_heuristic() -> None:
     """Blocks of 2 x 2 cells: a step leads at most to the next block, and every second does."""
     fine = walk(None).enumerated()
-    blocks = hcssp.explore_in_batches(
+    blocks = hcssp.extend.explore_in_batches(
         (0, 0),
         lambda states: TransitionBatch(
             np.repeat(np.arange(len(states)), 2),

@@ -63,6 +63,10 @@ class InvalidProblem(_Violations):
     """A problem that breaks one or more rules; all violations are reported together."""
 
 
+class InvalidOption(HcsspError, TypeError):
+    """An argument of a kind or value that cannot be; the message says what to write instead."""
+
+
 class BudgetSpent(_Violations):
     """Less than nothing is left of a budget for the rest of a plan; the message says of which."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hcssp.errors import MissingDependency
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def frame(columns: Mapping[str, Any], index: str | None = None) -> Any:
+
+def frame(columns: Mapping[str, Any], index: str | None = None) -> DataFrame:
     """A ``pandas.DataFrame`` of these columns.
 
     Parameters

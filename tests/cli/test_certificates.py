@@ -227,8 +227,8 @@ def test_from_the_library(path: Path) -> None:
     plan.save_certificate(path)
     verdict = hcssp.check(plan.problem, hcssp.load_certificate(path))
     assert (verdict.lower_bound, verdict.upper_bound) == (6.0, 6.0)
-    with pytest.raises(hcssp.InvalidCertificate, match="for the bounds"):
+    with pytest.raises(hcssp.errors.InvalidCertificate, match="for the bounds"):
         hcssp.check(roads(damage=3.0), plan.certificate)
-    with pytest.raises(hcssp.InvalidCertificate, match="for the bounds"):
+    with pytest.raises(hcssp.errors.InvalidCertificate, match="for the bounds"):
         hcssp.check(small_building(2.0), plan.certificate)
     assert plan.certificate.upper_bound < inf

@@ -25,7 +25,7 @@ from hcssp.contract.stop import (
     resident_memory,
     time_limit_of,
 )
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidOption, InvalidProblem
 from hcssp.numerics import relative_gap
 
 NOTHING_KNOWN = Progress()
@@ -129,11 +129,24 @@ def test_one_criterion_or_several() -> None:
     assert criteria_of(Gap(0.1)) == (Gap(0.1),)
     assert criteria_of([Gap(0.1), MaxRuntime(1.0)]) == (Gap(0.1), MaxRuntime(1.0))
     assert criteria_of(each for each in (Gap(0.1),)) == (Gap(0.1),)
-    assert criteria_of(()) == ()
-    with pytest.raises(
-        InvalidProblem, match=r"^stop criterion 10: give a criterion, such as MaxRuntime\(10\)$"
-    ):
-        criteria_of([Gap(0.1), 10])  # type: ignore[list-item]
+    assert criteria_of(()) == criteria_of(None) == ()
+    assert criteria_of(FirstPlan(), 2.0, 0.0) == (FirstPlan(), Gap(0.0), MaxRuntime(2.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stop": 10}, r"^stop=10: .*write time_limit=10 or stop=MaxRuntime\(10\)"),
+        ({"stop": [Gap(0.1), 1e-3]}, r"^stop=0.001: .*gap=0.001 or stop=Gap\(0.001\)"),
+        ({"stop": "10 s"}, r"^stop='10 s': give a criterion, such as stop=MaxRuntime\(10\)"),
+        ({"stop": None, "time_limit": "10"}, r"^time_limit='10': give a number"),
+        ({"stop": None, "gap": -1.0}, r"^gap=-1.0: give a number that is at least 0"),
+        ({"stop": None, "gap": float("nan")}, r"^gap=nan: give a number"),
+    ],
+)
+def test_what_is_no_criterion_is_refused_with_a_remedy(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOption, match=message):
+        criteria_of(**options)
 
 
 def test_solvers_are_told_of_the_shortest_time_limit() -> None:

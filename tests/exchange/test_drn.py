@@ -33,7 +33,7 @@ def same(first: hcssp.CSSP, second: hcssp.CSSP) -> bool:
 
 
 def optimum(problem: hcssp.CSSP) -> float:
-    return maximise(hcssp.FlatOracle(problem), hcssp.Region()).bound
+    return maximise(hcssp.extend.FlatOracle(problem), hcssp.extend.Region()).bound
 
 
 def test_a_procedure_is_written_flat_and_read_again(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_storm_reads_what_is_written(tmp_path: Path) -> None:
     environment.modelchecker().multi().precision = stormpy.Rational("1e-9")
     found = stormpy.model_checking(model, formula, environment=environment)
     assert found.get_value(model.initial_states[0]) == pytest.approx(optimum(problem), rel=1e-6)
-    again = hcssp.from_storm(model, minimise="time_spent", bounds={"risk": 0.5})
+    again = hcssp.extend.from_storm(model, minimise="time_spent", bounds={"risk": 0.5})
     assert optimum(again) == pytest.approx(optimum(problem), rel=1e-9)
 
 
@@ -106,7 +106,7 @@ def test_files_that_cannot_be_are_told(tmp_path: Path) -> None:
     (tmp_path / "bytes.drn").write_bytes(b"\xff\xfe")
     with pytest.raises(hcssp.InvalidProblem, match="it cannot be read"):
         hcssp.from_drn(tmp_path / "bytes.drn")
-    with pytest.raises(hcssp.CannotWrite):
+    with pytest.raises(hcssp.errors.CannotWrite):
         hcssp.to_drn(two_starts(), tmp_path / "nowhere" / "two.drn")
     with pytest.raises(hcssp.InvalidProblem, match=r"models end in \.prism"):
         hcssp.load_model(tmp_path / "x.txt")

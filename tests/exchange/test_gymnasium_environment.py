@@ -134,7 +134,7 @@ def test_plans_for_others_and_plans_with_holes_are_refused(hall: hcssp.CSSP, bui
     with pytest.raises(hcssp.InvalidProblem, match="but the environment has 3; give a plan for the problem"):
         record_episodes(to_gymnasium(hall), hcssp.solve(building))
     partial = hcssp.Plan(hall, hcssp.DeterministicPolicy(hall, np.array([0, -1, -1])))
-    with pytest.raises(hcssp.ImproperPolicy, match="the plan does nothing in state 'stairs'"):
+    with pytest.raises(hcssp.errors.ImproperPolicy, match="the plan does nothing in state 'stairs'"):
         record_episodes(to_gymnasium(hall), partial, episodes=1)
     with pytest.raises(hcssp.InvalidProblem, match="refusal is -1; it must be 0 or more"):
         to_gymnasium(hall, refusal=-1)
@@ -147,5 +147,5 @@ def test_without_gymnasium_it_says_what_to_install(hall: hcssp.CSSP, monkeypatch
 
     gymnasium_environment._environment_class.cache_clear()
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(hcssp.MissingDependency, match=r"pip install 'hcssp\[gymnasium\]'"):
+    with pytest.raises(hcssp.errors.MissingDependency, match=r"pip install 'hcssp\[gymnasium\]'"):
         to_gymnasium(hall)

@@ -128,5 +128,5 @@ def test_a_negative_cost_is_told() -> None:
 
 
 def test_a_world_without_a_table_is_refused() -> None:
-    with pytest.raises(hcssp.UnsupportedProblem, match=r"has no table of its transitions \(env"):
+    with pytest.raises(hcssp.errors.UnsupportedProblem, match=r"has no table of its transitions \(env"):
         from_gymnasium(SimpleNamespace(unwrapped=SimpleNamespace()), costs={"steps": 1})

@@ -282,7 +282,7 @@ def test_what_is_true_may_be_bounded_in_its_probability() -> None:
 
 def test_a_dead_end_is_told_and_may_be_ended_at_a_price() -> None:
     files = FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl"
-    with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):
+    with pytest.raises(hcssp.errors.DeadEnd, match="no policy reaches a goal with certainty"):
         hcssp.solve(from_ppddl(*files))
     dear = hcssp.solve(from_ppddl(*files, give_up=1000.0))
     cheap = hcssp.solve(from_ppddl(*files, give_up=10.0))
@@ -344,7 +344,7 @@ def test_mistakes_are_told(made, domain: str, problem: str, told: str) -> None: 
     ],
 )
 def test_what_is_not_known_is_told_as_such(made, domain: str, problem: str, told: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(hcssp.UnsupportedProblem) as error:
+    with pytest.raises(hcssp.errors.UnsupportedProblem) as error:
         made(domain, problem)
     assert told in str(error.value)
 
@@ -370,7 +370,7 @@ def test_a_reward_needs_a_look_at_everything(tmp_path: Path) -> None:
     effect = "(and (p) (increase (c) 1))"
     task = "(define (problem p) (:domain d) (:goal (p)) (:metric maximize (c)))"
     file.write_text(f"{HEAD} {go(effect)})\n{task}", encoding="utf-8")
-    with pytest.raises(hcssp.UnsupportedProblem, match="maximised only if everything is explored"):
+    with pytest.raises(hcssp.errors.UnsupportedProblem, match="maximised only if everything is explored"):
         hcssp.implicit_ppddl(file)
 
 
@@ -406,5 +406,5 @@ def test_without_plado_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     for name in [name for name in sys.modules if name.partition(".")[0] == "plado"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "plado", None)
-    with pytest.raises(hcssp.MissingDependency, match=r"pip install 'hcssp\[ppddl\]'"):
+    with pytest.raises(hcssp.errors.MissingDependency, match=r"pip install 'hcssp\[ppddl\]'"):
         from_ppddl(FOLDER / "tireworld.pddl", FOLDER / "tireworld-problem.pddl")

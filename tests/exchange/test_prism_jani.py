@@ -68,7 +68,7 @@ def test_the_stochastic_optimum_is_storm_s(case: Case) -> None:
     if expected is None:
         path = MODELS / case.file
         expected = storm_optimum(stormpy, path, case.constants, case.minimise, case.bounds, case.goal)
-    ours = maximise(hcssp.FlatOracle(case.problem()), hcssp.Region()).bound
+    ours = maximise(hcssp.extend.FlatOracle(case.problem()), hcssp.extend.Region()).bound
     assert ours == pytest.approx(expected, rel=1e-6)
 
 
@@ -78,7 +78,9 @@ def test_without_a_goal_the_whole_run_counts(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     expected = storm_optimum(stormpy, path, "", "time", {"scrap": 0.292}, None)
     problem = hcssp.from_prism(text, bounds={"scrap": 0.292})
-    assert maximise(hcssp.FlatOracle(problem), hcssp.Region()).bound == pytest.approx(expected, rel=1e-6)
+    assert maximise(hcssp.extend.FlatOracle(problem), hcssp.extend.Region()).bound == pytest.approx(
+        expected, rel=1e-6
+    )
     assert problem.state_labels[-1] == "staying for ever"
 
 
@@ -168,7 +170,7 @@ def test_dead_ends_are_avoided_or_survived_at_a_price() -> None:
     assert "jump" not in plan.policy.actions().values()
     cheap = hcssp.from_prism(grid, constants="N=3", goal="there", give_up={"time": 0.0})
     assert hcssp.solve(cheap).upper_bound < plan.upper_bound
-    with pytest.raises(hcssp.DeadEnd, match="no policy reaches a goal with certainty"):
+    with pytest.raises(hcssp.errors.DeadEnd, match="no policy reaches a goal with certainty"):
         hcssp.solve(hcssp.from_prism(TRAP, goal="out"))
 
 
@@ -234,7 +236,7 @@ def test_what_cannot_be_read_is_told(text: str, options: dict[str, Any], told: s
 
 
 def test_names_that_there_are_not_are_told() -> None:
-    with pytest.raises(hcssp.UnknownName, match="there is no reward model 'minutes'"):
+    with pytest.raises(hcssp.errors.UnknownName, match="there is no reward model 'minutes'"):
         hcssp.from_prism(TRAP, goal="out", minimise="minutes")
     with pytest.raises(hcssp.InvalidProblem, match=r"nowhere\.prism: there is no such file"):
         hcssp.from_prism("nowhere.prism")
@@ -261,11 +263,11 @@ def test_labels_are_what_a_probability_may_be_of() -> None:
 def test_what_storm_has_built_is_a_problem() -> None:
     program = stormpy.parse_prism_program(str(MODELS / "jobs.prism"))
     built = stormpy.build_model(program)
-    problem = hcssp.from_storm(built, goal="finished", minimise="rent", costs=["wear"])
+    problem = hcssp.extend.from_storm(built, goal="finished", minimise="rent", costs=["wear"])
     read = hcssp.from_prism(MODELS / "jobs.prism", goal="finished", minimise="rent", costs=["wear"])
     assert np.array_equal(problem.costs.sum(axis=1), read.costs.sum(axis=1))
-    with pytest.raises(hcssp.UnknownName, match="there is no label 'over'"):
-        hcssp.from_storm(built, goal="over")
+    with pytest.raises(hcssp.errors.UnknownName, match="there is no label 'over'"):
+        hcssp.extend.from_storm(built, goal="over")
 
 
 def test_storm_keeps_its_log_to_itself(capfd: pytest.CaptureFixture[str]) -> None:

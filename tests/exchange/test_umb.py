@@ -43,7 +43,7 @@ def test_what_storm_writes_is_read(tmp_path: Path, options: dict[str, bool]) -> 
     assert list(ours.state_labels) == (list(direct.state_labels) if options else numbers)
     hcssp.to_umb(direct, tmp_path / "again.umb")
     again = stormpy.build_model_from_umb(str(tmp_path / "again.umb"))
-    assert list(hcssp.from_storm(again, minimise="time").state_labels) == list(direct.state_labels)
+    assert list(hcssp.extend.from_storm(again, minimise="time").state_labels) == list(direct.state_labels)
 
 
 def test_storm_reads_what_is_written(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_storm_reads_what_is_written(tmp_path: Path) -> None:
     with_names = stormpy.io.UmbImportOptions()
     with_names.build_state_valuations = False
     built = stormpy.build_model_from_umb(str(tmp_path / "building.umb"), options=with_names)
-    again = hcssp.from_storm(built, minimise="time")
+    again = hcssp.extend.from_storm(built, minimise="time")
     assert hcssp.solve(again).upper_bound == pytest.approx(
         hcssp.solve(hcssp.small_building().with_bounds(damage=np.inf)).upper_bound, rel=1e-9
     )

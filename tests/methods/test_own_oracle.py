@@ -9,19 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hcssp import (
-    CSSP,
-    HCSSP,
-    CSSPBuilder,
-    FlatOracle,
-    Minimum,
-    Oracle,
-    PolicyBranching,
-    Region,
-    Status,
-    Vertex,
-    solve,
-)
+from hcssp import CSSP, HCSSP, CSSPBuilder, PolicyBranching, Status, solve
+from hcssp.extend import FlatOracle, Minimum, Oracle, Region, Vertex
 from volume import some
 
 

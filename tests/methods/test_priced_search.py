@@ -61,7 +61,7 @@ def field(joint: bool) -> ImplicitCSSP:
     def over(cells: np.ndarray) -> np.ndarray:
         return cells[:, 0] >= SIZE
 
-    whole = hcssp.explore_in_batches((0, 0), steps, over, ("on", "up", "down"), ("time", "mud"))
+    whole = hcssp.extend.explore_in_batches((0, 0), steps, over, ("on", "up", "down"), ("time", "mud"))
     known = expected_costs(whole)
     return ImplicitCSSP.in_batches(
         (0, 0),

@@ -182,7 +182,10 @@ def test_points_over_a_limit_agree_with_all_policies(cycles: bool) -> None:
     free, problem = random_limits(4, cycles=cycles)
     name = problem.constraints[-1].name
     curve = hcssp.trade_off(problem, name, [0.5, 2.0, 5.0], gap=1e-7)
-    every = [hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows)) for rows in brute_force(free).rows]
+    every = [
+        hcssp.evaluate(problem, hcssp.extend.ProcedurePolicy(problem, rows))
+        for rows in brute_force(free).rows
+    ]
     for point in curve.points:
         under = problem.with_bounds({name: point.bound})
         limits = {each.name: each.limit for each in under.constraints if each.per is not None}
@@ -219,7 +222,7 @@ def test_the_exit_of_an_activity_may_end_the_procedure() -> None:
     every = brute_force(problem)
     assert len(every.rows) > 3
     for rows, costs in zip(every.rows, every.costs, strict=True):
-        (limit,) = hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows)).limits
+        (limit,) = hcssp.evaluate(problem, hcssp.extend.ProcedurePolicy(problem, rows)).limits
         left = limit.limit * limit.expected_executions - limit.usage
         assert problem.constraints[1].at_most - costs[2] == pytest.approx(left)
 

@@ -15,7 +15,6 @@ from hcssp import (
     HCSSP,
     CSSPBuilder,
     InvalidProblem,
-    UnknownName,
     check,
     small_building,
     solve,
@@ -23,6 +22,7 @@ from hcssp import (
 )
 from hcssp.cssp.levels import LevelLabels
 from hcssp.cssp.model import FloatArray
+from hcssp.errors import UnknownName
 from hcssp.files import dump_problem
 from hcssp.files.problem_file.loading import load_text
 from hcssp.numerics import is_feasible

@@ -72,7 +72,7 @@ def test_limits_of_the_rest_are_for_each_execution(seed: int, cycles: bool) -> N
         rest = rest_of(problem, position, left)
         flat = brute_force(rest)
         for rows, costs in list(zip(flat.rows, flat.costs, strict=True))[:6]:
-            found = hcssp.evaluate(rest, hcssp.ProcedurePolicy(rest, rows))
+            found = hcssp.evaluate(rest, hcssp.extend.ProcedurePolicy(rest, rows))
             limits = {each.name: each for each in found.limits}
             for row, constraint in enumerate(rest.constraints, 1):
                 if constraint.name == "damage":

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hcssp import dump_problem, solve, with_units
+from hcssp import dump_problem, solve
 from hcssp.cli import main
 from hcssp.contract.plan import Plan
 from hcssp.errors import InvalidProblem
+from hcssp.extend import with_units
 from hcssp.files.problem_file.loading import load_text
 from hcssp.procedure.units import called
 from hcssp.reports.charts import draw_budget, draw_history, draw_trade_off

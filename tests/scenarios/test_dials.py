@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from hcssp import InvalidProblem, UnknownName, find_problem
+from hcssp import InvalidProblem, find_problem
+from hcssp.errors import UnknownName
 from hcssp.scenarios.dials import Dial, turned
 from hcssp.scenarios.registry import SCENARIOS, find_scenario
 

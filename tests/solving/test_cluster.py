@@ -109,7 +109,8 @@ def test_instances_of_a_benchmark(
 SEARCH = """
 import sys, time
 from distributed import Client
-from hcssp import save_search, solve, SearchRecord
+from hcssp import solve
+from hcssp.extend import save_search, SearchRecord
 from hcssp.methods import coordinator
 from hcssp.scenarios.stages import stages
 

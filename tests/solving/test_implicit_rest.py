@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import hcssp
-from hcssp import BudgetSpent, ImplicitCSSP, InvalidProblem, Outcome, ProcedureBuilder, UnsupportedProblem
+from hcssp import ImplicitCSSP, InvalidProblem, Outcome, ProcedureBuilder
+from hcssp.errors import BudgetSpent, UnsupportedProblem
 from hcssp.reports.report import curves_around
 from random_problems import random_cssp
 from volume import some
@@ -132,7 +133,7 @@ def test_in_a_procedure_and_in_batches() -> None:
         plan.replan(at="nowhere", spent={"bruises": 4.0})
     line = ImplicitCSSP.in_batches(
         (0,),
-        lambda rows: hcssp.TransitionBatch(
+        lambda rows: hcssp.extend.TransitionBatch(
             np.arange(len(rows)),
             np.zeros(len(rows), dtype=int),
             np.ones((1, len(rows))),

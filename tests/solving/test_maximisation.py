@@ -35,7 +35,7 @@ from volume import some
 
 def greatest_in_many_steps(problem: hcssp.CSSP, rewards: np.ndarray, steps: int) -> float:
     """The greatest expected reward of so many steps that a policy which ends can make, by counting back."""
-    ready = hcssp.prepare(problem)
+    ready = hcssp.extend.prepare(problem)
     gained, inner = rewards[ready.rows], ready.problem
     values = np.zeros(inner.num_states)
     for _ in range(steps):
@@ -56,7 +56,7 @@ def test_the_best_of_all_policies_is_found_and_nothing_exceeds_what_is_proven(se
     rewards = np.array([weights.get(name, 0.0) for name in names]) @ problem.costs
     try:
         shaped = maximise(problem, weights)
-    except hcssp.UnboundedReward:
+    except hcssp.errors.UnboundedReward:
         # More steps, more reward: twice as many give about twice as much more.
         fewer, more = (greatest_in_many_steps(problem, rewards, steps) for steps in (400, 800))
         assert more > fewer + 1e-3
@@ -114,7 +114,7 @@ def test_no_policy_exceeds_what_is_proven_not_even_by_a_rounding_error(family: s
         for weights in ({time: -1.0}, {time: -1.0, risk: 0.25}):
             try:
                 shaped = maximise(problem, weights)
-            except (hcssp.UnboundedReward, OutOfPrecision):
+            except (hcssp.errors.UnboundedReward, OutOfPrecision):
                 continue
             assert shaped.reward is not None
             single = isinstance(shaped, hcssp.CSSP)
@@ -174,7 +174,7 @@ def test_limits_for_each_execution_are_kept(seed: int) -> None:
     problem = random_limits(seed, cycles=seed % 2 == 1)[1]
     try:
         shaped = maximise(problem, problem.primary_name)
-    except hcssp.UnboundedReward:
+    except hcssp.errors.UnboundedReward:
         return
     limits = [each.name for each in shaped.constraints if each.per is not None]
     assert limits == [each.name for each in problem.constraints if each.per is not None]
@@ -223,7 +223,7 @@ def walk(*, gold: float, back: bool = True, toll: float = 0.0) -> hcssp.CSSP:
 
 
 def test_a_loop_that_gains_is_named_unless_nobody_who_ends_can_use_it() -> None:
-    with pytest.raises(hcssp.UnboundedReward, match=r"action '(dig|back)' is part of a loop"):
+    with pytest.raises(hcssp.errors.UnboundedReward, match=r"action '(dig|back)' is part of a loop"):
         maximise(walk(gold=1.0), "gold")
     # The gold of the pit is out of the question: whoever takes it never ends.
     plan = hcssp.solve(maximise(walk(gold=1.0, back=False), "gold"))
@@ -233,7 +233,7 @@ def test_a_loop_that_gains_is_named_unless_nobody_who_ends_can_use_it() -> None:
     costly = maximise(walk(gold=1.0, toll=1.5), {"gold": 1.0, "toll": -1.0})
     assert costly.reward is not None
     assert costly.reward.most == pytest.approx(1.0, abs=1e-6)
-    with pytest.raises(hcssp.UnsupportedProblem, match="cancel out, to within what double"):
+    with pytest.raises(hcssp.errors.UnsupportedProblem, match="cancel out, to within what double"):
         maximise(walk(gold=1.0, toll=1.0), {"gold": 1.0, "toll": -1.0})
 
 
@@ -246,13 +246,13 @@ def test_a_loop_without_any_reward_costs_nothing() -> None:
 
 def test_what_cannot_be_maximised_is_told() -> None:
     problem = walk(gold=1.0, back=False)
-    with pytest.raises(hcssp.UnknownName, match="there is no cost 'gould'; did you mean 'gold'"):
+    with pytest.raises(hcssp.errors.UnknownName, match="there is no cost 'gould'; did you mean 'gold'"):
         maximise(problem, "gould")
     with pytest.raises(hcssp.InvalidProblem, match="the factor of 'gold' in the reward is inf"):
         maximise(problem, {"gold": np.inf})
     with pytest.raises(hcssp.InvalidProblem, match="maximises 'gold' already"):
         maximise(maximise(problem, "gold"), "gold")
-    with pytest.raises(hcssp.DeadEnd):
+    with pytest.raises(hcssp.errors.DeadEnd):
         maximise(jump_or_walk(walk=False), "time")
 
 
@@ -326,7 +326,7 @@ def test_a_file_says_what_to_maximise_and_words_speak_of_it(
     assert told.startswith("Following this plan has an expected gold of 2")
     assert "expected gold above 2.0" in what_is_proven(plan)
     assert "optimal" in what_is_proven(plan)
-    loose = replace(plan, proof=hcssp.Interval(3.0, plan.upper_bound))
+    loose = replace(plan, proof=hcssp.extend.Interval(3.0, plan.upper_bound))
     assert "feasible; its gold could be greater by at most 1.0" in plan_in_words(loose)
     assert "has 1.0" in what_is_proven(loose)
     file = tmp_path / "gold.yaml"

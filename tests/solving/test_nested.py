@@ -42,7 +42,7 @@ def test_limits_agree_with_brute_force(depth: int, cycles: bool, several_exits: 
     least = inf
     for rows in brute_force(free).rows:
         # The limits are looked at execution by execution, and not as the problem states them.
-        found = hcssp.evaluate(problem, hcssp.ProcedurePolicy(problem, rows))
+        found = hcssp.evaluate(problem, hcssp.extend.ProcedurePolicy(problem, rows))
         kept = [(each.usage, each.limit * each.expected_executions) for each in found.limits]
         kept.append((found.cost("damage"), free.constraints[0].at_most))
         if all(used <= allowed * (1 + 1e-9) + 1e-12 for used, allowed in kept):

@@ -14,23 +14,17 @@ import pytest
 from hcssp import (
     CSSP,
     HCSSP,
-    Context,
     DeterministicPolicy,
-    Ending,
     FirstPlan,
-    Infeasible,
     Interrupter,
     MaxIterations,
-    Progress,
     Reason,
-    Solver,
     Status,
-    UnsoundResult,
     evaluate,
-    is_proper,
     load_plan,
     solve,
 )
+from hcssp.extend import Context, Ending, Infeasible, Progress, Solver, UnsoundResult, is_proper
 from known_optima import KNOWN, knapsack, roads
 
 
@@ -106,7 +100,7 @@ def test_it_can_be_stopped_resumed_saved_and_told_like_ours(tmp_path: Path) -> N
     whole = solve(problem, SOLVER, start=again)
     assert (whole.status, whole.upper_bound) == (Status.OPTIMAL, 31.0)
     assert solve(problem, SOLVER, start=whole, stop=()) == whole
-    assert early.resolve(damage=7.5, solver=SOLVER).upper_bound == 27.0
+    assert early.resolve(damage=7.5, method=SOLVER).upper_bound == 27.0
     interrupter = Interrupter()
     interrupter.interrupt()
     assert solve(problem, SOLVER, [interrupter]).iterations == 1

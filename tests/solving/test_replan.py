@@ -169,7 +169,7 @@ def test_a_wall_where_the_plan_went(plan: Plan) -> None:
     rest = plan.replan(at="door-open", problem=problem)
     assert cell not in rest.problem.activities[0].cssp.state_index
     assert rest.status == "optimal"
-    with pytest.raises(hcssp.UnknownName, match="no activity 'leave'"):
+    with pytest.raises(hcssp.errors.UnknownName, match="no activity 'leave'"):
         plan.problem.with_activities({"leave": walled})
 
 

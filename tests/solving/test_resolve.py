@@ -89,7 +89,7 @@ def test_bounds_of_any_name_and_the_options_of_solve() -> None:
     assert again.bounds == {"damage": 17.0, "damage-at-last": 0.0}
     assert again.ending == Ending(Reason.FIRST_PLAN)
     seen: list[Progress] = []
-    other = plan.resolve(damage=8.0, solver=MixedInteger(), stop=Target(5.75), on_progress=seen.append)
+    other = plan.resolve(damage=8.0, method=MixedInteger(), stop=Target(5.75), on_progress=seen.append)
     assert other.method == "milp"
     assert other.ending == Ending(Reason.TARGET)
     assert seen

@@ -22,7 +22,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.dual.ascent import Infeasibility
 from hcssp.dual.stochastic import StochasticOptimum
-from hcssp.errors import InvalidPlan, InvalidProblem, NoSolution
+from hcssp.errors import HcsspError, InvalidPlan, InvalidProblem, NoSolution, UnknownName
 from hcssp.evaluation import evaluate
 from hcssp.methods.anytime import Anytime
 from hcssp.methods.highs.linear_program import LinearProgram
@@ -338,13 +338,6 @@ def test_by_default_the_solver_is_the_exact_one() -> None:
     assert (result.method, result.status, result.upper_bound) == ("exact", Status.OPTIMAL, 6.0)
 
 
-def test_what_cannot_be_called_is_no_criterion() -> None:
-    with pytest.raises(
-        InvalidProblem, match=r"stop criterion 10: give a criterion, such as MaxRuntime\(10\)"
-    ):
-        solve(problem(), stop=[10])  # type: ignore[list-item]
-
-
 def test_budgets_stay_with_the_policy_that_they_are_about() -> None:
     own = Progress(upper_bound=10.0, incumbent=ROUND, budgets={"cross": {"damage": 0.0}})
     given = from_before(THROUGH, budgets={"cross": {"damage": 2.0}})
@@ -436,3 +429,48 @@ def test_a_solvers_word_alone_makes_nothing_infeasible() -> None:
         solve(problem(), Told([word]))
     with pytest.raises(UnsoundResult, match=r"but a policy of cost 6\.0 is"):
         solve(problem(), Told([replace(word, upper_bound=6.0, incumbent=THROUGH)]))
+
+
+def test_a_method_is_given_by_its_name() -> None:
+    problem = knapsack(6.0)
+    for name in ("exact", "milp", "lp"):
+        assert solve(problem, name).method == solve(problem, method=name).method == name
+    plan = solve(problem, "exact")
+    assert plan.resolve(damage=7.5, method="milp").method == "milp"
+    assert plan.replan(method="milp").method == "milp"
+    with pytest.raises(UnknownName, match="there is no method 'exat'; did you mean 'exact'"):
+        solve(problem, "exat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": 7}, r"^method=7: give the name of a method, such as 'exact'"),
+        (
+            {"method": PolicyBranching},
+            r"^method=PolicyBranching: give an instance, such as PolicyBranching\(\)",
+        ),
+        ({"stop": 10}, r"^stop=10: .*time_limit=10"),
+    ],
+)
+def test_an_option_of_a_wrong_kind_is_refused_with_a_remedy(options: dict[str, Any], message: str) -> None:
+    plan = solve(ROADS)
+    for call in (
+        lambda: solve(ROADS, **options),
+        lambda: plan.resolve(**options),
+        lambda: plan.replan(**options),
+    ):
+        with pytest.raises(HcsspError, match=message) as caught:
+            call()
+        assert isinstance(caught.value, TypeError)
+
+
+def test_limits_are_short_for_criteria() -> None:
+    plan = solve(knapsack(6.0), gap=0.5)
+    assert (plan.ending.reason, plan.gap <= 0.5) == (Reason.GAP, True)
+    assert solve(knapsack(6.0), time_limit=0.0).ending.reason is Reason.TIME_LIMIT
+    # A time limit alone leaves the default gap in place.
+    assert solve(knapsack(6.0), time_limit=1e9).status is Status.OPTIMAL
+    told = Told([Progress(seconds=3.0)])
+    assert solve(ROADS, told, NoImprovement(9.0), time_limit=2.0, gap=0.1).ending.reason is Reason.TIME_LIMIT
+    assert (told.context.time_limit, told.context.wanted_gap) == (2.0, 0.1)

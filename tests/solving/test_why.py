@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from brute_force_procedures import brute_force
-from hcssp import HCSSP, CSSPBuilder, InvalidProblem, Plan, UnknownName, small_building, solve
+from hcssp import HCSSP, CSSPBuilder, InvalidProblem, Plan, small_building, solve
 from hcssp.cli import main
 from hcssp.cssp.model import FloatArray, IntArray
+from hcssp.errors import UnknownName
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.solving.deviation import told_costs
 from hcssp.solving.why import Reasons, why

@@ -7,17 +7,19 @@ from *why the search ended*. A search that found nothing makes one too: it has n
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.memory import Memory, Problem
-from hcssp.contract.progress import Budgets, Policy
+from hcssp.contract.progress import Budgets, Policy, Progress
 from hcssp.contract.proof import FileClaim, Infeasible, Interval, Proof, Status, refuse_contradiction
-from hcssp.contract.stop import Gap
+from hcssp.contract.solver import SearchOptions, Solver
+from hcssp.contract.stop import Stop
 from hcssp.contract.trace import Trace
 from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
@@ -33,11 +35,16 @@ from hcssp.procedure.model import HCSSP
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.procedure.single import as_procedure, as_procedure_policy
 from hcssp.proofs.search_record import SearchRecord
-from hcssp.verbs import verb
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from hcssp.checker.format import Certificate
+    from hcssp.execution.decision import Decision
     from hcssp.execution.run import Run
+    from hcssp.procedure.places import Place
+    from hcssp.solving.trade_off import TradeOff
+    from hcssp.solving.why import Reasons
 
 REPLANNING_GAP = 1e-3
 """Where a run plans its rest by itself, a robot waits: it stops at this proven relative gap."""
@@ -211,14 +218,16 @@ class Plan:
         by itself and told more, by boxes of budgets, the exact method searches once more to prove that, see
         :mod:`hcssp.solving.proving`.
         """
-        made: Certificate = verb("plan.certificate")(self)
-        return made
+        from hcssp.solving.proving import plan_certificate
+
+        return plan_certificate(self)
 
     @cached_property
     def stochastic_certificate(self) -> Certificate:
         """A proof of the dual's bound alone, which holds for plans that draw lots, too: it has one leaf."""
-        made: Certificate = verb("plan.stochastic_certificate")(self)
-        return made
+        from hcssp.solving.proving import stochastic_certificate
+
+        return stochastic_certificate(self)
 
     def cost(self, name: str) -> float:
         """The exact expected sum of the cost called `name`."""
@@ -303,13 +312,14 @@ class Plan:
         refuse_contradiction(self.lower_bound, cost)
         return replace(plan, proof=Interval(min(self.lower_bound, cost), cost, optimality))
 
-    def verified(self, certificate: Any, *, exact: bool = False) -> Plan:
-        """The plan with the interval that a certificate proves, once the checker has found it so.
+    def verified(self, certificate: str | Path, *, exact: bool = False) -> Plan:
+        """The plan with the interval that the certificate in a file proves, once the checker has verified it.
 
         See :func:`hcssp.files.certificate.verified_plan`.
         """
-        checked: Plan = verb("plan.verified")(self, certificate, exact=exact)
-        return checked
+        from hcssp.files.certificate import verified_plan
+
+        return verified_plan(self, certificate, exact=exact)
 
     def as_procedure(self) -> ProcedurePlan:
         """The same plan as that of a procedure; a single problem is one that is run once."""
@@ -323,76 +333,227 @@ class Plan:
             parts["found_policy"] = as_procedure_policy(procedure, self.found_policy)
         return ProcedurePlan(**parts)
 
-    def resolve(self, bounds: Mapping[str, float] | None = None, **options: Any) -> Plan:
+    def resolve(
+        self,
+        bounds: Mapping[str, float] | None = None,
+        *,
+        method: Solver | str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        tolerances: Tolerances | None = None,
+        **named: float,
+    ) -> Plan:
         """Solve the same problem under other bounds, with all that was learnt.
 
         Parameters
         ----------
         bounds
             The bounds that change, by name; simple names may be keywords, as in ``plan.resolve(damage=3)``.
-        options
-            More bounds by keyword; `solver`, `stop`, `on_progress` as for :func:`hcssp.solve`.
+        method, stop, time_limit, gap, on_progress, tolerances
+            As for :func:`hcssp.solve`; by default the tolerances of this plan.
+        named
+            More bounds, by keyword.
         """
-        solved: Plan = verb("plan.resolve")(self, bounds, **options)
-        return solved
+        from hcssp.solving.solve import resolve
+
+        return resolve(
+            self,
+            bounds,
+            method=method,
+            stop=stop,
+            time_limit=time_limit,
+            gap=gap,
+            on_progress=on_progress,
+            tolerances=tolerances,
+            **named,
+        )
 
     def replan(
-        self, at: Any = None, spent: Mapping[str, float] | None = None, problem: Any = None, **options: Any
+        self,
+        at: Decision | Hashable | None = None,
+        spent: Mapping[str, float] | None = None,
+        problem: Problem | ImplicitCSSP | None = None,
+        *,
+        charged: Mapping[str, float] | None = None,
+        reckoned_at: Hashable | None = None,
+        method: Solver | str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        tolerances: Tolerances | None = None,
     ) -> Plan:
         """A new plan for the rest of this one, from where its execution is, with what is left of the budgets.
 
-        See :func:`hcssp.solving.replan.replan`, and :func:`hcssp.solving.implicit_rest.replan_implicit` for
-        implicit problems.
+        Parameters
+        ----------
+        at
+            Where the execution is: an event, ``(activity, state)``, a state of a single problem, or the last
+            decision of a run. None for the start.
+        spent
+            What was spent of each constraint since the plan began, if that is to count; None if what the plan
+            expected counts.
+        problem
+            The problem as it is now; None if nothing has changed but the budgets.
+        charged, reckoned_at
+            As for :func:`hcssp.solving.replan.replan`. An implicit problem takes no `reckoned_at`.
+        method, stop, time_limit, gap, on_progress, tolerances
+            As for :func:`hcssp.solve`; by default the tolerances of this plan.
+
+        See Also
+        --------
+        hcssp.solving.replan.replan : for problems with listed states.
+        hcssp.solving.implicit_rest.replan_implicit : for implicit problems.
         """
-        implicit = isinstance(self.problem if problem is None else problem, ExpandedCSSP | ImplicitCSSP)
-        name = "plan.replan_implicit" if implicit else "plan.replan"
-        solved: Plan = verb(name)(self, at, spent, problem, **options)
-        return solved
+        options: SearchOptions = {
+            "method": method,
+            "stop": stop,
+            "time_limit": time_limit,
+            "gap": gap,
+            "on_progress": on_progress,
+        }
+        world = self.problem if problem is None else problem
+        if isinstance(world, ExpandedCSSP | ImplicitCSSP):
+            from hcssp.solving.implicit_rest import replan_implicit
 
-    def why(self, at: Any, **options: Any) -> Any:
-        """What the alternatives at an event or in a state would cost; see :func:`hcssp.solving.why.why`."""
-        return verb("plan.why")(self, at, **options)
+            changed = None if problem is None else world
+            return replan_implicit(
+                self, at, spent, changed, charged=charged, tolerances=tolerances, **options
+            )
+        from hcssp.solving.replan import replan
 
-    def start(self, **options: Any) -> Run:
+        return replan(
+            self,
+            at,
+            spent,
+            None if problem is None else world,
+            charged=charged,
+            reckoned_at=reckoned_at,
+            tolerances=tolerances,
+            **options,
+        )
+
+    def why(
+        self,
+        at: Place,
+        *,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        best: bool = True,
+    ) -> Reasons:
+        """What the alternatives at an event or in a state would cost; see :func:`hcssp.solving.why.why`.
+
+        Parameters
+        ----------
+        at
+            An event by name; ``(activity, state)``, by name and label; a text such as ``"cross-NE 3,4"``.
+        stop, time_limit, gap
+            When to stop the search for the best plan with each alternative, as for :func:`hcssp.solve`.
+        best
+            Whether to search for those plans at all.
+        """
+        from hcssp.solving.why import why
+
+        return why(self, at, stop=stop, time_limit=time_limit, gap=gap, best=best)
+
+    def start(
+        self,
+        *,
+        method: Solver | str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+    ) -> Run:
         """Begin to follow the plan; see :mod:`hcssp.execution.run`.
 
         Parameters
         ----------
-        options
-            `solver`, `stop` and `on_progress` for planning the rest where measured amounts of capacities lead
-            to where the plan says nothing. By default it stops at a gap of :data:`REPLANNING_GAP`.
+        method, stop, time_limit, gap, on_progress
+            As for :func:`hcssp.solve`: how the rest is planned again where measured amounts of capacities
+            lead to where the plan says nothing. By default it stops at a gap of :data:`REPLANNING_GAP`.
         """
         from hcssp.execution.run import Run
 
-        return Run(self.policy, self.replan, {"stop": Gap(REPLANNING_GAP)} | options)
+        if stop is None and gap is None:
+            gap = REPLANNING_GAP
+        options: SearchOptions = {
+            "method": method,
+            "stop": stop,
+            "time_limit": time_limit,
+            "gap": gap,
+            "on_progress": on_progress,
+        }
+        return Run(self.policy, self, options)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the plan to a file; see :mod:`hcssp.files.plan_file`."""
-        verb("plan.save")(path, self)
+        from hcssp.files.plan_file import save_plan
 
-    def save_certificate(self, path: Any) -> None:
+        save_plan(path, self)
+
+    def save_certificate(self, path: str | Path) -> None:
         """Write the :attr:`certificate` to a file that ``hcssp check`` verifies."""
-        verb("plan.save_certificate")(path, self.certificate)
+        from hcssp.files.certificate import save_certificate
 
-    def report(self, path: Any, **options: Any) -> None:
-        """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`."""
-        verb("plan.report")(self, path, **options)
+        save_certificate(path, self.certificate)
 
-    def plot(self, path: Any) -> None:
+    def report(
+        self,
+        path: str | Path,
+        *,
+        vary: str | None = None,
+        points: int = 11,
+        time_limit: float = 20.0,
+        seed: int = 0,
+        curve: TradeOff | None = None,
+    ) -> None:
+        """Write one page of HTML about the plan; see :func:`hcssp.reports.report.save_report`.
+
+        Parameters
+        ----------
+        path
+            Where to write the page.
+        vary
+            The constraint whose bound the slider moves at first; by default the scarcest.
+        points
+            The approximate number of positions of the slider; 0 for no slider.
+        time_limit
+            Seconds to work on the plans of the slider.
+        seed
+            Identifies the simulated runs.
+        curve
+            The trade-off curve, if it is known already.
+        """
+        from hcssp.reports.report import save_report
+
+        save_report(self, path, vary=vary, points=points, time_limit=time_limit, seed=seed, curve=curve)
+
+    def plot(self, path: str | Path) -> None:
         """Draw the plan: its rooms with arrows, or its procedure where there are no rooms."""
-        verb("plan.plot")(self, path)
+        from hcssp.reports.report import save_plot
 
-    def to_frame(self) -> Any:
+        save_plot(self, path)
+
+    def to_frame(self) -> DataFrame:
         """What is done where, as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.policy_frame`."""
-        return verb("plan.to_frame")(self)
+        from hcssp.reports.frames import policy_frame
 
-    def activities_frame(self) -> Any:
+        return policy_frame(self)
+
+    def activities_frame(self) -> DataFrame:
         """The activities as a ``pandas.DataFrame``; see :func:`hcssp.reports.frames.activities_frame`."""
-        return verb("plan.activities_frame")(self)
+        from hcssp.reports.frames import activities_frame
+
+        return activities_frame(self)
 
     def __str__(self) -> str:
-        text: str = verb("plan.in_words")(self)
-        return text
+        from hcssp.reports.plan_words import plan_in_words
+
+        return plan_in_words(self)
 
     def __repr__(self) -> str:
         name = self.name or type(self.problem).__name__
@@ -403,8 +564,9 @@ class Plan:
         return f"<Plan for {name}: {self.status.value}, {known}, by {self.method or 'nobody'}>"
 
     def _repr_html_(self) -> str:
-        html: str = verb("plan.html")(self)
-        return html
+        from hcssp.reports.notebook import plan_html
+
+        return plan_html(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.progress import Progress
+from hcssp.contract.stop import Stop
 from hcssp.cssp.model import FloatArray
 from hcssp.numerics import OPTIMALITY_TOLERANCE
 from hcssp.proofs.search_record import SearchRecord
@@ -66,3 +67,13 @@ class Solver(Protocol):
 
     def iterate(self, problem: Problem, context: Context) -> Iterator[Progress]:
         """Work on `problem`, yielding progress whose bounds hold at every instant."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """How a search is done, as keywords of :func:`hcssp.solve` and of all that searches on its behalf."""
+
+    method: Solver | str | None
+    stop: Stop | None
+    time_limit: float | None
+    gap: float | None
+    on_progress: Callable[[Progress], object] | None

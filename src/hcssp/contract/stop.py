@@ -20,11 +20,12 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf
+from numbers import Real
 from pathlib import Path
 
 from hcssp.contract.ending import Ending, Reason
 from hcssp.contract.progress import Progress
-from hcssp.errors import InvalidProblem
+from hcssp.errors import InvalidOption, InvalidProblem
 
 _CRITERIA = frozenset(
     {
@@ -42,6 +43,9 @@ _CRITERIA = frozenset(
 
 StopCriterion = Callable[[Progress], Ending | Reason | str | None]
 """Looks at the progress and answers why to stop, or None to go on."""
+
+Stop = StopCriterion | Iterable[StopCriterion]
+"""One criterion or several; the first that holds gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -160,19 +164,55 @@ class Interrupter:
         return Ending(Reason.INTERRUPTED) if self.requested else None
 
 
-def criteria_of(stop: StopCriterion | Iterable[StopCriterion]) -> tuple[StopCriterion, ...]:
-    """One criterion or several, as several.
+def criteria_of(
+    stop: Stop | None, time_limit: float | None = None, gap: float | None = None
+) -> tuple[StopCriterion, ...]:
+    """All criteria that a caller has stated; empty if none.
+
+    >>> criteria_of(FirstPlan(), time_limit=10)
+    (FirstPlan(), MaxRuntime(seconds=10))
+
+    Parameters
+    ----------
+    stop
+        A criterion or several.
+    time_limit, gap
+        Short for ``MaxRuntime(time_limit)`` and ``Gap(gap)``; they come after those of `stop`.
 
     Raises
     ------
-    InvalidProblem
-        If one of them cannot be called.
+    InvalidOption
+        If something is no criterion, or a limit is no number that is at least 0.
     """
-    criteria = (stop,) if callable(stop) else tuple(stop)
+    criteria = (stop,) if callable(stop) else _several(stop)
     for criterion in criteria:
         if not callable(criterion):
-            raise InvalidProblem([f"stop criterion {criterion!r}: give a criterion, such as MaxRuntime(10)"])
-    return criteria
+            raise _no_criterion(criterion)
+    for name, value in (("time_limit", time_limit), ("gap", gap)):
+        if value is not None and not (isinstance(value, Real) and value >= 0):
+            raise InvalidOption(f"{name}={value!r}: give a number that is at least 0, or leave it out")
+    limits: list[StopCriterion] = [] if gap is None else [Gap(gap)]
+    if time_limit is not None:
+        limits.append(MaxRuntime(time_limit))
+    return (*criteria, *limits)
+
+
+def _several(stop: Iterable[StopCriterion] | None) -> tuple[StopCriterion, ...]:
+    if stop is None:
+        return ()
+    if isinstance(stop, str) or not isinstance(stop, Iterable):
+        raise _no_criterion(stop)
+    return tuple(stop)
+
+
+def _no_criterion(given: object) -> InvalidOption:
+    remedy = "give a criterion, such as stop=MaxRuntime(10) or stop=Gap(1e-3)"
+    if isinstance(given, Real):
+        remedy = (
+            f"a number is no stop criterion; write time_limit={given} or stop=MaxRuntime({given}) for "
+            f"seconds, gap={given} or stop=Gap({given}) for a relative gap"
+        )
+    return InvalidOption(f"stop={given!r}: {remedy}")
 
 
 def first_ending(criteria: Iterable[StopCriterion], progress: Progress) -> Ending | None:

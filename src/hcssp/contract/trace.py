@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from hcssp.frames import frame
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class TracePoint(NamedTuple):
@@ -49,7 +52,7 @@ class Trace(Sequence[TracePoint]):
     def __repr__(self) -> str:
         return f"Trace({len(self)} points)"
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A ``pandas.DataFrame`` with the columns seconds, lower_bound and upper_bound.
 
         Raises

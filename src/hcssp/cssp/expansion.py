@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hcssp.cssp.labels import JoinedLabels, LazyLabels, RepeatedNames
-from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
+from hcssp.cssp.model import CSSP, BoolArray, CSSPParts, FloatArray, IntArray
 from hcssp.cssp.policy import NO_ROW, DeterministicPolicy
 from hcssp.cssp.spans import first_in_each, joined_spans
 from hcssp.cssp.state_space import GrowingArray
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
 BEYOND = "(beyond what was expanded)"
 """The label of the goal that stands for all that was not looked into, and of the action that leads there."""
+
+
+class ExpandedParts(CSSPParts, total=False):
+    """Attributes of an :class:`ExpandedCSSP`, as keywords; see there."""
+
+    source: ImplicitCSSP | None
+    frontier: BoolArray
+    priced_at: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +70,16 @@ class ExpandedCSSP(CSSP):
         """How many states were expanded."""
         return int(np.count_nonzero(np.diff(self.row_start)) - np.count_nonzero(self.frontier))
 
-    def derive(self, **changes: Any) -> CSSP:
+    @classmethod
+    def unchecked(cls, **parts: Unpack[ExpandedParts]) -> CSSP:
+        """As of any problem."""
+        return super().unchecked(**cast("CSSPParts", parts))
+
+    def derive(self, **changes: Unpack[ExpandedParts]) -> CSSP:
         """As of any problem; with other rows, another start or other goals it is no part of its source."""
         if changes.keys() & {"transitions", "costs", "initial", "goals"}:
-            changes = {"source": None} | changes
-        return super().derive(**changes)
+            changes.setdefault("source", None)
+        return super().derive(**cast("CSSPParts", changes))
 
     def unexpanded(self) -> ImplicitCSSP:
         """The implicit problem under the bounds of this part.

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,6 @@ from hcssp.cssp.conversion import as_array, as_matrix, as_sequence, frozen
 from hcssp.cssp.reward import Reward
 from hcssp.cssp.transition_costs import TransitionCosts
 from hcssp.errors import InvalidProblem
-from hcssp.verbs import verb
 
 if TYPE_CHECKING:
     from hcssp.cssp.grid import GridWorld
@@ -59,6 +58,26 @@ _KINDS: dict[str, type[np.generic]] = {
     "goals": np.bool_,
     "bounds": np.float64,
 }
+
+
+class CSSPParts(TypedDict, total=False):
+    """Attributes of a :class:`CSSP`, as keywords; see there."""
+
+    transitions: SparseMatrix
+    row_start: IntArray
+    costs: FloatArray
+    initial: FloatArray
+    goals: BoolArray
+    cost_names: tuple[str, ...]
+    bounds: FloatArray
+    state_labels: Sequence[Hashable]
+    action_labels: Sequence[Hashable]
+    name: str
+    description: str
+    world: GridWorld | None
+    reward: Reward | None
+    groups: Mapping[str, Sequence[Hashable]]
+    transition_costs: TransitionCosts | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +147,7 @@ class CSSP:
             raise InvalidProblem(found)
 
     @classmethod
-    def unchecked(cls, **parts: Any) -> CSSP:
+    def unchecked(cls, **parts: Unpack[CSSPParts]) -> CSSP:
         """The problem with these attributes, neither copied nor checked.
 
         For makers that report what is wrong in their own words, with
@@ -144,17 +163,18 @@ class CSSP:
         problem._freeze(copy=False)
         return problem
 
-    def derive(self, **changes: Any) -> CSSP:
+    def derive(self, **changes: Unpack[CSSPParts]) -> CSSP:
         """The same problem with some attributes changed, unchecked; the others are shared.
 
         What is maximised is dropped where rows, costs or the start change, and the costs of single
         transitions where rows or costs change, unless they are given again.
         """
         if changes.keys() & {"transitions", "costs"}:
-            changes = {"transition_costs": None} | changes
+            changes.setdefault("transition_costs", None)
         if changes.keys() & {"transitions", "costs", "initial", "goals"}:
-            changes = {"reward": None} | changes
-        return self.unchecked(**(self.__getstate__() | changes))
+            changes.setdefault("reward", None)
+        merged = cast("CSSPParts", self.__getstate__() | dict(changes))
+        return self.unchecked(**merged)
 
     def _freeze(self, copy: bool) -> None:
         """Bring every array into its form, read-only; a copy is nobody else's to change."""
@@ -286,8 +306,9 @@ class CSSP:
         return f"<CSSP {self.name}: {sizes}>" if self.name else f"<CSSP: {sizes}>"
 
     def _repr_html_(self) -> str:
-        html: str = verb("problem.html")(self)
-        return html
+        from hcssp.reports.notebook import problem_html
+
+        return problem_html(self)
 
 
 def bound_violations(where: str, bound: float) -> list[str]:

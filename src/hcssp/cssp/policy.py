@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.frames import frame
 from hcssp.numerics import PROBABILITY_TOLERANCE
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 NO_ROW = -1
 
@@ -81,7 +84,7 @@ class DeterministicPolicy:
             for state in np.flatnonzero(self.rows != NO_ROW).tolist()
         }
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A ``pandas.DataFrame`` with the columns state and action, wherever the policy has a row.
 
         Raises
@@ -153,7 +156,7 @@ class RandomisedPolicy:
                 f"{sums[state]}, not 1 (or 0 where it never goes)"
             )
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A ``pandas.DataFrame`` with the columns state, action and probability, wherever that is positive.
 
         Raises

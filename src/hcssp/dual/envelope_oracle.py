@@ -95,12 +95,19 @@ class EnvelopeOracle(FlatOracle):
 
     Parameters
     ----------
-    problem, evaluation, affordable
+    problem, evaluation, affordable, thin
         As there.
     """
 
-    def __init__(self, problem: CSSP, evaluation: Evaluation = "auto", *, affordable: bool = False) -> None:
-        super().__init__(problem, evaluation, affordable=affordable, thin=True)
+    def __init__(
+        self,
+        problem: CSSP,
+        evaluation: Evaluation = "auto",
+        *,
+        affordable: bool = False,
+        thin: bool | BoolArray = True,
+    ) -> None:
+        super().__init__(problem, evaluation, affordable=affordable, thin=thin)
         self._floors = Floors()
         self._num_attempts = self._num_successes = 0
         # Costs to go under policies of the whole, by the weights under which they are best.
@@ -143,7 +150,7 @@ class EnvelopeOracle(FlatOracle):
 
     def _alike(self, bounds: FloatArray) -> EnvelopeOracle:
         limited = self._problem.derive(bounds=bounds)
-        return EnvelopeOracle(limited, self._evaluation, affordable=self._affordable)
+        return EnvelopeOracle(limited, self._evaluation, affordable=self._affordable, thin=self._thin)
 
     def _above_the_floor(
         self, weights: FloatArray, region: Region, near: FlatVertex

@@ -109,8 +109,8 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         Whether to take out the rows that cost some of what a bound of 0 allows nothing of, see
         :func:`~hcssp.dual.affordable_oracle.zero_bounds`.
     thin
-        Whether to take out dominated rows, see :func:`~hcssp.cssp.dominated.dominating_rows`. Those of a
-        procedure are those of its activities, so its flattening is not to be thinned.
+        Whether to take out dominated rows, see :func:`~hcssp.cssp.dominated.dominating_rows`; or the rows
+        that are left.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         evaluation: Evaluation = "auto",
         *,
         affordable: bool = False,
-        thin: bool = False,
+        thin: bool | BoolArray = False,
     ) -> None:
         self._problem = problem
         self._thin = thin
@@ -318,15 +318,15 @@ class FlatOracle(AffordableOracle[FlatVertex]):
         return self._prepared.lift(rows)
 
 
-def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool) -> BoolArray | None:
+def usable_rows(problem: CSSP, constraints: tuple[int, ...], thin: bool | BoolArray) -> BoolArray | None:
     """The rows that cost nothing of what the given constraints count, and are not dominated if `thin`.
 
     None if those are all.
     """
     usable = free_rows(problem, constraints)
-    if not thin:
+    if thin is False:
         return usable
-    needed: BoolArray = dominating_rows(problem) == UNDOMINATED
+    needed: BoolArray = dominating_rows(problem) == UNDOMINATED if thin is True else thin
     if needed.all():
         return usable
     return needed if usable is None else needed & usable

@@ -69,11 +69,12 @@ at out: over; spent: minutes 6, smoke 4; left: smoke -3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.levels import base_of, used_in
@@ -89,6 +90,14 @@ from hcssp.procedure.capacities import capacity_model
 from hcssp.procedure.entries import goal_event_states
 from hcssp.procedure.limits import enters
 
+if TYPE_CHECKING:
+    from hcssp.contract.plan import Plan
+    from hcssp.contract.progress import Progress
+    from hcssp.contract.solver import SearchOptions, Solver
+    from hcssp.contract.stop import Stop
+    from hcssp.cssp.model import CSSP
+    from hcssp.procedure.model import HCSSP
+
 
 class Run:
     """One execution of a policy, from its start to its end; ``plan.start()`` makes one.
@@ -97,20 +106,20 @@ class Run:
     ----------
     policy
         What to do.
-    replanner
-        Makes a plan for the rest, see :meth:`replan`; that of a plan if it was begun by ``plan.start()``.
+    plan
+        The plan of that policy, which :meth:`replan` needs; ``plan.start()`` gives it.
     options
-        How it plans where measured amounts lead to where the plan says nothing.
+        How the rest is planned where measured amounts lead to where the plan says nothing.
     """
 
     def __init__(
         self,
         policy: DeterministicPolicy | ProcedurePolicy,
-        replanner: Callable[..., Any] | None = None,
-        options: Mapping[str, Any] | None = None,
+        plan: Plan | None = None,
+        options: SearchOptions | None = None,
     ) -> None:
-        self._replanner = replanner
-        self._options = dict(options or {})
+        self._plan = plan
+        self._options: SearchOptions = {} if options is None else options
         self._replanned = False
         # A single problem is run as the only activity of a procedure, whose one choice goes without saying.
         self._single = isinstance(policy, DeterministicPolicy)
@@ -138,7 +147,13 @@ class Run:
         model = capacity_model(self._problem)
         self._used = {} if model is None else {each.name: each.used for each in model.capacities}
 
-    def step(self, observation: Any = None, *, outcome: str | None = None, **used: float) -> Decision:
+    def step(
+        self,
+        observation: Hashable | Sequence[object] | npt.NDArray[np.generic] | None = None,
+        *,
+        outcome: str | None = None,
+        **used: float,
+    ) -> Decision:
         """Tell what was observed, and be told what to do.
 
         Parameters
@@ -236,7 +251,17 @@ class Run:
         """Whether the end is reached."""
         return self._begun and self._flat_state == self._flattening.end
 
-    def replan(self, problem: Any = None, spent: Mapping[str, float] | None = None, **options: Any) -> Run:
+    def replan(
+        self,
+        problem: CSSP | HCSSP | ImplicitCSSP | None = None,
+        spent: Mapping[str, float] | None = None,
+        *,
+        method: Solver | str | None = None,
+        stop: Stop | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+    ) -> Run:
         """Plan the rest anew from here, and go on by that plan: the world is not what the plan took it for.
 
         Parameters
@@ -247,8 +272,8 @@ class Run:
         spent
             What was spent since this plan began, if that is to count, such as ``run.decision.spent``; None if
             what the plan expected until here counts. See :mod:`hcssp.solving.replan`.
-        options
-            `solver`, `stop` and `on_progress` as for :func:`hcssp.solve`.
+        method, stop, time_limit, gap, on_progress
+            As for :func:`hcssp.solve`.
 
         Returns
         -------
@@ -264,6 +289,13 @@ class Run:
         """
         here = self.decision
         at = here if self._begun else None
+        options: SearchOptions = {
+            "method": method,
+            "stop": stop,
+            "time_limit": time_limit,
+            "gap": gap,
+            "on_progress": on_progress,
+        }
         return self._planned_again(at, self._inside is not None, here.event, problem, spent, options)
 
     def _planned_again(
@@ -271,16 +303,17 @@ class Run:
         at: Decision | Hashable | None,
         inside: bool,
         event: str,
-        problem: Any,
+        problem: CSSP | HCSSP | ImplicitCSSP | None,
         spent: Mapping[str, float] | None,
-        options: Mapping[str, Any],
+        options: SearchOptions,
+        reckoned_at: Hashable | None = None,
     ) -> Run:
         """A run by a plan for the rest, from inside an activity or an event on."""
-        if self._replanner is None:
+        if self._plan is None:
             raise InvalidProblem(["the run was begun without a plan; begin it by plan.start()"])
         charged = None if problem is None else self._charged
-        plan = self._replanner(at, spent, problem, charged=charged, **options)
-        run: Run = plan.start(**self._options)
+        plan = self._plan.replan(at, spent, problem, charged=charged, reckoned_at=reckoned_at, **options)
+        run = plan.start(**self._options)
         run.step()
         if not self._single and self._begun:
             # What leads to the place where the rest begins leaves no choice.
@@ -365,11 +398,12 @@ class Run:
 
     def _off_the_plan(self, place: tuple[str, Hashable | None], modelled: Hashable) -> Run:
         """The run by a plan for the rest, from where the measured amounts are."""
-        if self._replanner is None:
+        if self._plan is None:
             told = "begin the run by plan.start(), which plans the rest again"
             raise ImpossibleObservation(f"the plan says nothing about {place!r}; {told}")
-        options = {**self._options, "reckoned_at": modelled}
-        run = self._planned_again(place, self._inside is not None, place[0], None, None, options)
+        run = self._planned_again(
+            place, self._inside is not None, place[0], None, None, self._options, modelled
+        )
         run._used, run._replanned = self._used, True
         return run
 

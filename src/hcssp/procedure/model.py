@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -40,9 +40,10 @@ from hcssp.cssp.model import CSSP, FloatArray, IntArray, bound_violations
 from hcssp.cssp.reward import Reward
 from hcssp.errors import InvalidProblem, UnknownName
 from hcssp.procedure.elements import Activity, Choice, Constraint, Frozen, Outcome
-from hcssp.verbs import verb
 
 if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
     from hcssp.procedure.entries import EventState
     from hcssp.procedure.flattening import Flattening
     from hcssp.procedure.nesting import Nesting, Use
@@ -52,6 +53,21 @@ CAPACITY_MODEL = "capacity_model"
 _KNOWN = ("entered_states", CAPACITY_MODEL)
 """What is known of a problem as long as its structure stays the same: in which states events can be entered,
 and what it was made from if its states carry capacities (:mod:`hcssp.procedure.capacities`)."""
+
+
+class HCSSPParts(TypedDict, total=False):
+    """Attributes of an :class:`HCSSP`, as keywords; see there."""
+
+    events: tuple[str, ...]
+    start: int
+    end: int
+    activities: tuple[Activity, ...]
+    choices: tuple[Choice, ...]
+    constraints: tuple[Constraint, ...]
+    name: str
+    description: str
+    nesting: Nesting | None
+    reward: Reward | None
 
 
 @dataclass(frozen=True)
@@ -139,9 +155,9 @@ class HCSSP:
             problem.__dict__.update((name, self.__dict__[name]) for name in kept)
         return problem
 
-    def restricted(self, **parts: Any) -> HCSSP:
+    def restricted(self, **parts: Unpack[HCSSPParts]) -> HCSSP:
         """A part of the problem, which needs no check; see :mod:`hcssp.procedure.part`."""
-        return self._derive(**({"nesting": None, "reward": None} | parts))
+        return self._derive(**({"nesting": None, "reward": None} | dict(parts)))
 
     def with_limits(self, constraints: Iterable[Constraint]) -> HCSSP:
         """The same problem with constraints on its uses besides its own."""
@@ -355,7 +371,7 @@ class HCSSP:
         """The same problem; words and pictures tell the units of its costs, given by name."""
         return self._derive(units=Frozen(units))
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> MultiDiGraph:
         """The procedure as a ``networkx.MultiDiGraph``; see :mod:`hcssp.procedure.event_graph`."""
         from hcssp.procedure.event_graph import event_graph
 
@@ -371,8 +387,9 @@ class HCSSP:
         return describe(self)
 
     def _repr_html_(self) -> str:
-        html: str = verb("problem.html")(self)
-        return html
+        from hcssp.reports.notebook import problem_html
+
+        return problem_html(self)
 
 
 def _position(kind: str, name: str, names: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from hcssp.errors import InvalidProblem
 from hcssp.frames import frame
 from hcssp.procedure.entries import EventState
 from hcssp.procedure.model import HCSSP
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +214,7 @@ class ProcedurePolicy:
             names[name if entry is None else (name, entry)] = self.problem.choices[choice].name
         return names
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A ``pandas.DataFrame`` with the columns activity, state and action, wherever the policy has a row.
 
         At an event the activity is ``""``, the state the event's name and the action the choice's; where the

@@ -53,6 +53,19 @@ def as_procedure(problem: CSSP | HCSSP) -> HCSSP:
     )
 
 
+def runs_one_activity(problem: HCSSP) -> bool:
+    """Whether all it does is to run its only activity once, as a procedure of :func:`as_procedure` does."""
+    if len(problem.activities) != 1 or len(problem.choices) != 1 or problem.activities[0].entries:
+        return False
+    outcomes = problem.choices[0].outcomes
+    return (
+        len(outcomes) == 1
+        and outcomes[0].runs == 0
+        and set(outcomes[0].events) == {problem.end}
+        and all(each.per is None for each in problem.constraints)
+    )
+
+
 def as_procedure_policy(procedure: HCSSP, policy: DeterministicPolicy | ProcedurePolicy) -> ProcedurePolicy:
     """The policy of the procedure that follows `policy` in its only activity."""
     if isinstance(policy, ProcedurePolicy):

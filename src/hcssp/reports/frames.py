@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from hcssp.procedure import policy_chain
 from hcssp.procedure.policy import ProcedurePolicy
 from hcssp.reports.summary import activity_summaries
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def policy_frame(plan: Plan) -> Any:
+
+def policy_frame(plan: Plan) -> DataFrame:
     """What is done where, as a ``pandas.DataFrame``.
 
     The columns are the policy's own (state and action; in a procedure the activity before them, ``""`` at an
@@ -46,7 +49,7 @@ def policy_frame(plan: Plan) -> Any:
     return made
 
 
-def activities_frame(plan: Plan) -> Any:
+def activities_frame(plan: Plan) -> DataFrame:
     """The activities of a plan, as a ``pandas.DataFrame`` by name.
 
     The columns are the expected executions and, expected *for one execution*, the primary cost and for each

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Any
 
 from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Memory, Problem
@@ -42,7 +41,7 @@ def points_by_workers(
     below_least: Mapping[float, float],
     gap: float,
     deadline: float,
-    executor: Any,
+    executor: object,
     tell: Callable[[CurvePoint], object],
 ) -> None:
     """Solve the points, and tell each as it is done.

@@ -85,7 +85,7 @@ def deviating_once(
     losses = _losses(problem)
     counting = flat.derive(
         costs=np.vstack([flat.costs, losses]),
-        cost_names=(*flat.cost_names, *(("losses", place) for place in range(len(losses)))),
+        cost_names=(*flat.cost_names, *(f"losses {place}" for place in range(len(losses)))),
         bounds=np.concatenate([flat.bounds, np.full(len(losses), np.inf)]),
     )
     after = flat.transitions[[row]].toarray()[0]

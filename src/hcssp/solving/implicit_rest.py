@@ -15,19 +15,22 @@ expanded first, and is the first plan if it keeps what is left. Its prices are t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 
-from hcssp.contract.memory import Memory
+from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
+from hcssp.contract.progress import Progress
+from hcssp.contract.solver import Solver
+from hcssp.contract.stop import Stop
 from hcssp.cssp.expansion import ExpandedCSSP
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import CSSP
 from hcssp.cssp.policy import DeterministicPolicy
 from hcssp.errors import BudgetSpent, InvalidProblem
 from hcssp.execution.decision import Decision
+from hcssp.numerics import Tolerances
 from hcssp.procedure.rest import Position, overspent
 from hcssp.procedure.single import as_procedure
 from hcssp.solving.left_budgets import left_at
@@ -41,7 +44,12 @@ def replan_implicit(
     problem: ImplicitCSSP | ExpandedCSSP | None = None,
     *,
     charged: Mapping[str, float] | None = None,
-    **options: Any,
+    method: Solver | str | None = None,
+    stop: Stop | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
+    tolerances: Tolerances | None = None,
 ) -> Plan:
     """A new plan for the rest of a plan of an implicit problem, from the state where its execution is now.
 
@@ -56,8 +64,8 @@ def replan_implicit(
     problem
         The implicit problem as the world is now, with states and actions of the same names. None if nothing
         has changed but the budgets.
-    options
-        `solver`, `stop`, `on_progress` and `tolerances`, as for :func:`hcssp.solve`.
+    method, stop, time_limit, gap, on_progress, tolerances
+        As for :func:`hcssp.solve`.
 
     Raises
     ------
@@ -77,11 +85,20 @@ def replan_implicit(
     )
     goes_on = problem is None and state is None
     memory = plan.memory if goes_on else Memory()
-    options.setdefault("tolerances", plan.tolerances)
-    return solve(rest, start=plan if _can_follow(plan, rest, memory) else None, memory=memory, **options)
+    return solve(
+        rest,
+        method,
+        stop,
+        on_progress,
+        time_limit=time_limit,
+        gap=gap,
+        start=plan if _can_follow(plan, rest, memory) else None,
+        memory=memory,
+        tolerances=tolerances or plan.tolerances,
+    )
 
 
-def _implicit(problem: Any) -> ImplicitCSSP:
+def _implicit(problem: Problem | ImplicitCSSP) -> ImplicitCSSP:
     if isinstance(problem, ExpandedCSSP):
         return problem.unexpanded()
     if not isinstance(problem, ImplicitCSSP):

@@ -19,7 +19,7 @@ left; and whatever is known about activities that did not change is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from hcssp.contract.memory import Memory, Problem
 from hcssp.contract.plan import Plan
 from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Solver
-from hcssp.contract.stop import StopCriterion
+from hcssp.contract.stop import Stop
 from hcssp.cssp.model import CSSP
 from hcssp.errors import InvalidProblem
 from hcssp.execution.decision import Decision
@@ -49,8 +49,10 @@ def replan(
     *,
     charged: Mapping[str, float] | None = None,
     reckoned_at: Hashable | None = None,
-    solver: Solver | None = None,
-    stop: StopCriterion | Iterable[StopCriterion] | None = None,
+    method: Solver | str | None = None,
+    stop: Stop | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
     on_progress: Callable[[Progress], object] | None = None,
     tolerances: Tolerances | None = None,
 ) -> Plan:
@@ -76,7 +78,7 @@ def replan(
     reckoned_at
         The place at which what the plan expected counts, if that is not `at`: where the model would be if
         it had not been measured otherwise.
-    solver, stop, on_progress, tolerances
+    method, stop, time_limit, gap, on_progress, tolerances
         As for :func:`hcssp.solve`.
 
     Returns
@@ -95,7 +97,18 @@ def replan(
     allowed = tolerances or plan.tolerances
     rest, start = rest_to_plan(plan, at, spent, problem, charged, allowed, reckoned_at)
     memory = Memory(plan.memory) if start is None else start.memory
-    return solve(rest, solver, stop, on_progress, start=start, memory=memory, like=plan, tolerances=allowed)
+    return solve(
+        rest,
+        method,
+        stop,
+        on_progress,
+        time_limit=time_limit,
+        gap=gap,
+        start=start,
+        memory=memory,
+        like=plan,
+        tolerances=allowed,
+    )
 
 
 def rest_to_plan(

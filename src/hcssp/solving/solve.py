@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hcssp.contract.progress import Progress
 from hcssp.contract.solver import Context, Solver
 from hcssp.contract.stop import (
     Gap,
+    Stop,
     StopCriterion,
     criteria_of,
     first_ending,
@@ -32,7 +33,7 @@ from hcssp.cssp.expansion import ExpandedCSSP, settled_part
 from hcssp.cssp.implicit import ImplicitCSSP
 from hcssp.cssp.model import FloatArray
 from hcssp.deadline import OutOfTime, until
-from hcssp.errors import UnsupportedProblem
+from hcssp.errors import InvalidOption, UnsupportedProblem
 from hcssp.methods.open_duals import SHARE_OF_LIMIT
 from hcssp.methods.policy_branching import PolicyBranching
 from hcssp.numerics import DEFAULT_TOLERANCES, PRUNE_TOLERANCE, Tolerances
@@ -54,15 +55,17 @@ ends by itself between two steps knows more."""
 
 def solve(
     problem: Problem | ImplicitCSSP,
-    solver: Solver | None = None,
-    stop: StopCriterion | Iterable[StopCriterion] | None = None,
+    method: Solver | str | None = None,
+    stop: Stop | None = None,
     on_progress: Callable[[Progress], object] | None = None,
     *,
+    time_limit: float | None = None,
+    gap: float | None = None,
     start: Plan | None = None,
     memory: Memory | None = None,
     like: Plan | None = None,
     tolerances: Tolerances = DEFAULT_TOLERANCES,
-    executor: Any | None = None,
+    executor: object | None = None,
     record: SearchRecord | None = None,
 ) -> Plan:
     """Solve `problem` until a criterion of `stop` holds or the solver has nothing left to do.
@@ -71,14 +74,19 @@ def solve(
     ----------
     problem
         A C-SSP or an HC-SSP; or an implicit C-SSP, of which the plan's problem is the part that was expanded.
-    solver
-        Its parameters, such as ``BudgetAllocation(iterations=10)``; by default the exact method, for an
-        implicit problem heuristic search.
+    method
+        A method with its parameters, such as ``BudgetAllocation(iterations=10)``, or its name: ``"exact"``,
+        ``"budget-allocation"``, ``"milp"`` or ``"lp"``. By default the exact method, for an implicit problem
+        heuristic search.
     stop
-        A criterion or several; the first that holds gives the reason. By default a relative gap at which a
-        plan is called optimal; an empty list goes on to the solver's own end.
+        A criterion or several; the first that holds gives the reason. If neither `stop` nor `gap` is given,
+        the search stops at the relative gap at which a plan is called optimal; an empty list goes on to the
+        method's own end.
     on_progress
         Called with every snapshot.
+    time_limit, gap
+        Stop after this many seconds, or at this relative gap: short for ``MaxRuntime(time_limit)`` and
+        ``Gap(gap)``, besides `stop`.
     start
         A plan to begin with: its policy is the first incumbent if it keeps the bounds, what was proven or
         verified under the same bounds is taken over, its prices are the first to be tried, and what was
@@ -96,8 +104,15 @@ def solve(
         :mod:`concurrent.futures`. It stays open. By default this process does it alone.
     record
         Where the search writes down its regions, for who looks at them while it goes on. One with regions,
-        such as :func:`hcssp.load_search` reads from a file, is gone on from; what is known of them is proven
-        anew.
+        such as :func:`hcssp.extend.load_search` reads from a file, is continued; what is known of them is
+        proven again.
+
+    Raises
+    ------
+    InvalidOption
+        If `method`, `stop`, `time_limit` or `gap` cannot be used; the message says what to write.
+    UnknownName
+        If there is no method of that name.
 
     Returns
     -------
@@ -110,11 +125,13 @@ def solve(
         problem = problem.unexpanded()
     if isinstance(problem, HCSSP):
         refuse_parts(problem)
-    method = solver or _method_for(problem)
-    criteria = criteria_of(Gap(tolerances.optimality) if stop is None else stop)
+    solver = _solver(method, problem)
+    if stop is None and gap is None:
+        gap = tolerances.optimality
+    criteria = criteria_of(stop, time_limit, gap)
     if memory is None:
         memory = Memory() if start is None else start.memory
-    workers = None if executor is None else _workers_for(method, executor)
+    workers = None if executor is None else _workers_for(solver, executor)
     known = Findings.begun(problem, start, tolerances, memory)
     limit = memory_limit_of(criteria)
     context = Context(
@@ -130,7 +147,7 @@ def solve(
         record=SearchRecord() if record is None else record,
     )
     known.search = context.record
-    search = _Search(problem, method, context, known, criteria, on_progress, began)
+    search = _Search(problem, solver, context, known, criteria, on_progress, began)
     try:
         return search.plan()
     except KeyboardInterrupt:
@@ -235,15 +252,29 @@ class _Search:
             return decided(plan, _wanted_gap(self._criteria, tolerances))
 
 
-def _method_for(problem: Problem | ImplicitCSSP) -> Solver:
-    if not isinstance(problem, ImplicitCSSP):
-        return PolicyBranching()
-    from hcssp.methods.heuristic_search import HeuristicSearch
+def _solver(method: Solver | str | None, problem: Problem | ImplicitCSSP) -> Solver:
+    """The solver that a caller means: one, a name, or None for the default of the problem."""
+    if method is None:
+        if not isinstance(problem, ImplicitCSSP):
+            return PolicyBranching()
+        from hcssp.methods.heuristic_search import HeuristicSearch
 
-    return HeuristicSearch()
+        return HeuristicSearch()
+    if isinstance(method, str):
+        from hcssp.solving.registry import find_method
+
+        return find_method(method).make()
+    if isinstance(method, type):
+        raise InvalidOption(f"method={method.__name__}: give an instance, such as {method.__name__}()")
+    if not callable(getattr(method, "iterate", None)):
+        raise InvalidOption(
+            f"method={method!r}: give the name of a method, such as 'exact', or a solver, such as "
+            "PolicyBranching()"
+        )
+    return method
 
 
-def _workers_for(method: Solver, executor: Any) -> Workers:
+def _workers_for(method: Solver, executor: object) -> Workers:
     """The workers that an executor stands for, for a method that has something to do for them."""
     if not getattr(method, "uses_workers", False):
         raise UnsupportedProblem(
@@ -286,8 +317,10 @@ def resolve(
     plan: Plan,
     bounds: Mapping[str, float] | None = None,
     *,
-    solver: Solver | None = None,
-    stop: StopCriterion | Iterable[StopCriterion] | None = None,
+    method: Solver | str | None = None,
+    stop: Stop | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
     on_progress: Callable[[Progress], object] | None = None,
     tolerances: Tolerances | None = None,
     **named: float,
@@ -302,9 +335,11 @@ def resolve(
     """
     return solve(
         plan.problem.with_bounds(bounds, **named),
-        solver,
+        method,
         stop,
         on_progress,
+        time_limit=time_limit,
+        gap=gap,
         start=plan if plan.found else None,
         memory=plan.memory,
         tolerances=tolerances or plan.tolerances,

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from hcssp.contract.memory import Problem
 from hcssp.cssp.identical_problems import digest_of
@@ -32,7 +31,6 @@ from hcssp.solving.sweep_grid import Grid, Number
 from hcssp.solving.sweep_maker import Make, Maker, maker_of
 from hcssp.solving.sweep_record import KnownPoints, Sweep, SweepPoint
 from hcssp.solving.sweep_run import SweepRun, be_ready
-from hcssp.verbs import verb
 from hcssp.workers import Workers, open_workers
 
 
@@ -46,7 +44,7 @@ def sweep(
     file: str | Path | None = None,
     on_point: Callable[[SweepPoint], object] | None = None,
     jobs: int = 1,
-    executor: Any | None = None,
+    executor: object | None = None,
 ) -> Sweep:
     """Solve a problem for all combinations of parameters and bounds.
 
@@ -94,7 +92,11 @@ def sweep(
         unknown = [axis.name for axis in grid.bounds if axis.name not in first.constraint_names]
         if unknown:
             raise UnknownName("constraint", unknown[0], first.constraint_names)
-        known: KnownPoints | None = None if file is None else verb("sweep.file")(file)
+        known: KnownPoints | None = None
+        if file is not None:
+            from hcssp.files.sweep_file import SweepFile
+
+            known = SweepFile(file)
         run = SweepRun(make, grid, gap, time_limit, known, on_point)
         inner = _inner(make, grid, first)
         if workers is None:

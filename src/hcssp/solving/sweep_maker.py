@@ -10,7 +10,6 @@ from typing import Any
 from hcssp.contract.memory import Problem
 from hcssp.errors import HcsspError, InvalidProblem, UnknownName
 from hcssp.solving.sweep_grid import Number
-from hcssp.verbs import verb
 
 Make = Callable[..., Problem]
 """Makes the problem from parameters, which are keywords."""
@@ -23,8 +22,9 @@ class _Named:
     name: str
 
     def __call__(self, **settings: Number) -> Problem:
-        found: Problem = verb("sweep.problem")(self.name, settings)
-        return found
+        from hcssp.files.named_problem import find_problem
+
+        return find_problem(self.name, settings)
 
 
 @dataclass(frozen=True)

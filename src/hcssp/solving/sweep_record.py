@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from hcssp.contract.ending import Reason
 from hcssp.contract.memory import Problem
@@ -13,7 +14,9 @@ from hcssp.cssp.reward import reward_gap
 from hcssp.frames import frame
 from hcssp.numerics import relative_gap
 from hcssp.solving.sweep_grid import SweepAxis
-from hcssp.verbs import verb
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -134,10 +137,10 @@ class Sweep:
         """What plans are judged by, for people: the reward that is maximised, or the primary cost."""
         return self.called.get(self.primary, self.primary) if self.reward is None else self.reward
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[object]]:
         """The points as columns of equal length, for tables of any kind."""
         points = self.points
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[object]] = {}
         for axis in self.axes:
             kind = "bound" if axis.is_bound else "set"
             columns[f"{kind}_{axis.name}"] = [point.at(axis) for point in points]
@@ -155,7 +158,7 @@ class Sweep:
             columns[name] = [getattr(point, name) for point in points]
         return columns
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The points as a ``pandas.DataFrame``.
 
         Raises
@@ -165,13 +168,17 @@ class Sweep:
         """
         return frame(self.columns())
 
-    def report(self, path: Any) -> None:
+    def report(self, path: str | Path) -> None:
         """Write one page of HTML with a slider for every axis; see :mod:`hcssp.reports.sweep_page`."""
-        verb("sweep.report")(self, path)
+        from hcssp.reports.sweep_page import save_sweep_page
 
-    def plot(self, path: Any) -> None:
+        save_sweep_page(self, path)
+
+    def plot(self, path: str | Path) -> None:
         """Draw lines, or a heat map if two things vary; see :mod:`hcssp.reports.sweep_picture`."""
-        verb("sweep.plot")(self, path)
+        from hcssp.reports.sweep_picture import save_sweep_picture
+
+        save_sweep_picture(self, path)
 
 
 class KnownPoints(Protocol):

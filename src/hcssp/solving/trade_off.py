@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,8 +36,10 @@ from hcssp.solving.curve_workers import be_ready, points_by_workers
 from hcssp.solving.solve import solve
 from hcssp.solving.tangents import Tangent, least_use, on_curve, pieces_of, tangents_between
 from hcssp.threads import single_threaded_algebra
-from hcssp.verbs import verb
 from hcssp.workers import Workers
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["CurvePoint", "TradeOff", "trade_off"]
 
@@ -82,7 +84,7 @@ class TradeOff:
         """The part of a curve that was known when it was interrupted: some points, no pieces."""
         return cls(problem, constraint, np.zeros((0, 2)), np.zeros(0), tuple(points), nan, seconds)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """The asked points as a ``pandas.DataFrame``, by bound.
 
         Raises
@@ -96,8 +98,9 @@ class TradeOff:
         return frame(columns, index=self.constraint)
 
     def _repr_html_(self) -> str:
-        html: str = verb("curve.html")(self)
-        return html
+        from hcssp.reports.notebook import curve_html
+
+        return curve_html(self)
 
 
 @single_threaded_algebra()
@@ -110,7 +113,7 @@ def trade_off(
     on_point: Callable[[CurvePoint], object] | None = None,
     *,
     memory: Memory | None = None,
-    executor: Any | None = None,
+    executor: object | None = None,
 ) -> TradeOff:
     """The curve over the range of `points`, with deterministic intervals at each of them.
 

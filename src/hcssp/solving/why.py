@@ -15,7 +15,6 @@ Reference: the values of deviations are those of policy improvement (Howard 1960
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +22,7 @@ import numpy as np
 from hcssp.contract.memory import Memory
 from hcssp.contract.plan import Plan, ProcedurePlan
 from hcssp.contract.proof import Infeasible
-from hcssp.contract.stop import StopCriterion
+from hcssp.contract.stop import Stop, criteria_of
 from hcssp.cssp.labels import SelectedLabels
 from hcssp.cssp.levels import with_used
 from hcssp.cssp.model import CSSP, BoolArray, FloatArray, IntArray
@@ -38,7 +37,6 @@ from hcssp.procedure.rest import position_of
 from hcssp.procedure.single import is_part
 from hcssp.solving.deviation import deviating_once, probability_of
 from hcssp.solving.solve import solve
-from hcssp.verbs import verb
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +96,19 @@ class Reasons:
         return (self.plan.problem.primary_name, *self.plan.problem.constraint_names)
 
     def __str__(self) -> str:
-        text: str = verb("reasons.in_words")(self)
-        return text
+        from hcssp.reports.why_words import reasons_in_words
+
+        return reasons_in_words(self)
 
 
 def why(
-    plan: Plan, at: Place, *, stop: StopCriterion | Iterable[StopCriterion] | None = None, best: bool = True
+    plan: Plan,
+    at: Place,
+    *,
+    stop: Stop | None = None,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    best: bool = True,
 ) -> Reasons:
     """What the alternatives to what a plan does at a place would cost.
 
@@ -122,8 +127,9 @@ def why(
         An event by name; ``(activity, state)``, by name and label; a text such as ``"cross-NE 3,4"``; the
         label of a state, if there is one activity only. Where the choice at an event may depend on how it was
         entered, ``(event, entry)``.
-    stop
-        When to stop looking for the best plan with each alternative; by default at its proof.
+    stop, time_limit, gap
+        When to stop the search for the best plan with each alternative, as for :func:`hcssp.solve`; by
+        default at its proof.
     best
         Whether to look for the best plans at all; without, only what was there is completed.
 
@@ -136,6 +142,8 @@ def why(
     UnsupportedProblem
         If the best plans are asked for, and the plan's problem is a part of an implicit one.
     """
+    if time_limit is not None or gap is not None:
+        stop = criteria_of(stop, time_limit, gap)
     if best and is_part(plan.problem):
         raise UnsupportedProblem(
             "the best plan with each alternative may go where nothing of the implicit problem was expanded; "
@@ -191,9 +199,7 @@ def _nothing(plan: ProcedurePlan) -> ProcedurePlan:
     return ProcedurePlan(plan.problem)
 
 
-def _forced(
-    plan: ProcedurePlan, state: int, row: int, stop: StopCriterion | Iterable[StopCriterion] | None
-) -> ProcedurePlan:
+def _forced(plan: ProcedurePlan, state: int, row: int, stop: Stop | None) -> ProcedurePlan:
     """The best plan that takes a row of a state, as a plan of the same problem."""
     problem, flattening = plan.problem, plan.problem.flattening
     memory = Memory(plan.memory)
@@ -223,7 +229,7 @@ def _in_activity(
     plan: ProcedurePlan,
     state: int,
     row: int,
-    stop: StopCriterion | Iterable[StopCriterion] | None,
+    stop: Stop | None,
     memory: Memory,
 ) -> ProcedurePlan:
     problem, flattening = plan.problem, plan.problem.flattening
@@ -259,9 +265,7 @@ def _without(cssp: CSSP, state: int, row: int) -> tuple[CSSP, IntArray]:
     return changed, kept
 
 
-def _solved(
-    problem: CSSP | HCSSP, stop: StopCriterion | Iterable[StopCriterion] | None, memory: Memory
-) -> Plan | None:
+def _solved(problem: CSSP | HCSSP, stop: Stop | None, memory: Memory) -> Plan | None:
     """The best plan; None if none ends."""
     try:
         found = solve(problem, stop=stop, memory=memory)

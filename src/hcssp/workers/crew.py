@@ -52,7 +52,7 @@ MAX_JOBS = 1024
 
 
 def open_workers(
-    jobs: int | None = None, *, scheduler: str | None = None, executor: Any | None = None
+    jobs: int | None = None, *, scheduler: str | None = None, executor: object | None = None
 ) -> Workers:
     """Workers to submit tasks to; close them, or use them as a context.
 

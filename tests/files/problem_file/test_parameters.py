@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hcssp import HCSSP, InvalidProblem, UnknownName, find_problem, load
+from hcssp import HCSSP, InvalidProblem, find_problem, load
+from hcssp.errors import UnknownName
 from hcssp.files.problem_file.loading import load_text
 
 HEAD = "format: hcssp-problem\nversion: 1\n"
