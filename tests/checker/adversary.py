@@ -33,6 +33,7 @@ from hcssp.solving.solve import solve
 from random_nestings import random_limits, random_nesting
 from random_procedures import random_procedure
 from referee.exact_policies import Costs, ExactPolicy, ExactProblem
+from rooms_in_turn import step, steps
 
 MOST_POLICIES = 150
 MAX_FLAT_STATES = 24
@@ -106,7 +107,7 @@ class Case:
                 state = start if run is None else self.states[run][start]
                 row[state] = row.get(state, Fraction(0)) + chance
             successors.append(row)
-        costs = [tuple(map(meant, each)) for each in layout.event_costs.T.tolist()]
+        costs = [self._choice_costs(choice) for choice in layout.event_row_choice.tolist()]
         for number, own in enumerate(self.activities):
             for moves in own.successors:
                 row = {}
@@ -126,6 +127,28 @@ class Case:
         )
 
     @cached_property
+    def limits(self) -> set[int]:
+        """The numbers of limits for each execution; a limit of 0 is a bound like others."""
+        constraints = enumerate(self.procedure.constraints, start=1)
+        return {n for n, each in constraints if each.per is not None and 0.0 < each.limit < inf}
+
+    def _choice_costs(self, number: int) -> Costs:
+        """What a choice costs: under a limit, each execution that it begins allows for so much more."""
+        choice = self.procedure.choices[number]
+        found = [Fraction(0)] * (1 + len(self.procedure.constraints))
+        for place in self.limits:
+            constraint = self.procedure.constraints[place - 1]
+            use = self.procedure.uses[constraint.per.use]
+            begun = [
+                meant(each.probability)
+                for each in choice.outcomes
+                if each.runs is None and each.event == use.start and choice.event not in use.events
+            ]
+            whole = sum(meant(each.probability) for each in choice.outcomes)
+            found[place] = -meant(constraint.limit) * (1 + Fraction(1, 10**9)) * sum(begun) / whole
+        return tuple(found)
+
+    @cached_property
     def behaviours(self) -> list[tuple[int, ...]]:
         found = []
         for rows in self.flat.behaviours():
@@ -143,7 +166,10 @@ class Case:
     @cached_property
     def most(self) -> list[Fraction | float]:
         """The bounds with the documented tolerance."""
-        bounds = [each.at_most for each in self.procedure.constraints]
+        bounds = [
+            each.at_most if each.per is None or each.at_most == inf else each.per.carried
+            for each in self.procedure.constraints
+        ]
         return [b if b == inf else meant(b) + abs(meant(b)) / 10**9 for b in bounds]
 
     def keeps(self, costs: Costs) -> bool:
@@ -179,7 +205,10 @@ class Case:
         if verdict.randomised and verdict.lower_bound > self.mixture:
             return f"a lower bound of {verdict.lower_bound!r}, where a mixture costs {float(self.mixture)!r}"
         if verdict.upper_bound < inf or verdict.costs:
-            true = self.flat.costs_of(certificate.plan.tolist())
+            rows = np.asarray(certificate.plan).tolist()
+            if not all(row < 0 or row in own for row, own in zip(rows, self.flat.rows_of, strict=True)):
+                return "a plan that takes a row of another state"
+            true = self.flat.costs_of(rows)
             if true is None or not self.keeps(true):
                 return f"a plan that costs {true} and does not end, or breaks its bounds"
             if any(map(Fraction.__gt__, true, (Fraction(verdict.upper_bound), *verdict.costs[1:]))):
@@ -191,7 +220,7 @@ class Case:
     @cached_property
     def never(self) -> frozenset[int]:
         """The rows that cost what a bound of 0 forbids."""
-        none = [1 + number for number, most in enumerate(self.most) if most == 0]
+        none = {1 + number for number, most in enumerate(self.most) if most == 0} - self.limits
         return frozenset(row for row, costs in enumerate(self.flat.costs) if any(costs[n] for n in none))
 
     @cached_property
@@ -354,6 +383,8 @@ def room(rng: Random, cost: str, chance: str, exits: Sequence[str] = ("out",)) -
             costs = {name: COSTS[cost](rng) for name in ("time", "damage", "fuel")}
             if before and rng.random() < 0.35:
                 to, known = rng.choice(before)
+                if rng.random() < 0.3:  # the other way round
+                    to = dict(zip(to, reversed(to.values()), strict=True))
                 raised = rng.choice(("time", "damage", "fuel", None))
                 costs = {name: known[name] + (COSTS[cost](rng) if name == raised else 0.0) for name in known}
             before.append((to, costs))
@@ -382,7 +413,7 @@ def procedure(rng: Random) -> HCSSP:
         alike = [each for each in known if len(exits) == 1]
         made = rng.choice(alike) if alike and rng.random() < 0.5 else room(rng, cost, chance, exits)
         if any(made is each for each in known) and rng.random() < 0.5:  # almost the same
-            made = made.derive(costs=made.costs * np.array([[rng.choice((1.0, 2.0))] for _ in range(3)]))
+            made = made.derive(costs=made.costs * np.array([[rng.choice((0.5, 1.0, 2.0))] for _ in range(3)]))
         if len(exits) == 1:
             known.append(made)
         runs.append(plan.add_activity(f"room {len(runs)}", made))
@@ -393,7 +424,7 @@ def procedure(rng: Random) -> HCSSP:
         for name in range(1 if in_turn else rng.choice((1, 1, 2))):
             share = rng.choice((0.5, 0.3, 1e-200))
             rest = 1.0 if share < 1e-9 else 1.0 - share
-            kind = rng.random() * (0.5 if in_turn else 1.0)
+            kind = rng.random() * (0.55 if in_turn else 1.0)
             if kind < 0.45:
                 after = onwards[0] if in_turn else rng.choice(onwards)
                 outcomes = [Outcome(1.0, after, runs=activity())]
@@ -410,6 +441,11 @@ def procedure(rng: Random) -> HCSSP:
             else:
                 outcomes = [Outcome(rest, onwards[0]), Outcome(share, onwards[-1], runs=activity())]
             plan.add_choice(event, str(name), to=outcomes)
+    if rng.random() < 0.15:  # a detour on which one may stay forever
+        aside = plan.add_event("aside")
+        plan.add_choice(events[0], "aside", to=[Outcome(1.0, aside)])
+        plan.add_choice(aside, "again", to=[Outcome(1.0, aside, runs=activity())])
+        plan.add_choice(aside, "leave", to=[Outcome(1.0, events[-1])])
     if not runs:
         plan.add_choice(events[0], "more", to=[Outcome(1.0, events[-1], runs=activity())])
     for name, counted in enumerate(rng.choice((("damage",), ("damage", "fuel"), ("damage", "damage")))):
@@ -421,8 +457,16 @@ def procedure(rng: Random) -> HCSSP:
 def _unbounded(rng: Random) -> CSSP | HCSSP:
     kind = rng.random()
     seed = rng.randrange(10**6)
-    if kind < 0.2:
+    if kind < 0.15:
         return room(rng, rng.choice(tuple(COSTS)), rng.choice(tuple(CHANCES)))
+    if kind < 0.35:  # what a knapsack settles
+        drawn = COSTS[rng.choice(tuple(COSTS))]
+        ways = [
+            [(drawn(rng), drawn(rng)) for _ in range(rng.choice((2, 3)))]
+            for _ in range(rng.choice((1, 2, 3)))
+        ]
+        rooms = [step(each, rng.choice((0.0, 0.0, 0.25)), rng.random() < 0.2) for each in ways]
+        return steps(rooms, inf, [rng.choice((1.0, 1.0, 0.5)) for _ in rooms], rng.choice((0.0, 0.0, 0.5)))
     if kind < 0.9:
         return procedure(rng)
     if kind < 0.94:
@@ -512,7 +556,9 @@ class Forger:
         if not bounded:
             return (1.0, *prices)
         number = rng.choice(bounded)
-        if all(each.costs[1 + number] > case.most[number] for each in inside):
+        # What only the tolerance allows is refuted as well, sometimes.
+        most = rng.choice((case.most[number], meant(case.procedure.constraints[number].at_most)))
+        if all(each.costs[1 + number] > most for each in inside):
             prices[number] = rng.choice((1.0, 1.0, 1.0, 0.1, *HUGE[:3], *TINY[1:]))
             return (0.0, *prices)
         if rng.random() < 0.8 and inside:
@@ -532,7 +578,7 @@ class Forger:
         known = [value for value in values if value is not None]
         least = Fraction(0)
         if any(abs(value) > 1e300 or Fraction(float(value)) != value for value in known):
-            least = Fraction(1, 2 ** rng.choice((30, 45)))
+            least = Fraction(1, 2 ** rng.choice((30, 45, 45)))
         dead = rng.choice((0.0, -1.0, 1e6, below(max(known))))
         doubles = [dead if each is None else below(each - least * abs(each)) for each in values]
         found = []
@@ -544,29 +590,36 @@ class Forger:
             found.append(Potential(activity, tuple(map(below, own)), rows, local, of_plan))
         return found, tuple(doubles[: case.procedure.flattening.num_event_states])
 
+    def leaf(
+        self,
+        region: Collection[int],
+        ignored: Collection[int],
+        statements: list[Statement],
+        potentials: list[Potential],
+    ) -> tuple[int | None, float]:
+        """A leaf without its claim, with exact values as if the rows in `ignored` did not exist."""
+        weights = self.weights(region)
+        exact = [Fraction(weight) for weight in weights]
+        values = best_values(self.case.flat, exact, {*region, *ignored})
+        if values[self.case.procedure.flattening.start] is None:
+            return None, inf
+        made, events = self.potentials(values, weights, region)
+        uses = tuple((a, len(potentials) + a, 1.0) for a in range(len(made)))
+        potentials += made
+        statements.append(Statement(weights, events, uses))
+        return len(statements) - 1, 0.0 if weights[0] else inf
+
     def written(
         self, ignored: Collection[int] = (), dominated: Sequence[tuple[int, int, int]] = (), depth: int = 2
     ) -> Certificate:
         """A tree with exact values of all leaves, as if the rows in `ignored` did not exist; and a plan."""
         case = self.case
-        flat, start = case.flat, case.procedure.flattening.start
         gone = frozenset(case.offsets[activity] + row for activity, row, _ in dominated)
         tree = self.tree(depth)
-        leaves: list[tuple[int | None, float]] = []
         statements: list[Statement] = []
         potentials: list[Potential] = []
-        for region in regions(case, tree, case.never | gone):
-            weights = self.weights(region)
-            exact = [Fraction(weight) for weight in weights]
-            values = best_values(flat, exact, {*region, *ignored})
-            if values[start] is None:
-                leaves.append((None, inf))
-                continue
-            made, events = self.potentials(values, weights, region)
-            uses = tuple((a, len(potentials) + a, 1.0) for a in range(len(made)))
-            potentials += made
-            leaves.append((len(statements), 0.0 if weights[0] else inf))
-            statements.append(Statement(weights, events, uses))
+        found = regions(case, tree, case.never | gone)
+        leaves = [self.leaf(region, ignored, statements, potentials) for region in found]
         bounds = tuple(each.at_most for each in case.procedure.constraints)
         none = np.zeros(0, dtype=np.int64)
         proof = Certificate(
@@ -581,13 +634,16 @@ class Forger:
         return proof
 
     def with_plan(self, proof: Certificate, rows: Sequence[int]) -> Certificate:
-        """The same with a plan, and with the values of its costs as far as it ends."""
-        flat, end = self.case.flat, self.case.procedure.flattening.end
+        """The same with a plan, and with the values of its costs as far as it ends, wherever its rows are."""
+        end = self.case.procedure.flattening.end
+        flat = replace(
+            self.case.flat, rows_of=tuple(range(row, row + 1) if row >= 0 else range(0) for row in rows)
+        )
         beside = set(range(len(flat.costs))) - set(rows)
         statements, potentials, numbers = list(proof.statements), list(proof.potentials), []
         for cost in range(flat.num_costs):
             weights = [-float(number == cost) for number in range(flat.num_costs)]
-            values = best_values(flat, [Fraction(weight) for weight in weights], beside)
+            values = best_values(flat, [Fraction(weight) for weight in weights])
             made, events = self.potentials(values, weights, beside, of_plan=True)
             uses = tuple((a, len(potentials) + a, 1.0) for a in range(len(made)))
             numbers.append(len(statements))
@@ -641,7 +697,7 @@ class Forger:
                 statements.append(replace(statements[number], events=events))
         upper = proof.upper_bound
         with suppress(LookupError, ArithmeticError, ValueError):
-            beside = set(range(len(self.case.flat.costs))) - set(proof.plan.tolist())
+            beside = set(range(len(self.case.flat.costs))) - set(np.asarray(proof.plan).tolist())
             for cost, number in enumerate(proof.plan_statements):
                 weights = tuple(-float(index == cost) for index in range(self.case.flat.num_costs))
                 priced = replace(statements[number], weights=weights)
@@ -893,7 +949,12 @@ def forge_potential(forger: Forger, proof: Certificate) -> Certificate:
 def forge_same(forger: Forger, proof: Certificate) -> Certificate:
     """Activities that are said to have equal arrays, and potentials of one that are used for another."""
     rng, count = forger.rng, len(forger.case.activities)
-    same = tuple(rng.choice((a, rng.randrange(a + 1))) for a in range(count))
+    sizes = [each.rows_of for each in forger.case.activities]
+    same: tuple[int, ...] = ()
+    for activity, size in enumerate(sizes):
+        alike = [other for other in range(activity) if sizes[other] == size]
+        first = rng.choice(alike) if alike and rng.random() < 0.8 else rng.randrange(activity + 1)
+        same += (first if alike or rng.random() < 0.1 else activity,)
     by_activity: dict[int, list[int]] = {}
     for number, potential in enumerate(proof.potentials):
         by_activity.setdefault(potential.activity, []).append(number)
@@ -924,7 +985,7 @@ def forge_dominated(forger: Forger, _: Certificate) -> Certificate:
         own = forger.case.activities[activity]
         rows = rng.choice([rows for rows in own.rows_of if len(rows) > 1] or [range(len(own.costs))])
         row, by = rng.choice(rows), rng.choice(rows)
-        alike = [r for r in rows if r != row and own.successors[r] == own.successors[row]]
+        alike = [r for r in rows if r != row and own.successors[r].keys() == own.successors[row].keys()]
         if alike and rng.random() < 0.8:
             by = rng.choice(alike)
             if rng.random() < 0.7:  # the right way round, if costs can be compared
@@ -964,12 +1025,17 @@ def forge_plan(forger: Forger, proof: Certificate) -> Certificate:
     if not len(proof.plan) or kind == 0:
         proof = forger.with_plan(proof, rng.choice(case.behaviours))
         kind = rng.randrange(7)
-    plan, ranks = proof.plan.copy(), proof.ranks.copy()
+    plan, ranks = np.array(proof.plan), np.array(proof.ranks)
     if kind == 1:
         upper = proof.upper_bound
         lower = (nextafter(upper, -inf), upper - abs(forger.number(upper)), 0.0)
         return replace(proof, upper_bound=rng.choice(lower))
     if kind == 2:  # another row, or none, with ranks that may still decrease
+        taken = [state for state, row in enumerate(plan) if row >= 0]
+        if len(taken) > 1 and rng.random() < 0.5:
+            one, other = rng.sample(taken, 2)
+            plan[one] = plan[other]
+            return forger.with_plan(proof, plan.tolist())
         state = rng.choice([s for s, rows in enumerate(case.flat.rows_of) if rows])
         plan[state] = rng.choice((*case.flat.rows_of[state], -1, rng.randrange(len(case.flat.costs))))
         return replace(proof, plan=plan)
@@ -998,7 +1064,7 @@ def _values_of_plan(forger: Forger, proof: Certificate) -> Certificate:
     """All policies are said to cost what the plan costs."""
     case = forger.case
     weights = forger.weights(())
-    beside = set(range(len(case.flat.costs))) - set(proof.plan.tolist())
+    beside = set(range(len(case.flat.costs))) - set(np.asarray(proof.plan).tolist())
     values = best_values(case.flat, [Fraction(weight) for weight in weights], beside)
     of_plan = forger.rng.random() < 0.8
     made, events = forger.potentials(values, weights, case.never, of_plan=of_plan)
@@ -1014,7 +1080,7 @@ def _values_of_plan(forger: Forger, proof: Certificate) -> Certificate:
 def forge_knapsack(forger: Forger, proof: Certificate) -> Certificate:
     """Visits too high, classes that are missing, other trees, parts twice, huge prices and claims."""
     case, rng = forger.case, forger.rng
-    wrong = rng.randrange(15)  # in which way; in none from 13 on
+    wrong = rng.randrange(22)  # in which way; in none from 14 on
     bounded = [number for number, most in enumerate(case.most) if most < inf]
     weights = [1.0, *[0.0] * len(case.most)]
     if bounded:
@@ -1022,17 +1088,22 @@ def forge_knapsack(forger: Forger, proof: Certificate) -> Certificate:
         weights[1:] = found[1:] if found[0] and rng.random() < 0.7 else weights[1:]
         if not any(weights[1:]):
             weights[1 + rng.choice(bounded)] = rng.choice((1.0, 2.0, 0.1, *HUGE[:4], *TINY))
-    region, potentials = case.never, list(proof.potentials)
-    if rng.random() < 0.3:
-        region = regions(case, forger.tree(1), region)[0]
+    tree, place = (-1,), 0
+    if rng.random() < 0.4:
+        tree, place = (rng.randrange(len(case.flat.costs)), -1, -1), rng.randrange(2)
+    found = regions(case, tree, case.never)
+    region, potentials = found[place], list(proof.potentials)
     parts: list[Part] = []
     for activity in range(len(case.activities)):
         if wrong == 0 and rng.random() < 0.3:
             continue
         parts.append(_part(forger, activity, weights, region, potentials, wrong))
-    visits = _visits(case, region)
+    visits = _visits(case, region, careless=wrong == 13)
     if wrong == 1:
-        visits[rng.randrange(len(visits))] += abs(forger.number())
+        alive = ending(case.flat, region)[0]
+        dead = [state for state in range(len(visits)) if state not in alive]
+        for state in rng.choice((dead, [rng.randrange(len(visits))])):
+            visits[state] += abs(forger.number())
     elif wrong == 2:
         parts.append(rng.choice(parts) if parts else (0, (-1,), (((), (), ()),)))
     elif wrong == 3 and parts:
@@ -1049,23 +1120,13 @@ def forge_knapsack(forger: Forger, proof: Certificate) -> Certificate:
     claims = [aim, nextafter(aim, inf), below(rng.choice(known)), *near]
     claim = rng.choice(HUGE if wrong == 11 else claims)
     statement = Statement(tuple(weights), tuple(visits), (), tuple(parts))
-    # The same region as a leaf: its tree is one branching decision, if there is any.
-    tree, leaves = (-1,), [(0, claim)]
-    if region != case.never:
-        tree, leaves = _one_decision(case, region, claim)
-    return replace(
-        proof, tree=tree, leaves=tuple(leaves), statements=(statement,), potentials=tuple(potentials),
+    statements = [statement]
+    leaves = [forger.leaf(each, (), statements, potentials) for each in found]
+    leaves[place] = 0, claim
+    return forger.sharpened(replace(
+        proof, tree=tree, leaves=tuple(leaves), statements=tuple(statements), potentials=tuple(potentials),
         plan=(), ranks=(), upper_bound=inf, plan_statements=(), same=(), dominated=(),
-    )  # fmt: skip
-
-
-def _one_decision(
-    case: Case, region: frozenset[int], claim: float
-) -> tuple[tuple[int, ...], list[tuple[int | None, float]]]:
-    for row in range(len(case.flat.costs)):
-        if regions(case, (row, -1, -1), case.never)[0] == region:
-            return (row, -1, -1), [(0, claim), (None, inf)]
-    return (-1,), [(0, claim)]
+    ))  # fmt: skip
 
 
 def _part(
@@ -1116,8 +1177,11 @@ def _part(
     return activity, tree, tuple(classes)
 
 
-def _visits(case: Case, region: Collection[int]) -> list[float]:
-    """How often event states are visited at least, where nothing is left to choose."""
+def _visits(case: Case, region: Collection[int], careless: bool) -> list[float]:
+    """How often event states are visited at least, where nothing is left to choose.
+
+    Who is careless counts an exit although there is another.
+    """
     layout, alive = case.procedure.flattening, ending(case.flat, region)[0]
     visits = [0.0] * layout.num_event_states
     for _ in range(12):
@@ -1126,7 +1190,7 @@ def _visits(case: Case, region: Collection[int]) -> list[float]:
             rows = [row for row in case.flat.rows_of[state] if row not in region]
             for chance, run, start in case.ways[rows[0]] if len(rows) == 1 else ():
                 after = {start} if run is None else {to for _, to in exits(case, run)}
-                if len(after) == 1:
+                if len(after) == 1 or (after and careless):
                     more[after.pop()] += Fraction(times) * chance
         visits = [below(times) if state in alive else 0.0 for state, times in enumerate(more)]
     return visits
@@ -1180,7 +1244,8 @@ def forgeries(seed: int, each: int = 60) -> Iterator[Forgery]:
             proofs.append(solved)
         for _ in range(each):
             rule = rng.choice(tuple(RULES))
-            forged = RULES[rule](forger, rng.choice(proofs))
+            with np.errstate(over="ignore", invalid="ignore"):
+                forged = RULES[rule](forger, rng.choice(proofs))
             if rule != "knapsack" and rng.random() < 0.6:
                 forged = forger.sharpened(forged, rule == "unit", max if rng.random() < 0.15 else min)
             yield Forgery(rule, case, forged)

@@ -21,6 +21,7 @@ from hcssp.cssp.model import CSSP
 from hcssp.errors import NotProven
 from hcssp.procedure import HCSSP, Outcome, ProcedureBuilder
 from hcssp.procedure.single import as_procedure
+from hcssp.solving.solve import solve
 from volume import some
 
 AT_ONCE = 500
@@ -207,3 +208,21 @@ def test_what_was_believed_once_is_refused(
     assert Case(problem).optimum == optimum
     with pytest.raises(NotProven, match=message):
         check(problem, certificate, exact=exact)
+
+
+def test_probabilities_whose_common_denominator_no_double_holds_are_proven() -> None:
+    room = CSSPBuilder(cost_names=("time", "damage"))
+    here, aside, out = room.add_state("here"), room.add_state("aside"), room.add_goal("out")
+    room.add_action(here, "go", to=out, costs={"time": 1.0})
+    room.add_action(aside, "go", to=out, costs={"time": 2.0})
+    room.set_initial({here: 1.0, aside: 1e-120})
+    plan = ProcedureBuilder()
+    start, end = plan.add_event("start"), plan.add_event("end")
+    run = plan.add_activity("room", room.build())
+    plan.add_choice(
+        start, "maybe", to=[Outcome(1e-200, end, runs=run), Outcome(0.5, end), Outcome(0.5, start)]
+    )
+    plan.add_constraint("damage", at_most=1.0, counts={run: "damage"})
+    problem = plan.build(start=start, end=end)
+    verdict = check(problem, solve(problem).certificate)
+    assert 1.99e-200 <= verdict.lower_bound <= Case(problem).optimum <= verdict.upper_bound <= 2.01e-200

@@ -106,18 +106,21 @@ PROTECTORS: dict[str, tuple[str, ...]] = {
         "checker/test_check.py",
         "checker/test_knapsack.py",
         "checker/test_tampering.py",
+        "checker/test_adversary.py",
     ),
     "checker/checking.py": (
         "checker/test_check.py",
         "checker/test_knapsack.py",
         "checker/test_tampering.py",
         "proofs/test_builder.py",
+        "checker/test_adversary.py",
     ),
     "checker/format.py": ("checker/test_check.py", "checker/test_tampering.py"),
     "checker/layout.py": (
         "checker/test_arithmetic.py",
         "checker/test_check.py",
         "checker/test_tampering.py",
+        "checker/test_adversary.py",
     ),
     "proofs/assembly.py": (
         "proofs/test_search_record.py",

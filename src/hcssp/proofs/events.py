@@ -236,10 +236,10 @@ def _rows(choices: Sequence[_Choice], num_events: int) -> tuple[int, list[_Row]]
     """How many nodes there are, the event states first, and their rows."""
     nodes, found = num_events, []
     for choice in choices:
-        total = float(sum(each.probability for each in choice.outcomes))
+        total = sum(each.probability for each in choice.outcomes)
         to = []
         for each in choice.outcomes:
-            share = float(each.probability) / total
+            share = float(each.probability / total)
             if not each.runs:
                 to.append((each.exits[0][0], share))
                 continue
