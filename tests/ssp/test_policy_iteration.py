@@ -16,7 +16,7 @@ from hcssp.errors import OutOfPrecision
 from hcssp.scenarios.hazard_grid import hazard_grid, symmetric_grid
 from hcssp.ssp.balance import Balance
 from hcssp.ssp.policy_evaluation import EXACT, DenseSystem, PolicySystem, SweepSystem
-from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum, safe_rows
+from hcssp.ssp.policy_iteration import PolicyIteration, ScalarOptimum, safe_rows, starting_policy
 from hcssp.ssp.scalar_problem import Estimate, ScalarProblem
 from policy_systems import circle
 from proper_problems import proper_problem, random_rows
@@ -386,6 +386,29 @@ def test_where_few_states_improve_nothing_is_swept() -> None:
     assert best is not None
     estimate, _ = solver._evaluate(problem, best.rows, best.values)
     assert solver._sweep(problem, estimate, problem.improvable(estimate)) is estimate
+
+
+def test_a_cold_start_is_a_proper_policy_close_to_the_best() -> None:
+    solver, problem = grid_problem()
+    best = solver.minimise(problem.weights)
+    rows = solver._cold_start(problem)
+    assert best is not None
+    assert rows is not None
+    cost = float(problem.balance.initial @ solver.system.values(rows) @ problem.weights)
+    assert cost == pytest.approx(best.bound, rel=1e-3)
+
+
+def test_a_greedy_policy_is_not_trusted_before_the_sweeps_have_converged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solver, problem = grid_problem(price=20.0)
+    monkeypatch.setattr("hcssp.ssp.policy_iteration.MAX_BELLMAN_SWEEPS", 1)
+    everything = np.ones(problem.balance.num_rows, dtype=np.bool_)
+    paths, value = starting_policy(problem.balance, problem.row_costs, everything, likeliest_only=True)
+    greedy = problem.estimate(value)
+    assert np.abs(greedy.least).max() > problem.least_cost
+    # The first rows of shortest paths are proper, whatever their lengths are worth.
+    assert np.array_equal(solver._cold_start(problem), paths)
 
 
 def test_a_warm_start_replaces_few_forbidden_rows_and_gives_up_on_many() -> None:

@@ -64,7 +64,7 @@ def test_the_starting_policy_follows_the_shortest_way() -> None:
     certain[np.arange(problem.num_rows), best] = 1.0
     problem = replace(problem, transitions=certain, costs=problem.costs + 1.0)
     balance = Balance(problem)
-    rows = starting_policy(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
+    rows, _ = starting_policy(balance, problem.costs[0], np.ones(problem.num_rows, dtype=np.bool_))
     ends = rows != NO_ROW
     distance = np.where(problem.goals, 0.0, np.inf)
     for _ in range(problem.num_states):
@@ -86,5 +86,5 @@ def test_beside_enormous_lengths_no_path_runs_in_circles() -> None:
         plan.add_action(here, "out", to={out: 2.0**-60, there: 1.0 - 2.0**-60}, costs=1e9)
     plan.set_initial(first)
     balance = Balance(plan.build())
-    rows = starting_policy(balance, balance.costs[0], np.ones(4, dtype=np.bool_))
+    rows, _ = starting_policy(balance, balance.costs[0], np.ones(4, dtype=np.bool_))
     assert balance.is_proper(rows)

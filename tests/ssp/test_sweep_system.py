@@ -77,7 +77,7 @@ def test_a_rough_answer_is_rough() -> None:
 def test_sweeps_agree_with_the_factorisation_on_a_grid() -> None:
     problem = hazard_grid(20, 20, seed=3)
     balance = Balance(problem)
-    rows = starting_policy(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
+    rows, _ = starting_policy(balance, balance.costs[0], np.ones(balance.num_rows, dtype=np.bool_))
     exact, sweeps = PolicySystem(balance), SweepSystem(balance)
     np.testing.assert_allclose(sweeps.values(rows, EXACT), exact.values(rows), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(sweeps.visits(rows), exact.visits(rows), rtol=1e-9, atol=1e-11)

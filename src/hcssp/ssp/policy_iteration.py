@@ -56,6 +56,16 @@ SWEEP_SHARE = 0.03
 
 MIN_BELLMAN_SWEEPS, MAX_BELLMAN_SWEEPS = 3, 60
 
+PROPER_SHARE = 0.5
+"""A greedy policy is known to be proper once a sweep changes no value by this share of the cheapest row; any
+share below one would do, and this leaves the rounding of the sweep far behind."""
+
+MAX_UNSETTLED_STATES = 8
+"""Once no more states than these change their best row in a sweep, a first policy is evaluated."""
+
+LIKELY_SHARE = 0.5
+"""A likely outcome has more than this share of the probability of the likeliest."""
+
 NARROW_SIDE, SIDE_OF_A_SWEEP = 100.0, 8.0
 """A large problem as narrow as a grid of side NARROW_SIDE is factorised about as fast as it is swept once for
 each SIDE_OF_A_SWEEP of its side; of wider ones it takes longer than all sweeps."""
@@ -122,6 +132,8 @@ class PolicyIteration:
             # Another policy is evaluated as quickly as a sweep is made.
             self._sweep_share = 1.0
         self.precision = LARGE_PROBLEM_PRECISION if is_large else 0.0
+        # Where a factorisation is cheap, it settles what a few states have not.
+        self._settled = -1 if is_large else MAX_UNSETTLED_STATES
         self._every_state: IntArray = np.arange(balance.num_live)
         self._proper: IntArray | None = None
 
@@ -162,6 +174,10 @@ class PolicyIteration:
                 except (ImproperPolicy, OutOfPrecision):
                     # Replacing forbidden rows one by one has closed a circle.
                     logger.debug("a warm start was improper; starting from the goals")
+        elif allowed is None and problem.every_step_costs:
+            rows = self._cold_start(problem)
+            if rows is not None:
+                return self._improve(problem, rows)
         return self._from_the_goals(problem, partly)
 
     def _improve(
@@ -279,6 +295,30 @@ class PolicyIteration:
         switched[states] = self.balance.least_rows(estimate.reduced, estimate.least, states)
         return switched
 
+    def _cold_start(self, problem: ScalarProblem) -> IntArray | None:
+        """A proper policy near the best one, by Bellman sweeps from likely shortest paths; None if none is.
+
+        It saves the factorisation of the first policies, 6 to 12% of the evacuation. A greedy policy is
+        proper if one more sweep would change all values by less than any step costs: on a closed set without
+        a goal the average cost would be at most the average change.
+        """
+        everything = np.ones(self.balance.num_rows, dtype=np.bool_)
+        rows, value = starting_policy(self.balance, problem.row_costs, everything, likeliest_only=True)
+        if (rows == NO_ROW).any():
+            return None
+        estimate, before = problem.estimate(value), rows
+        for sweeps_left in reversed(range(min(MAX_BELLMAN_SWEEPS, self._sweeps_across))):
+            greedy = self.balance.least_rows(estimate.reduced, estimate.least, self._every_state)
+            change = float(np.max(np.abs(estimate.least), initial=0.0))
+            is_proper = change < PROPER_SHARE * problem.least_cost
+            is_settled = np.count_nonzero(before != greedy) <= self._settled
+            if is_proper and (
+                is_settled or not sweeps_left or change <= SWEEP_TOLERANCE * problem.least_cost
+            ):
+                return greedy
+            estimate, before = problem.estimate(self._swept_value(problem, estimate, greedy)), greedy
+        return rows
+
     def _warm_start(
         self, problem: ScalarProblem, warm: IntArray, values: FloatArray | None
     ) -> tuple[IntArray | None, FloatArray | None]:
@@ -334,16 +374,18 @@ SWALLOWED = 4.0 * float(np.finfo(np.float64).eps)
 """A step that is no longer than this share of a path may be lost in the rounding of the path's length."""
 
 
-def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> IntArray:
-    """Rows that begin shortest paths of allowed rows to a goal: where policy iteration begins.
+def starting_policy(
+    balance: Balance, row_costs: FloatArray, allowed: BoolArray, likeliest_only: bool = False
+) -> tuple[IntArray, FloatArray]:
+    """Rows that begin shortest paths of allowed rows to a goal, and the lengths of these paths.
 
     A step from ``s`` to ``s'`` by a row has the length of the row's cost divided by the probability of
     ``s'``. Each state reaches the next state of its path with positive probability, so the policy is proper;
     and where actions mostly have their intended outcome, it is close to optimal.
 
-    A live state without a path has NO_ROW. The policy is proper if every state has a row and every allowed
-    row stays among the live states, which holds for prepared problems without a region. Otherwise see
-    :func:`safe_rows`.
+    A live state without a path has NO_ROW and infinite length. The policy is proper if every state has a row
+    and every allowed row stays among the live states, which holds for prepared problems without a region.
+    Otherwise see :func:`safe_rows`. With `likeliest_only`, paths count on likely outcomes only: fewer edges.
     """
     live = balance.num_live
     matrix = balance.matrix
@@ -351,7 +393,11 @@ def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray)
     # Below zero at a row's own state.
     probability = -matrix.data
     to_goal = balance.goal_probability
-    entry = np.flatnonzero(probability > 0.0)
+    floor = np.zeros(balance.num_rows)
+    if likeliest_only:
+        np.maximum.at(floor, row_of_entry, LIKELY_SHARE * probability)
+        floor = np.maximum(floor, to_goal)
+    entry = np.flatnonzero(probability > floor[row_of_entry])
     goal_row = np.flatnonzero(to_goal > 0.0)
     step = np.maximum(row_costs, STEP_SHARE * (float(np.max(row_costs, initial=0.0)) or 1.0))
     step = np.where(allowed, step, np.inf)
@@ -371,7 +417,7 @@ def starting_policy(balance: Balance, row_costs: FloatArray, allowed: BoolArray)
     np.minimum.at(through, row, distance[head] + length)
     least = balance.least_of_state(through)
     rows = balance.least_rows(through, least, np.arange(live))
-    return np.where(np.isfinite(least), rows, NO_ROW)
+    return np.where(np.isfinite(least), rows, NO_ROW), distance[:live]
 
 
 def path_lengths(live: int, tail: IntArray, head: IntArray, length: FloatArray) -> FloatArray:
@@ -406,7 +452,7 @@ def safe_rows(balance: Balance, row_costs: FloatArray, allowed: BoolArray) -> tu
     """
     search: Backwards | None = None
     while True:
-        rows = starting_policy(balance, row_costs, allowed)
+        rows, _ = starting_policy(balance, row_costs, allowed)
         lost = rows == NO_ROW
         if not lost.any():
             return rows, allowed
