@@ -22,7 +22,7 @@ from hcssp.dual.repair import improve
 from hcssp.dual.vertex import CLEARLY_VISITED, Vertex, estimated_rounding
 from hcssp.errors import DeadEnd, ImproperPolicy, InvalidProblem, OutOfPrecision
 from hcssp.ssp.balance import Balance
-from hcssp.ssp.policy_evaluation import EXACT, PolicySystem, SweepSystem, System
+from hcssp.ssp.policy_evaluation import EXACT, PolicySystem, SweepSystem
 from hcssp.ssp.policy_iteration import PolicyIteration
 from hcssp.ssp.region import Region
 
@@ -57,7 +57,7 @@ class FlatVertex(Vertex):
         Computes the expected visits of the live states under such rows.
     """
 
-    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: System) -> None:
+    def __init__(self, rows: IntArray, costs: FloatArray, values: FloatArray, system: Any) -> None:
         self.costs = costs
         self.values = values
         self._rows = rows
