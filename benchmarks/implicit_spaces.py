@@ -21,7 +21,7 @@ def slippery_grid(size: int, *, slip: float = 0.1, bound: float = 5.0, seed: int
     import numpy as np
 
     from hcssp import ImplicitCSSP
-    from hcssp.extend import TransitionBatch
+    from hcssp.cssp.transition_batch import TransitionBatch
 
     rng = np.random.default_rng(seed)
     blocks = size // BLOCK
@@ -80,7 +80,7 @@ def large_racetrack(scale: int, max_speed: int = 4, *, slip: float = 0.1, bound:
     import numpy as np
 
     from hcssp import ImplicitCSSP
-    from hcssp.extend import TransitionBatch
+    from hcssp.cssp.transition_batch import TransitionBatch
     from hcssp.heuristics import highest
     from hcssp.scenarios.racetrack import ACCELERATIONS, TRACK
 
@@ -164,7 +164,8 @@ def one_direction(ground: Any, start: Any, axis: int, max_speed: int, slip: floa
     """
     import numpy as np
 
-    from hcssp.extend import TransitionBatch, explore_in_batches
+    from hcssp.cssp.exploration import explore_in_batches
+    from hcssp.cssp.transition_batch import TransitionBatch
     from hcssp.heuristics import expected_costs
 
     cells = ground if axis == 0 else ground.T

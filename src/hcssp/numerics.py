@@ -184,22 +184,23 @@ def tolerated(bounds: FloatArray) -> FloatArray:
 
 
 def broken(
-    costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE
+    costs: FloatArray, bounds: FloatArray, tolerance: float = FEASIBILITY_TOLERANCE, error: float = 0.0
 ) -> npt.NDArray[np.intp]:
     """Which bounds are not kept by secondary costs as an evaluation computes them: the rule for all methods.
 
-    Numbers are compared as the decimals that they stand for, as the checker of certificates reads bounds.
+    Numbers are compared as the decimals that they stand for, as the checker of certificates reads bounds. A
+    cost that is not known to its last digit must keep a bound in spite of its relative `error`.
 
     >>> broken(np.array([2.000000002, 1.1, 1e-300, 5.0]), np.array([2.0, 1.0, 0.0, np.inf])).tolist()
     [1, 2]
+    >>> broken(np.array([2.000000002]), np.array([2.0]), error=1e-15).tolist()
+    [0]
     """
-    over = np.isfinite(bounds) & (costs > bounds)
-    # No cost that is not finite keeps a bound.
-    over |= np.isfinite(bounds) & ~np.isfinite(costs)
-    share = Fraction(repr(float(tolerance)))
+    over = np.isfinite(bounds) & ~(costs <= bounds)
+    share, more = Fraction(repr(float(tolerance))), Fraction(error if error > ROUNDING else 0.0)
     for index in np.flatnonzero(over & np.isfinite(costs)).tolist():
         cost, bound = (Fraction(repr(float(each[index]))) for each in (costs, bounds))
-        over[index] = cost > bound + share * abs(bound)
+        over[index] = cost + more * abs(cost) > bound + share * abs(bound)
     return np.flatnonzero(over)
 
 

@@ -54,7 +54,7 @@ class Evaluation:
         costs = self.costs[1:]
         return {
             self.cost_names[1 + index]: float(costs[index] - self.bounds[index])
-            for index in broken(costs, self.bounds, tolerance).tolist()
+            for index in broken(costs, self.bounds, tolerance, self.residual).tolist()
         }
 
     def keeps_bounds(self, tolerance: float = FEASIBILITY_TOLERANCE) -> bool:
