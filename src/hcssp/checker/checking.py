@@ -80,7 +80,7 @@ def plain(given: Any) -> Any:
     if isinstance(given, np.ndarray):
         return given.ravel().astype(np.int64 if given.dtype.kind in "iu" else np.float64, copy=False)
     if isinstance(given, tuple | list):
-        return tuple(map(plain, given))
+        return tuple(given) if {*map(type, given)} <= {int, float} else tuple(map(plain, given))
     return given if given is None else int(given) if isinstance(given, Integral) else float(given)
 
 

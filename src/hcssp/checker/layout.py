@@ -104,8 +104,10 @@ class Block(Graph):
         first, second = (joined_spans(self.pointers[each], lengths[each])[0] for each in (rows, by))
         equal = np.array_equal(self.successors[first], self.successors[second])
         equal &= np.array_equal(self.probabilities[first], self.probabilities[second])
-        costs = self.exact[1]
-        return bool(equal and (costs[:, by] <= costs[:, rows]).all() and not self.dominated[by].any())
+        equal &= self.means.keys().isdisjoint(rows.tolist() + by.tolist())  # their doubles are rounded
+        return bool(
+            equal and (self.costs[:, by] <= self.costs[:, rows]).all() and not self.dominated[by].any()
+        )
 
     @cached_property
     def exact(self) -> tuple[Any, Any, int]:
