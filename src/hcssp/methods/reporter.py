@@ -81,9 +81,9 @@ class Reporter(Generic[V]):
             return
         self._judged.add(vertex)
         costs, bounds = vertex.costs, self._oracle.bounds
-        if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or excess(costs, bounds) > DOUBT:
+        if costs[0] * (1.0 - DOUBT) >= self.search.upper_bound or (over := excess(costs, bounds)) > DOUBT:
             return
-        kept, over = is_feasible(costs, bounds), excess(costs, bounds)
+        kept = is_feasible(costs, bounds)
         # Within the tolerance, the evaluation decides: it divides probabilities by their sum.
         checks = (self._limited or over > 0.0) and kept and costs[0] < self.search.upper_bound
         if self._problem is not None and (checks or is_doubtful(vertex, bounds)):

@@ -226,7 +226,7 @@ LARGEST_VALUE = 1e12
 LOST_SHARE = 1e-3
 """A cost that falls below this share of the reference's is what large numbers leave of one another. The
 update of one above it is right to a thousand roundings, which is what a cost may be off; below it, what is
-wrong with it is solved for, lest its last digits decide whether it keeps a bound."""
+wrong with it is solved for, so that its last digits do not decide whether it keeps a bound."""
 
 MAX_CORRECTIONS, CORRECTION_TOLERANCE, NOTHING = 2, 1e-12, 1e-30
 """Each correction is smaller than the one before by as much as that was than the reference's costs. One that
